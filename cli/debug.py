@@ -67,7 +67,7 @@ def debug(
     warn_of_switches(source.label, template, switches)
     template.check_syntax()
     # A file alone knows no special tokens, and many templates fail without.
-    known = wings.template_tokens(template, wings.template_suggestions(template))
+    known = wings.rendering_tokens(template, wings.template_suggestions(template))
     template = replace(template, special_tokens=known)
     if limits is not None:
         template = wings.isolated(template, limits)

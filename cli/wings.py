@@ -161,9 +161,9 @@ if TYPE_CHECKING:
         given_outputs as given_outputs,
     )
     from autoparser.analysis.learning.suggestions import (
+        rendering_tokens as rendering_tokens,
         stand_in_tokens as stand_in_tokens,
         template_suggestions as template_suggestions,
-        template_tokens as template_tokens,
     )
     from autoparser.analysis.learning.template_turns import TemplateTurns as TemplateTurns
     from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt as ToolsInPrompt

@@ -153,7 +153,9 @@ def examine_t3(
     layouts = parts.layouts
     cut = "" if parts.cut is None else parts.cut.text
     prompts = [prompt.text for prompt in start.prompts]
+    # The header first: what is left before the first part is that part's opening.
     header = learn_header(observer, layouts, prompts, cut, start.beginnings)
+    # Under another setting, the header is the one of the fullest format, without an empty block.
     if start.fullest is not None and _leaves_empty(start.fullest, header, layouts):
         # The empty block is no header: the model may write a full one in its place.
         header = start.fullest.header

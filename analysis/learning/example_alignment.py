@@ -69,6 +69,7 @@ def find_text(text: str, word: str, start: int) -> Iterator[WordSpan]:
 
 def whole_words(text: str, place: WordSpan) -> bool:
     """Whether no word continues beyond either edge of a span."""
+    # `3` in `13` is no whole word.
     before, after = text[: place.start][-1:], text[place.end :][:1]
     return not (
         (is_wordly(before) and is_wordly(text[place.start]))
@@ -120,6 +121,7 @@ def value_at(text: str, at: int, sign: str = "") -> tuple[Json, int] | None:
         close = _CLOSERS.get(text[at], "")
     # Each bracket that may close it is tried, the first that Python can read wins.
     for end in _closer_offsets(close, text[at : at + _LONGEST_LITERAL]) if close else ():
+        # Without single quotes it would be JSON, which failed above.
         if sign not in text[at : at + end]:
             continue
         try:
@@ -223,6 +225,7 @@ class ValueFrames:
 
     def _begins(self, text: str, start: int) -> Iterator[int]:
         known = sorted(self.middles, key=len)
+        # A literal may differ at its end, where the value's own quote begins.
         shared = common_prefix(*known) if len(known) > 1 else ""
         for middle in dict.fromkeys((*known, shared)):
             if middle.strip() and text.startswith(middle, start):
@@ -239,10 +242,10 @@ def _may_be_value(text: str, value: Json) -> bool:
     """Whether a text may be a value: a word, or a text that contains all members of the value."""
     if value is None or isinstance(value, bool):
         return 0 < len(text) <= _LONGEST_WORD and not re.search(r"\s", text)
-    return isinstance(value, (list, dict)) and _end_of_value(text, 0, value) is not None
+    return isinstance(value, (list, dict)) and _end_of_held_texts(text, 0, value) is not None
 
 
-def _end_of_value(text: str, at: int, value: Json) -> int | None:
+def _end_of_held_texts(text: str, at: int, value: Json) -> int | None:
     """Return where the last text of a value ends, or None if one is missing."""
     if isinstance(value, dict):
         parts: list[Json] = [part for pair in value.items() for part in pair]
@@ -255,7 +258,7 @@ def _end_of_value(text: str, at: int, value: Json) -> int | None:
         found = text.find(word, at)
         return None if found < 0 else found + len(word)
     for part in parts:
-        reached = _end_of_value(text, at, part)
+        reached = _end_of_held_texts(text, at, part)
         if reached is None:
             return None
         at = reached
@@ -376,6 +379,7 @@ def align_message(
     for parts in permutations(present_parts(message.presence)):
         wanted = [sought for part in parts for sought in _fields_of_part(part, message, guess)]
         if only_known:
+            # The other values are placed, and show the literals.
             wanted = [sought for sought in wanted if not _has_unknown_spelling(sought, text)]
         # A list, since all levels of the search draw on it.
         budget = [_STEPS]
@@ -428,6 +432,7 @@ def _fields_of_call(
     elif style.whole or style.encoded:
         yield _Wanted(field, "", at, dict(call.arguments), style)
     else:
+        # Each value is searched for before the next key.
         following = (*list(call.arguments)[1:], "")
         for (key, value), after in zip(call.arguments.items(), following, strict=False):
             own = {KEY_MARK: key, NAME_MARK: call.name, ID_MARK: call.id}

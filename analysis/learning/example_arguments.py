@@ -66,6 +66,7 @@ class _Equation:
     def rest(self, known_signs: Mapping[_Sign, str]) -> _Equation | None:
         """Strip the known signs from both ends, or return None if the literal lacks one."""
         signs, text = list(self.signs), self.text
+        # Known signs at either edge leave fewer unknowns between them.
         while signs and signs[0] in known_signs:
             if not text.startswith(known_signs[signs[0]]):
                 return None
@@ -134,15 +135,16 @@ def _equations_of_sample(value: Json, text: str, inner: ValueNotation) -> list[_
         start = text.find(part.text, at)
         if start < 0 or not part.text:
             return None
-        found.append(_Equation(tuple(signs), _with_key_marks(text[at:start], keys)))
+        found.append(_Equation(tuple(signs), _with_marked_keys(text[at:start], keys)))
         at, signs = start + len(part.text), []
+        # A literal may repeat any key before it, as a closing tag does.
         if part.key:
             keys.append(part.text)
-    found.append(_Equation(tuple(signs), _with_key_marks(text[at:], keys)))
+    found.append(_Equation(tuple(signs), _with_marked_keys(text[at:], keys)))
     return [equation for equation in found if equation.signs]
 
 
-def _with_key_marks(literal: str, keys: Sequence[str]) -> str:
+def _with_marked_keys(literal: str, keys: Sequence[str]) -> str:
     for key in keys:
         literal = with_key_mark(literal, key)
     return literal
@@ -197,6 +199,7 @@ def _solve_equations(
             break
         # `}}` for two closes is one `}` each.
         size = len(single.text) // len(single.signs)
+        # Equations with this sign have one unknown less now.
         known_signs[single.signs[0]] = single.text[:size]
     if not open_:
         yield known_signs
@@ -226,6 +229,7 @@ def _notation_from_signs(
 ) -> ValueNotation:
     """Build the notation from signs; an unseen separator of members is taken from arguments."""
     array, object_ = inner.array, inner.object
+    # An array that was never seen keeps JSON's notation.
     if _Sign.OPEN_ARRAY in known_signs and _Sign.CLOSE_ARRAY in known_signs:
         separator = known_signs.get(
             _Sign.NEXT_ITEM, known_signs.get(_Sign.NEXT_MEMBER, members.separator)
@@ -310,6 +314,7 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
         _candidate_notations([text for _, text in seen]),
         key=lambda pair: sum(pair[0].write(value, pair[1]) == text for value, text in seen),
     )
+    # `{}` alone shows neither separators nor spacing.
     guesses = () if any(value for value, _ in seen) else ("no example has an argument",)
     return ShownArguments(
         ArgumentFormat(best.object, best, indented if best.object.indent else "", encoded=encoded),
@@ -351,6 +356,7 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: StringEscape) -> ShownAr
         _key_notation(shown, escape),
     )
     values = members.values or json_notation()
+    # Python's notations are tried before the format's own: they need no example of each part.
     own, written = own_containers(held, values, members)
     if written > known:
         # The format's own notation explains more values than any of Python's.

@@ -113,6 +113,7 @@ def _has_usual_escape(format_: TurnFormat) -> bool:
 def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
     """Return the whole turn of an example, and the offset of the output in it."""
     default = next(iter(base.openings), None)
+    # A prompt of an unknown setting is taken for the default's.
     opening = (opening_at_end(base, example.prompt) or default) if example.prompt else default
     begun = "" if opening is None else opening.text
     text = begun + example.output
@@ -167,6 +168,7 @@ def _hypotheses(examples: Sequence[Example]) -> Iterator[Hypothesis]:
     if not calls:
         yield Hypothesis((), _STYLES[0])
         return
+    # Half of the calls decide, since a few outputs may be cut.
     with_id = sum(bool(call.id) and call.id in example.output for example, call in calls)
     named = sum(bool(call.id) and call.name in call.id for _, call in calls)
     for style in _STYLES:
@@ -224,6 +226,7 @@ class _ExampleTrial:
     def _framed(self, guess: Hypothesis) -> dict[int, AlignedExample]:
         """Align the examples, then again with the literals around values of the first pass."""
         aligned = self._aligned(guess)
+        # An object is found by itself; literals around values help with entries only.
         if guess.style.whole or guess.style.encoded:
             return aligned
         known = {
@@ -234,6 +237,7 @@ class _ExampleTrial:
             and (turn := align_message(text, start, example.message, guess, only_known=True))
             is not None
         }
+        # The literals of the first pass decide between several places of one value.
         frames = value_frames((*aligned.values(), *known.values()))
         if len(frames.middles) > 1 or (known and frames.middles):
             return self._aligned(guess, frames)
@@ -288,6 +292,7 @@ def _conclude_format(
     shown = None if styled is None else conclude_arguments(calls, styled)
     if calls and shown is None:
         return None
+    # Examples may come from another setting than the template's default.
     header = _header_of_examples(aligned, base)
     turn_end = next((end.text for end in base.ends if end.after is TurnPart.CONTENT), "")
     if shown is not None:
@@ -326,6 +331,7 @@ def _conclude_format(
         if found is None:
             return None
         guesses = (*shown.guesses, *framed.guesses)
+    # The prompt may have opened a block that all examples leave empty.
     opening = base.openings[0].text if base.openings else ""
     layouts, emptied = with_emptied_reasoning(layouts, known, opening, header)
     layouts, unseen = complete_layout(layouts, known, header, turn_end)
@@ -350,6 +356,7 @@ def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
         )
         if not example.message.calls:
             continue
+        # Calls without reasoning before them show their own opening.
         if not at or example.marks[at - 1].what is not TurnPart.REASONING:
             return set()
         before = example.between(at)
@@ -399,6 +406,7 @@ def _guessed_empty_row(calls: CallFormat) -> Row | None:
     if calls.arguments.members.open or RowSlot.ARGUMENTS not in calls.row:
         return None
     at = calls.row.index(RowSlot.ARGUMENTS)
+    # `<call>f {…}</call>` without arguments is probably `<call>f</call>`.
     before = calls.row[at - 1] if at else ""
     return (*calls.row[: at - 1], *calls.row[at + 1 :]) if before.isspace() else None
 

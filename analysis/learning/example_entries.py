@@ -110,6 +110,7 @@ def value_frames(aligned: Iterable[AlignedExample]) -> ValueFrames:
     middles: Counter[str] = Counter()
     betweens: dict[str, None] = {}
     tails: dict[JsonType | None, list[str]] = {}
+    # A literal counts only between a key and its own value.
     for example in aligned:
         for at, (mark, following) in enumerate(zip_longest(example.marks, example.marks[1:])):
             literal = example.between(at + 1)
@@ -128,6 +129,7 @@ def value_frames(aligned: Iterable[AlignedExample]) -> ValueFrames:
                 betweens[literal] = None
             else:
                 tails.setdefault(mark.kind, []).append(literal)
+    # After the last value comes the close of its type, then that of the call.
     shared = dict.fromkeys(common_prefix(*texts) for texts in tails.values())
     return ValueFrames(
         middles,
@@ -261,6 +263,7 @@ class EntryFrame:
 
     def row(self, kind: JsonType, middle: str) -> Row:
         """Return the row of an entry with a value of this type."""
+        # `<text KEY>` for strings and `<num KEY>` for numbers are one opening with a mark.
         opening = self.repetition.open.replace(_OPEN_MARK, self.opens.get(kind, ""))
         close = self.closes.get(kind, "") + self.repetition.close
         return cut_at((opening, RowSlot.KEY, middle, RowSlot.VALUE, close), KEY_MARK, RowSlot.KEY)
@@ -331,6 +334,7 @@ def _tags_by_type(entries: ShownEntries) -> dict[JsonType, tuple[str, str]]:
         )
         close = most_frequent(_first_unit(text) for text_kind, text in afters if text_kind is kind)
         tags[kind] = opening or "", close or ""
+        # `<text city>` and `</text>` share the word `text`, which names the type.
         words[kind] = _words_in(opening or "") & _words_in(close or "")
     shared = frozenset[str].intersection(*words.values())
     named = all(is_unit(opening) and words[kind] - shared for kind, (opening, _) in tags.items())
@@ -355,6 +359,7 @@ def _closes_by_kind(entries: ShownEntries, escape: StringEscape) -> dict[JsonTyp
             continue
         texts = [*entries.tails.get(kind, ())]
         texts += [entries.betweens[kind]] if kind in entries.betweens else []
+        # A literal that extends that of another type ends with the opening quote.
         shorter = [
             other
             for other in entries.middles.values()
@@ -412,6 +417,7 @@ def _text_before_firsts(text: str, firsts: set[str]) -> str:
 def _guess_entry_frame(lead: str, tail: str) -> RepeatedText:
     """Guess the opening and close of a single entry: the marker next to it on either side."""
     units = edge_units(lead)
+    # A marker right before the only key may be repeated before the next one.
     opening = units[-1] if units and (is_unit(units[-1]) or units[-1][:1] in "<[{(") else ""
     match = re.match(r"\s*", tail)
     space = match.group() if match else ""

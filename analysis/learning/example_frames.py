@@ -66,6 +66,7 @@ def conclude_frame(
     """
     # A call without arguments may be written in a way of its own.
     whole = [call for call in calls if any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields)]
+    # With marks for name, id and arguments, calls of one format have one inner text.
     inner = most_frequent(inner_text(call, shown_arguments) for call in whole)
     if inner is None:
         return None
@@ -89,6 +90,7 @@ def conclude_frame(
     if not befores or not afters:
         return None
     before, after = common_suffix(*befores), common_prefix(*afters)
+    # Some formats write a closer after every call but the first.
     later = _find_later_close(whole, gaps, shown_arguments)
     if later is not None:
         frame = split_repetition(before, later.gap, _text_before_turn_end(later.only, turn_end))
@@ -116,6 +118,7 @@ def without_opened_calls(
     # If the first call of a turn begins after the prompt, later calls show its whole opening.
     firsts = [text_before_call(call, shown_arguments) for call in calls if not call.at]
     others = [text for text in firsts if not text.startswith(header)]
+    # A separator ends with the opening that the prompt has written for the first call.
     others += [text for _, text in _gaps_between_calls(calls, shown_arguments)]
     opened = common_suffix(header, *others) if others and header in firsts else ""
     return header.removesuffix(opened) if opened.strip() else header
@@ -208,6 +211,7 @@ def _with_index_mark(text: str, number: int) -> str:
 def _without_prompted(text: str, prompted: Collection[str]) -> str:
     """Remove the text that the prompt has written, as an empty block, unless it opens the call."""
     rests = [text.removeprefix(begun) for begun in prompted if text.startswith(begun)]
+    # The longest of the texts that prompts have written.
     rest = min(rests, key=len, default=text)
     return rest if rest.strip() else text
 
@@ -219,12 +223,14 @@ def _text_before_turn_end(text: str, turn_end: str) -> str:
 
 def _guess_separator(before: str, after: str, inner: str, base: int) -> ShownFrame:
     """Guess the separator of calls from turns of one, by their lines or the list around them."""
+    # One call shows no separator: take the whole text around it for its opening and close.
     opening, close = before.lstrip(), after.rstrip()
     wrapper = ("", "")
     # A bracket before an object is a list's, which separates its items by commas.
     listed = re.search(r"\[\s*(?=\{|$)", opening)
     ended = list(re.finditer(r"(?:(?<=[})])|^)\s*\]", close))
     separator = "\n" if "\n" in opening + close else ""
+    # `[{…}]`: the brackets belong to the list, and another call would follow a comma.
     if listed and ended:
         wrapper = opening[: listed.end()], close[ended[-1].start() :]
         opening, close = opening[listed.end() :], close[: ended[-1].start()]

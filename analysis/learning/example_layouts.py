@@ -91,6 +91,7 @@ def _cut_again(
     for at in range(len(example.marks) + 1):
         if not _open_to_doubt(example, at):
             continue
+        # Of the possible cuts the one that leaves a literal seen elsewhere is right.
         known = _UsualLiterals(usual, _neighbor_names(example, at))
         tried = list(_possible_cuts(example, at))
         if tried:
@@ -242,6 +243,7 @@ def complete_layout(
     `template_layouts` are layouts that the template renders; examples take precedence.
     """
     layouts = {**template_layouts, **example_layouts}
+    # A part that was never seen cannot be placed.
     read = {part for layout in layouts.values() for part in layout.parts}
     # Parts that were never seen together are put in the usual order.
     order = _usual_part_order(list(example_layouts.values()))
@@ -284,6 +286,7 @@ def with_emptied_reasoning(
         TurnPart.REASONING in layout.parts for layout in layouts.values()
     ):
         return dict(example_layouts), ()
+    # The text after the opened block closes it, and content follows.
     added = {
         presence._replace(reasoning=True): structs.replace(
             layout,
@@ -303,6 +306,7 @@ def with_emptied_reasoning(
 def with_worded_calls(format_: TurnFormat) -> TurnFormat:
     """Add calls that only the prompt's words spell out to layouts, after all other parts."""
     turn_end = next((end.text for end in format_.ends if end.after is TurnPart.CONTENT), "")
+    # Words show a call, and not its place in a turn: it is taken to be the whole turn.
     called = TurnLayout((TurnPart.CALLS,), (format_.header, turn_end))
     known = {presence: layout for presence, layout in format_.layouts.items() if not presence.calls}
     layouts, _ = complete_layout({Presence(calls=True): called}, known, format_.header, turn_end)

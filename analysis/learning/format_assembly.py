@@ -255,7 +255,9 @@ def learn_formats(prober: Prober, start: PhaseInput, showing: Setting) -> Learne
     start = replace(
         start,
         settings=to_learn.settings,
-        prompts=_with_signs(prober, groups, prompts_under(prober, to_learn.settings)),
+        prompts=_with_distinguishing_signs(
+            prober, groups, prompts_under(prober, to_learn.settings)
+        ),
         beginnings=tuple(dict.fromkeys(_text_before_parts(prober, turn) for turn in turns)),
     )
     # Compared by `repr`, since `True == 1` in Python.
@@ -329,7 +331,7 @@ def _group_settings(prober: Prober, settings: tuple[Setting, ...]) -> list[_Grou
     return [_Group(tuple(alike), turns) for turns, alike in found.items()]
 
 
-def _with_signs(
+def _with_distinguishing_signs(
     prober: Prober, groups: Sequence[_Group], prompts: Sequence[PromptText]
 ) -> tuple[PromptText, ...]:
     """Add to each prompt the texts that distinguish it from those of other groups.

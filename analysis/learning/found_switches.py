@@ -146,7 +146,7 @@ class Ground:
         """
         found = self._probe(self._history, setting, generation=True)
         long = found.rendered or self._takes_history
-        return _outcome_text(found if long else self.prompt(setting))
+        return _text_or_error(found if long else self.prompt(setting))
 
     @cached_property
     def _takes_history(self) -> bool:
@@ -154,7 +154,7 @@ class Ground:
 
     def turn(self, setting: Setting) -> str:
         """Render a conversation that ends with the assistant's turn."""
-        return _outcome_text(self._turn(setting))
+        return _text_or_error(self._turn(setting))
 
     def prompt(self, setting: Setting) -> Probe:
         """Render the shortest conversation, with its generation prompt."""
@@ -207,7 +207,7 @@ def _long_text(word: str) -> str:
     return " ".join([word] * (LONG_TEXT_SIZE // len(f"{word} ")))
 
 
-def _outcome_text(probe: Probe) -> str:
+def _text_or_error(probe: Probe) -> str:
     return probe.text if probe.rendered else f"{_RAISED}{probe.error}"
 
 

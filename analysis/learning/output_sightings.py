@@ -75,6 +75,7 @@ def keys_sighted(
             end = names[at + 1].start if at + 1 < len(names) else len(text)
             keys = list(offered.keys_in(name.word, text, name.end, end))
             seen.append(KeysSighted(number, text, start, name, keys, end))
+    # A name with keys after it is a call, most likely; its markup identifies the others.
     keyed = [sighting for sighting in seen if sighting.keys]
     # The first call of a turn follows content or a section's opening, later ones a separator.
     firsts = {sighting.output: sighting for sighting in reversed(keyed)}.values()
@@ -169,6 +170,7 @@ def _keep_true_keys(sightings: Sequence[KeysSighted], offered: OfferedTools) -> 
         if some
         for before in _markup_of_leads(some, shared_end, str.endswith)
     ]
+    # The longest fits best, and one may be the end of another.
     befores.sort(key=len, reverse=True)
     for sighting, row in zip(sightings, rows, strict=True):
         kept = [
@@ -229,6 +231,7 @@ def _kind_allowed(value: Json, kinds: frozenset[JsonType]) -> bool:
 
 def _read_literal(text: str, match: re.Match[str], escape: StringEscape) -> tuple[Json, int] | None:
     word, start = match.group(), match.start()
+    # `True` and `None` are Python's words, `true` and `null` JSON's.
     if word in _WORDS:
         return _WORDS[word], match.end()
     found = value_at(text, start)

@@ -59,6 +59,7 @@ def learn_content_parts(prober: Prober, *, calls: bool) -> ContentParts:
         other = offering.play(scene.words)
         if not isinstance(other, TemplateRenderError) and scene.holds(other):
             scene, plain = offering, other
+    # Media are tried only if texts in parts are written as plain texts are.
     outcome, reason = _texts_outcome(scene, plain)
     media: tuple[MediaTreatment, ...] = ()
     if outcome is PartsOutcome.WRITTEN:
@@ -220,6 +221,7 @@ def _addition_between(plain: _AroundParts, text: _AroundParts) -> _Added:
 
 def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTreatment:
     data = scene.prober.sentinels.values[2]
+    # OpenAI and transformers have several forms for one kind; a template may read any.
     seen = {
         form: _text_of_parts(scene, [form.part(data)]) for form in MEDIA_FORMS if form.kind is kind
     }
@@ -340,6 +342,7 @@ def _roles_with_parts(scene: _PartsScene, part: Json, single: str, *, calls: boo
     for role in ("system", "assistant", "tool"):
         if role == "tool" and not calls:
             continue
+        # A tool's message needs a call before it, and tools that can be called.
         there = replace(scene, role=role, tools=scene.tools or role == "tool")
         seen = _text_of_parts(there, [part])
         # A header may be beside it, if parts are in separate lines or messages.

@@ -89,6 +89,7 @@ class PlainWords:
         known: set[str] = set()
         for sentinels, plain in zip(self._sets, _PLAIN_SETS, strict=True):
             for word, text in zip(sentinels.words(), plain.words(), strict=True):
+                # Two sentinels with one text could not be told apart when read back.
                 if text not in known or word in found:
                     found[word] = [*_sentinel_spellings(word, text)]
                     known.add(text)
@@ -107,6 +108,7 @@ class PlainWords:
         known = self._short.get(text)
         if known is not None:
             return known
+        # A sentinel in capitals is one, too; lowering the text once is cheaper than a pattern.
         given, lowered = text, text.lower()
         for word, spellings in self._spellings.items():
             if word in lowered:
@@ -135,6 +137,7 @@ class PlainWords:
     def _value(self, value: object) -> object:
         if isinstance(value, str):
             return self.text(value)
+        # Not `isinstance`: True is an int, and stays as it is.
         if type(value) in (int, float):
             return self._numbers.get(cast("float", value), value)
         if isinstance(value, Mapping):
@@ -174,6 +177,7 @@ def _plain_probe(probe: Probe, prober: Prober) -> Probe | None:
     shapes = (
         structs.replace(prober.shape, empty_content=empty_content) for empty_content in EmptyContent
     )
+    # The usual shape first; phases may have rendered content as null, empty or absent.
     probers = (prober, *(prober.using(shape=shape) for shape in shapes))
     return next(filter(None, (_render_plainly(probe, shaped) for shaped in probers)), None)
 
@@ -194,6 +198,7 @@ def _render_plainly(probe: Probe, prober: Prober) -> Probe | None:
     reason, plain_reason = (
         "" if failure is None else failure.reason for failure in (probe.error, error)
     )
+    # The template treats the two texts differently, so the plain render proves nothing.
     if text != words.text(probe.text) or plain_reason != words.text(reason):
         return None
     return replace(probe, dialogue=words.value(probe.dialogue), text=text, error=error)

@@ -187,6 +187,7 @@ def examine_c1(observer: Observer, start: PhaseInput, layouts: Layouts) -> tuple
     ]
     words = [_content_beside_calls(layouts[ANSWERED_AND_CALLED])] if start.shows_calls else []
     words.append(_stripped_words(layouts[PLAIN].content))
+    # OpenAI's responses have null content beside calls, and clients send it back.
     null = _null_beside_calls(observer, start)
     if null is not None:
         difference = "a call without content / a call and null content"

@@ -76,7 +76,7 @@ def stand_in_tokens(template: ChatTemplate, suggestions: Suggestions) -> dict[st
     return {name: f"<{name}>" for name in read if name not in template.special_tokens}
 
 
-def template_tokens(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
+def rendering_tokens(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
     """Return the special tokens, and placeholders for those that are read but unknown."""
     return {**stand_in_tokens(template, suggestions), **template.special_tokens}
 
@@ -166,6 +166,7 @@ class _Collector:
     """Collects facts from the nodes of a tree; dictionaries serve as ordered sets."""
 
     def __init__(self) -> None:
+        # The order of the source decides which values are tried first.
         self.loaded: dict[str, None] = {}
         self.stored: set[str] = set()
         self.questioned: set[str] = set()
@@ -201,6 +202,7 @@ class _Collector:
                 self.stored.add(name)
             case nodes.Assign(target=nodes.Name(name=name), node=value):
                 self._question(name, value)
+            # Set under a test of itself, a variable is the caller's, with a default.
             case nodes.If(test=test, body=[nodes.Assign(target=nodes.Name(name=name)), *_]):
                 self._question(name, test)
             case nodes.Compare(expr=left, ops=operands):
@@ -239,6 +241,7 @@ class _Collector:
     def _variables(self, tree: nodes.Template) -> tuple[str, ...]:
         """Return the variables that are never set, or set only where the caller has not."""
         unset = [name for name in self.loaded if name not in self.stored]
+        # A name that is set without a question before is the template's own.
         doubtful = [name for name in self.loaded if name in self.stored & self.questioned]
         if doubtful:
             # A name that only a macro tests, as its own parameter, is not a caller's variable.
@@ -286,6 +289,7 @@ class _Structure(NamedTuple):
 def _container_structure(inner: Mapping[str, _Structure]) -> _Structure:
     """Return a list if its items are iterated over, else an object."""
     named = {key: structure for key, structure in inner.items() if key not in (_ITEM, _VALUE)}
+    # Its keys are unknown, as in `for key, value in x.items()`.
     if not named and _VALUE in inner:
         return _Structure({ANY_WORD: ANY_WORD}, ())
     if not named:
@@ -305,6 +309,7 @@ def _plain_values(values_by_repr: Mapping[str, Json], keys: Collection[str]) -> 
 
     A word that is searched for is present as the item of a list, too.
     """
+    # `"a" in x` searches for a key where `x` is an object, and for a text else.
     sought = {
         repr(value) for key in keys if repr([key]) in values_by_repr for value in (key, [key])
     }
@@ -435,6 +440,7 @@ class _ValueFlow:
             }
             if inner:
                 return _container_structure(inner)
+            # A member that is only read, and compared with nothing, gets any word.
             known = values[member]
             # Exclude words that are searched for in it: it hardly equals one of them.
             words = [
@@ -518,6 +524,7 @@ class _ValueFlow:
             for keyword in call.kwargs:
                 if keyword.key in parameters:
                     self._hold(keyword.key, keyword.value)
+        # Called for every question; arguments are bound once.
         self._calls.clear()
 
     @cached_property
@@ -598,6 +605,7 @@ class _ValueFlow:
         """Return the constants that an operand may be or contain."""
         found: list[Json] = []
         for alternative in _alternative_nodes(node):
+            # A name may stand for constants that were assigned to it: `set modes = ["a", "b"]`.
             named = (
                 self._name_values.get(alternative.name, ())
                 if isinstance(alternative, nodes.Name)
@@ -658,6 +666,7 @@ def _values_beside(values: Iterable[Json], operator: str) -> list[Json]:
 
 def _alternative_nodes(node: nodes.Node) -> Sequence[nodes.Node]:
     """Return the alternatives of an expression, respelled or not: `(x or 'usual') | lower`."""
+    # A check of types first: `match` on every node takes longer.
     if not isinstance(node, _CHOOSING):
         return (node,)
     match node:
@@ -728,6 +737,7 @@ def _walk_nodes(node: nodes.Node) -> Iterator[nodes.Node]:
     while waiting:
         current = waiting.pop()
         yield current
+        # Most nodes of a tree have no children, and are not asked for any.
         if type(current) in _CHILDLESS:
             continue
         # Like `iter_child_nodes`, in half the time.

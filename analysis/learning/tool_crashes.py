@@ -249,18 +249,18 @@ def _with_missing_keyword(key: str, value: Json, of: str = "") -> Callable[[Sche
     """Add a keyword to schemas without it, of one type where that is named."""
 
     def change(schema: Schema) -> Schema:
-        fits = not of or of == schema.get("type") or of in _as_list(schema.get("type"))
+        fits = not of or of == schema.get("type") or of in _listed_values(schema.get("type"))
         return {**schema, key: value} if fits and key not in schema else schema
 
     return change
 
 
-def _as_list(value: Json) -> list[Json]:
+def _listed_values(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
 def _with_one_type(schema: Schema) -> Json:
-    kinds = [kind for kind in _as_list(schema.get("type")) if kind != "null"]
+    kinds = [kind for kind in _listed_values(schema.get("type")) if kind != "null"]
     return {**schema, "type": kinds[0]} if kinds else schema
 
 
@@ -269,7 +269,7 @@ def _without_null_default(schema: Schema) -> Json:
 
 
 def _with_text_enum(schema: Schema) -> Json:
-    values: list[Json] = [*map(str, _as_list(schema.get("enum")))]
+    values: list[Json] = [*map(str, _listed_values(schema.get("enum")))]
     return {**schema, "enum": values} if values else schema
 
 

@@ -164,6 +164,7 @@ def find_tools_in_prompt(prober: Prober, tools: Sequence[Tool]) -> ToolsInPrompt
         return RenderedTools(probe.text, probe.error)
 
     sound, crashes = find_crashes(rendered, tools)
+    # No tool renders, so that no part can be searched for.
     if not sound:
         return ToolsInPrompt(len(tools), crashes=crashes, renders=next(counter))
     # No probing word may occur in the template.
@@ -253,6 +254,7 @@ class _PartSearch:
         )
         # One render finds most parts: each has a word of its own by now.
         worded = self._changed([part for part in self.parts if part.word])
+        # One description with every character that some notation escapes shows the notation.
         worded[0] = {**worded[0], "description": sign + _SIGNS}
         text = self._render(worded).text
         folded = text.lower()
@@ -350,6 +352,7 @@ class _PartSearch:
 
         kinds: dict[tuple[str, bool], dict[tuple[int, PartPath], list[_ToolPart]]] = {}
         for part in lost:
+            # The widest place that is lost is reported, not each part in it.
             top = next(filter(whole, part.around), (part.tool, part.path))
             label = part.label if top[1] == part.path else _part_label(top[1])
             kinds.setdefault(label, {}).setdefault(top, []).append(part)
@@ -420,6 +423,7 @@ class _PartSearch:
             case list() if value:
                 for number, inner in enumerate(value):
                     yield from self._of_value(at, inner, (*path, number))
+            # A boolean has one other value, which may be written elsewhere: no word finds it.
             case bool():
                 yield _ToolPart(at, path, not value)
             case int() | float():
@@ -427,6 +431,7 @@ class _PartSearch:
                 yield _ToolPart(at, path, number, str(number))
             case _:
                 word = self._words.word()
+                # An empty list or object is changed to one with a word in it.
                 empty = isinstance(value, list | dict)
                 yield _ToolPart(at, path, [word] if empty else word, word)
 
@@ -480,6 +485,7 @@ def _part_label(path: PartPath) -> tuple[str, bool]:
             inside += 1
         elif step != "parameters":
             break
+    # References and their definitions stand or fall together.
     if keyword in (*_DEFINITIONS, "$ref"):
         return "$ref", False
     return keyword, around > (0 if keyword in _OF_OBJECTS else 1)

@@ -32,8 +32,8 @@ from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 from autoparser.analysis.learning.suggestions import (
     Suggestions,
+    rendering_tokens,
     template_suggestions,
-    template_tokens,
 )
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
@@ -173,7 +173,7 @@ class Subject:
     @cached_property
     def tokens(self) -> Mapping[str, str]:
         """The special tokens; names in angle brackets for those that are read and not known."""
-        return template_tokens(self.template, self.suggestions)
+        return rendering_tokens(self.template, self.suggestions)
 
     @property
     def shape(self) -> MessageShape:
