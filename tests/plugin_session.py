@@ -100,13 +100,13 @@ def main(template: Path) -> None:
         parser.set_prompt_token_ids(prompt)
         thought, _, calls = parser.parse(ANSWER, request, True, ids)
         tag = getattr(request.structured_outputs, "structural_tag", None)
-        found.append([thought, [each.name for each in calls or ()], tag is not None])
+        found.append([thought, [call.name for call in calls or ()], tag is not None])
     detector: Any = type(
         "Detector",
         (sglang_plugin.ToolDetector, _Engine),
         {"results": sglang_plugin.SglangResults(value, value, value, lambda tag: tag)},
     )(tokenizer)
-    found.append([each.name for each in detector.detect_and_parse(ANSWER, TOOLS).calls])
+    found.append([call.name for call in detector.detect_and_parse(ANSWER, TOOLS).calls])
     tops = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names
     print(json.dumps({"read": found, "imported": sorted(tops)}))  # noqa: T201 - its result
 

@@ -57,7 +57,7 @@ class Published:
 def definition_of(kind: type[object]) -> dict[str, Any]:
     """Return the schema of a class and of those in it, by their names."""
     _, components = msgspec.json.schema_components([kind])
-    classes = {each.cls.__name__: each for each in _classes(kinds.type_info(kind))}
+    classes = {class_.cls.__name__: class_ for class_ in _classes(kinds.type_info(kind))}
     # A class that shares its name with another gets a longer one, which nobody wants to read.
     assert set(components) <= set(classes), set(components) - set(classes)
     return {name: _renamed(_told(found, classes[name])) for name, found in components.items()}

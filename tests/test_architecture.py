@@ -63,7 +63,7 @@ def opened_files(path: Path) -> Iterator[str]:
         name = getattr(function, "attr", getattr(function, "id", ""))
         inner = [*ast.walk(call)]
         modes = [each.value for each in inner if isinstance(each, ast.Constant)]
-        modes = [each for each in modes if re.fullmatch(r"[rwaxbt+]+", str(each))]
+        modes = [mode for mode in modes if re.fullmatch(r"[rwaxbt+]+", str(mode))]
         flags = {each.attr for each in inner if isinstance(each, ast.Attribute)}
         if name in READING and isinstance(function, ast.Attribute):
             yield "read"

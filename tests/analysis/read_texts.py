@@ -15,7 +15,9 @@ from tests.analysis.parsing.loop import disagreement
 def message_in(value: dict[str, Any]) -> Message:
     """Read a message of a table."""
     entries = value.get("tool_calls", value.get("calls", []))
-    calls = tuple(ToolCall(each["name"], each["arguments"], each.get("id", "")) for each in entries)
+    calls = tuple(
+        ToolCall(entry["name"], entry["arguments"], entry.get("id", "")) for entry in entries
+    )
     return Message(value.get("content", ""), value.get("reasoning", ""), calls)
 
 
@@ -36,10 +38,10 @@ def assert_reads(
     learned: LearnedFormat, texts: Sequence[dict[str, Any]], tools: Sequence[object] | None = None
 ) -> None:
     """Read texts as the messages beside them; `tools` are those of the calls by default."""
-    for each in texts:
-        meant = message_in(each)
+    for text in texts:
+        meant = message_in(text)
         parser = learned.parser(tools_for(meant.calls) if tools is None else tools)
-        whole = parser.parse(each["text"])
+        whole = parser.parse(text["text"])
         read = message_of(whole)
         assert (read.content, read.reasoning) == (meant.content, meant.reasoning)
         # As JSON, since to Python true and 1 are the same.
@@ -48,5 +50,5 @@ def assert_reads(
         ]
         named = [(call.id, has.id) for call, has in zip(whole.tool_calls, meant.calls, strict=True)]
         assert all(found == wanted for found, wanted in named if wanted)
-        assert whole.status.value == each.get("status", whole.status.value)
-        assert not disagreement(parser, each["text"], each["text"])
+        assert whole.status.value == text.get("status", whole.status.value)
+        assert not disagreement(parser, text["text"], text["text"])

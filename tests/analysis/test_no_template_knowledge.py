@@ -79,12 +79,16 @@ def all_offenders() -> list[Offender]:
 
 
 def test_the_engine_holds_no_marker_and_no_name() -> None:
-    found = [each for each in all_offenders() if (each.module, each.constant) not in ALLOWED]
+    found = [
+        offender
+        for offender in all_offenders()
+        if (offender.module, offender.constant) not in ALLOWED
+    ]
     assert not found, "\n".join(["", *map(str, found)])
 
 
 def test_every_exception_is_still_needed() -> None:
-    there = {(each.module, each.constant) for each in all_offenders()}
+    there = {(offender.module, offender.constant) for offender in all_offenders()}
     assert there >= ALLOWED
 
 
@@ -110,7 +114,7 @@ def test_every_exception_is_still_needed() -> None:
     ],
 )
 def test_a_planted_constant_is_found(source: str, suspicion: str) -> None:
-    assert suspicion in [each.suspicion for each in offenders(source)]
+    assert suspicion in [offender.suspicion for offender in offenders(source)]
 
 
 @pytest.mark.parametrize(

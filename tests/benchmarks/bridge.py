@@ -143,13 +143,13 @@ def measure(
 ) -> None:
     """Have the conversation by each in turn, so that what else runs slows all of them alike."""
     for run in range(RUNS + 1):
-        for each in contenders:
+        for contender in contenders:
             try:
                 # The first run fills what is cached between calls.
-                if not each.failure:
-                    each.run(prompt, turns, counts=run > 0)
+                if not contender.failure:
+                    contender.run(prompt, turns, counts=run > 0)
             except (RuntimeError, ValueError, KeyError, AssertionError) as error:
-                each.failure = str(error)
+                contender.failure = str(error)
 
 
 def main() -> None:

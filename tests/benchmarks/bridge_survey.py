@@ -151,7 +151,7 @@ class BridgesOfTemplate:
 
     def __str__(self) -> str:
         medians = self.medians
-        figures = (f"{medians[each]:.0f}" if each in medians else "–" for each in COLUMNS)
+        figures = (f"{medians[column]:.0f}" if column in medians else "–" for column in COLUMNS)
         return f"{self.name[:56]:56}{self.tokens:8}{cells(figures, '>9')}"
 
 

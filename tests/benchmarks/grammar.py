@@ -174,7 +174,9 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
             lark = grammar_of(Formats.of(format_), tools(count)).lark(vocabulary)
             alone = [json.dumps(_parameters(tool)) for tool in tools(count)]
             grammars = (_any_of(alone), LLMatcher.grammar_from_lark(lark))
-            schemas, load = (best_ms(partial(LLMatcher, tokenizer.ll, each)) for each in grammars)
+            schemas, load = (
+                best_ms(partial(LLMatcher, tokenizer.ll, grammar)) for grammar in grammars
+            )
             first, further = (best_ms(partial(written, each)) for each in (unknown, known))
             ratios = [(each + load) / schemas for each in (first, further)]
             figures = (schemas, load, first, ratios[0], further, ratios[1])
@@ -321,7 +323,9 @@ def _loads(
 
 
 def _any_of(schemas: Sequence[str]) -> str:
-    return LLMatcher.grammar_from_lark("start: " + " | ".join(f"%json {each}" for each in schemas))
+    return LLMatcher.grammar_from_lark(
+        "start: " + " | ".join(f"%json {schema}" for schema in schemas)
+    )
 
 
 def _in_child(measure: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
@@ -476,7 +480,7 @@ def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
 
 def _from_first(marks: Sequence[str], text: str) -> str:
     """Return a text from the first of some marks in it on."""
-    return text[min((text.find(each) for each in marks if each in text), default=0) :]
+    return text[min((text.find(mark) for mark in marks if mark in text), default=0) :]
 
 
 class _TagCosts:
@@ -494,7 +498,7 @@ class _TagCosts:
         """Return compile time in ms, median, p99 and most of the masks in µs, and their number."""
         made = [timed(partial(self._compiled, tag), process_time) for _ in range(3)]
         compiled = made[0][1]
-        masks_ = sorted(each for text in texts for each in self._masks(compiled, text))
+        masks_ = sorted(mask for text in texts for mask in self._masks(compiled, text))
         return (
             min(took for took, _ in made) * 1e3,
             statistics.median(masks_),

@@ -180,7 +180,7 @@ def test_the_index_of_a_survey_sorts_and_filters(browser: Any, pages: Path, widt
             column.get_by_role("button").click()
             assert column.get_attribute("aria-sort") == direction
             *counts, last = cells.all_inner_texts()
-            numbers = [int(each) for each in counts]
+            numbers = [int(count) for count in counts]
             assert numbers == sorted(numbers, reverse=direction == "descending")
             assert len(set(numbers)) > 1
             assert last == ""
@@ -268,5 +268,5 @@ def test_no_page_shuts_anybody_out(
 def test_the_judge_finds_what_is_wrong(browser: Any) -> None:
     page = browser.new_page()
     page.set_content("<html><body style='color:#999;background:#aaa'>gray on gray</body></html>")
-    assert {each[1] for each in faults(page)} >= {"color-contrast", "html-has-lang"}
+    assert {fault[1] for fault in faults(page)} >= {"color-contrast", "html-has-lang"}
     page.close()

@@ -37,7 +37,7 @@ def pip(*arguments: str | Path, python: str = sys.executable) -> None:
 def test_pip_finds_versions_that_suit_both(bounds: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     pip("install", "--dry-run", "--ignore-installed", "--report", report, ROOT, "-r", bounds)
-    chosen = {each["metadata"]["name"] for each in json.loads(report.read_text())["install"]}
+    chosen = {load["metadata"]["name"] for load in json.loads(report.read_text())["install"]}
     assert {"autoparser-chat", "llguidance", "transformers"} <= chosen
 
 

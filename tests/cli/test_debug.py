@@ -22,7 +22,7 @@ from autoparser.cli.debugger import DebuggerApp
 from .conftest import Run
 
 XML = "fixtures/templates/a1-function-parameter.jinja"
-SHIPPED = {each.name: each for each in shipped_conversations()}
+SHIPPED = {conversation.name: conversation for conversation in shipped_conversations()}
 SESSIONS = yaml.safe_load(Path(__file__).with_name("debug_sessions.yaml").read_text("utf-8"))
 
 
@@ -103,8 +103,8 @@ def test_a_conversation_is_a_name_or_a_file(autoparser: Run, begun: list[Debugge
     ran = autoparser("debug", XML, *named, "--switch", "enable_thinking=false")
     assert (ran.code, ran.err) == (0, "")
     (app,) = begun
-    assert [each.name for each in app.conversations[:2]] == [file, "answer"]
-    assert {*SHIPPED} < {each.name for each in app.conversations}
+    assert [conversation.name for conversation in app.conversations[:2]] == [file, "answer"]
+    assert {*SHIPPED} < {conversation.name for conversation in app.conversations}
     assert app.traced.prompt.endswith("<think>\n\n</think>\n\n")
     wrong = autoparser("debug", XML, "--conversation", "anwser")
     assert wrong.code == 2

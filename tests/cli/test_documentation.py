@@ -306,8 +306,8 @@ def test_a_marker_is_in_its_template(row: list[str]) -> None:
 def test_every_mode_marker_flag_effect_and_phase_is_explained() -> None:
     explained = {
         **{title: [*kind] for title, (_, kind) in MODES.items()},
-        "Markers": [each.name for each in fields(MarkerRegistry)],
-        "Flags": [each.name for each in fields(FormatFlags)],
+        "Markers": [field.name for field in fields(MarkerRegistry)],
+        "Flags": [field.name for field in fields(FormatFlags)],
         "What a switch changes": [*SwitchEffect],
         "Phases": [finding.phase for finding in analyzed("a1-function-parameter").phases],
     }

@@ -60,7 +60,7 @@ def fault_file(line: str) -> Path:
 def check_refused(ran: Ran, *words: str) -> None:
     assert (ran.code, ran.err.count("\n")) == (2, 1), ran.err
     assert "fault of autoparser" not in ran.err
-    assert all(each in ran.err for each in words), ran.err
+    assert all(word in ran.err for word in words), ran.err
 
 
 @pytest.mark.parametrize("kind", FAULTS)

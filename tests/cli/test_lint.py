@@ -102,7 +102,7 @@ def test_a_cached_answer_is_the_same_in_every_form(
     reports = [f"--report={form}={file}" for form, file in forms.items()]
 
     def every_form(cache: str) -> list[object]:
-        return [autoparser(*use, *reports, cache), *(each.read_bytes() for each in forms.values())]
+        return [autoparser(*use, *reports, cache), *(form.read_bytes() for form in forms.values())]
 
     fresh, cached = every_form("--no-cache"), f"--cache-dir={tmp_path / 'cache'}"
     every_form(cached)
@@ -132,7 +132,7 @@ def test_the_cache_has_a_place_that_can_be_named_or_done_without(
     assert [times(), times(), times("--cache-dir", tmp_path / "own" / "one")] == [1, 0, 0]
     # Other rules look anew; what is shown of it decides nothing.
     shows = ((), ("--profile", "release"), ("--statistics",), ("--fail-on", "info"))
-    assert [times(*each, select="AP101,AP102") for each in shows] == [1, 0, 0, 0]
+    assert [times(*show, select="AP101,AP102") for show in shows] == [1, 0, 0, 0]
     monkeypatch.setenv("AUTOPARSER_NO_CACHE", "1")
     assert times() == 1
 
@@ -165,7 +165,7 @@ def test_the_docs_list_every_option_key_convention_and_format() -> None:
     docs = (ROOT / "docs" / "lint.md").read_text("utf-8")
     command = typer.main.get_command(app)
     parameters = command.commands["lint"].params  # type: ignore[attr-defined]
-    options = {each for it in parameters for each in it.opts if each.startswith("--")}
+    options = {opt for parameter in parameters for opt in parameter.opts if opt.startswith("--")}
     assert options - {"--help"} == set(re.findall(r"`(--[a-z-]+)[ `]", docs)) - {"--help"}
     (table,) = re.findall(r"```toml\n([\s\S]+?)```", docs)
     assert set(tomllib.loads(table)["tool"]["autoparser"]["lint"]) == set(KEYS)

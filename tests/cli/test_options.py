@@ -39,10 +39,10 @@ def options() -> dict[str, dict[str, Any]]:
     """Every option by its spelling, in each command that has it."""
     found: dict[str, dict[str, Any]] = {}
     for command, made in COMMANDS.items():
-        for each in made.params:
-            for spelling in (*each.opts, *each.secondary_opts):
+        for parameter in made.params:
+            for spelling in (*parameter.opts, *parameter.secondary_opts):
                 if spelling.startswith("-"):
-                    found.setdefault(spelling, {})[command] = each
+                    found.setdefault(spelling, {})[command] = parameter
     return found
 
 
@@ -145,7 +145,7 @@ def test_the_page_on_options_names_every_form() -> None:
     page = (ROOT / "docs" / "options.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     for command, forms in FORMS.items():
-        wanted = [f"`{each}`" for each in (command, *forms.split())]
+        wanted = [f"`{part}`" for part in (command, *forms.split())]
         assert sum(all(each in row for each in wanted) for row in rows) == 1, command
 
 

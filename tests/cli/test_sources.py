@@ -51,7 +51,7 @@ def test_the_tokenizer_of_a_model_is_that_of_the_templates_commit(
     commit = hub.add("org/model", files)
     ran = autoparser("render", "org/model", *COMMANDS["render"], "--tokens")
     assert ran.code == 0, ran.err
-    asked = [each.line for each in hub.requests if "tokenizer.json" in each.line]
+    asked = [request.line for request in hub.requests if "tokenizer.json" in request.line]
     assert asked
     assert all(commit in line for line in asked)
 

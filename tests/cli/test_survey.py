@@ -54,7 +54,7 @@ def test_a_survey_goes_on_where_it_was_and_asks_anew_what_has_changed(
     changed = corpus / "content-plain.jinja"
     changed.write_text(changed.read_text("utf-8") + "{# changed #}", encoding="utf-8")
     assert autoparser(*use).err.startswith("2 of 3")
-    assert [each["source"] for each in records_of(kept)].count(str(changed)) == 2
+    assert [record["source"] for record in records_of(kept)].count(str(changed)) == 2
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_text_is_looked_at_once_however_many_files_hold_it(
     use = ("survey", corpus, "--records", kept, "--jobs", "1")
     assert autoparser(*use).out.startswith("12 templates, 11 analyzed")
     assert sorted(looked) == ["content-plain.jinja", "raises-always.jinja", "reasoning-none.jinja"]
-    assert [each["source"] for each in records_of(kept)] == sorted(map(str, corpus.iterdir()))
+    assert [record["source"] for record in records_of(kept)] == sorted(map(str, corpus.iterdir()))
     # The same texts in another folder are known, too, and have lines of their own.
     moved = shutil.copytree(corpus, tmp_path / "moved")
     ran = autoparser("survey", moved, kept, "--records", tmp_path / "more.jsonl", "--jobs", "1")
@@ -88,7 +88,7 @@ def test_a_text_is_looked_at_once_however_many_files_hold_it(
         f"12 of 12 templates were surveyed before, see {tmp_path / 'more.jsonl'}\n",
     )
     assert ran.out.startswith("24 templates, 22 analyzed")
-    assert {each["source"] for each in records_of(tmp_path / "more.jsonl")} == {
+    assert {record["source"] for record in records_of(tmp_path / "more.jsonl")} == {
         *map(str, Path(moved).iterdir())
     }
 
@@ -104,7 +104,7 @@ def test_shares_are_of_texts_and_their_records_alone_make_the_summary_of_the_who
     for number, share in enumerate(shares, 1):
         use = ("survey", corpus, "--shard", f"{number}/3", "--records", share, "--jobs", "1")
         assert autoparser(*use).code == 0
-    texts = [{each["sha256"] for each in records_of(share)} for share in shares]
+    texts = [{record["sha256"] for record in records_of(share)} for share in shares]
     assert sum(map(len, texts)) == len(set().union(*texts)) == 3
     assert len(looked) == 6
     assert autoparser("survey", *shares).out == whole
@@ -151,7 +151,7 @@ def test_reports_lie_beside_the_page_that_links_them(
     linked = re.findall(r'<a href="([^"#]+)">([^<]+)</a>', index)
     names = {"Content plain!.jinja", *(f"{name}.jinja" for name in NAMES)}
     assert {name for _, name in linked} == names
-    assert {page for page, _ in linked} == {each.name for each in folder.iterdir()} - {"index.html"}
+    assert {page for page, _ in linked} == {path.name for path in folder.iterdir()} - {"index.html"}
     for page, name in linked:
         text = (folder / page).read_text("utf-8")
         # A copy has the page of the first file with its text.

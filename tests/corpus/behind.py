@@ -90,8 +90,8 @@ _LOOSE: Mapping[str, Json] = {
     "extra": {"type": "object"},
 }
 OFFERED: tuple[Json, ...] = tuple(
-    {"type": "function", "function": with_properties(each, _LOOSE.get, required=[])}
-    for each in TOOLS
+    {"type": "function", "function": with_properties(tool, _LOOSE.get, required=[])}
+    for tool in TOOLS
 )
 """The tools of a request, whose schemas all of the arguments meet."""
 

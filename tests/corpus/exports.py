@@ -69,7 +69,7 @@ def exports_of(
     """Export a format, and have programs read it, by their names and Pythons."""
     format_ = analysis.formats.united
     export = response_template(format_)
-    limits = tuple(f"{each.piece}: {each.reason}" for each in export.limits)
+    limits = tuple(f"{limit.piece}: {limit.reason}" for limit in export.limits)
     found: list[Exported] = []
     for engine, python in sorted(engines.items()):
         refusal, trial = "", ExportTrial(0, 0, 0, 0)
@@ -179,18 +179,18 @@ def _file_lines(found: Sequence[Sequence[AskedFile | None]]) -> Iterator[str]:
     files = [each for each in asked if each is not None]
     yield f"{len(files):>6}  saved formats, which a process without jinja2 loaded"
     yield f"{len(asked) - len(files):>6}  templates that cannot be analyzed"
-    yield f"{sum(each.texts for each in files):>6}  texts of them, each parsed whole and streamed"
-    yield f"{sum(bool(each.wrong) for each in files):>6}  files that answer otherwise"
+    yield f"{sum(file.texts for file in files):>6}  texts of them, each parsed whole and streamed"
+    yield f"{sum(bool(file.wrong) for file in files):>6}  files that answer otherwise"
     if files:
         slowest, largest = (
             max(files, key=lambda each: each.seconds),
             max(files, key=lambda each: each.size),
         )
-        yield f"{1000 * median(each.seconds for each in files):>6.2f}  ms to read one, the median"
+        yield f"{1000 * median(file.seconds for file in files):>6.2f}  ms to read one, the median"
         yield f"{1000 * slowest.seconds:>6.2f}  ms at most: {slowest.name}"
-        yield f"{median(each.size for each in files) / 1000:>6.1f}  kB, the median"
+        yield f"{median(file.size for file in files) / 1000:>6.1f}  kB, the median"
         yield f"{largest.size / 1000:>6.1f}  kB at most: {largest.name}"
-    yield from (f"{each.name}: {question}" for each in files for question in each.wrong)
+    yield from (f"{file.name}: {question}" for file in files for question in file.wrong)
 
 
 FILES = Board(

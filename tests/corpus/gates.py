@@ -333,7 +333,7 @@ def _counts(analysis: Analysis) -> Counter[str]:
     counts["unprompted"] = sum(not opening.text.strip() for opening in formats.openings)
     counts["formats"] = len(formats)
     counts["settings"] = len({repr(opening.setting) for opening in formats.openings})
-    counts["prompts"] = len({each.text for each in formats.openings if each.text.strip()})
+    counts["prompts"] = len({opening.text for opening in formats.openings if opening.text.strip()})
     counts["failed_checks"] = sum(bool(check.failures) for check in analysis.checks)
     return counts
 
@@ -438,7 +438,7 @@ def _counted(found: Sequence[Gated], done: Sequence[Gated]) -> Iterator[str]:
     crashes = [each for each in found if each.crash]
     several = sum(each.counts["formats"] > 1 for each in done)
     yield f"{len(crashes):>6}  crashed"
-    yield from (f"{'':8}  {each.name}: {each.crash}" for each in crashes)
+    yield from (f"{'':8}  {crash.name}: {crash.crash}" for crash in crashes)
     yield f"{total['formats']:>6}  formats, {several} templates have several"
     yield f"{total['settings']:>6}  settings learned, {total['untried']} beyond the limit untried"
     yield f"{total['prompts']:>6}  different generation prompts"

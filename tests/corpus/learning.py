@@ -195,7 +195,7 @@ def _drawn(
     chance.shuffle(rest)
     while rest and len(drawn) < count:
         if chosen:
-            known = {each for one in drawn for each in _features(one.message)}
+            known = {feature for one in drawn for feature in _features(one.message)}
             rest.sort(key=lambda each: len(_features(each.message) - known))
         drawn.append(rest.pop())
     return drawn
@@ -268,7 +268,7 @@ def output_readings(
 def _of_outputs(texts: Sequence[str], hidden: TurnFormat) -> tuple[TurnFormat, set[int]]:
     given = [LoggedOutput(text, place=f"line {at}") for at, text in enumerate(texts, start=1)]
     found = format_of_outputs(given, hidden, TOOLS)
-    odd = {each.output.place for each in found.readings if each.problem}
+    odd = {reading.output.place for reading in found.readings if reading.problem}
     return found.format, {at for at, each in enumerate(given) if each.place in odd}
 
 

@@ -60,11 +60,12 @@ def _lint_lines(runs: Sequence[LintRun]) -> Iterator[str]:
             )
             for wants in wanted
         ]
-    yield f"| rule | errors | warnings | info | {' | '.join(each.value for each in PROFILES)} |"
+    shown = " | ".join(profile.value for profile in PROFILES)
+    yield f"| rule | errors | warnings | info | {shown} |"
     yield f"|---|{'--:|' * len(wanted)}"
     for rule in all_rules():
         if any(counts[rule.code][: len(Severity)]):
-            cells = " | ".join(str(each or "") for each in counts[rule.code])
+            cells = " | ".join(str(count or "") for count in counts[rule.code])
             yield f"| {rule.code} {rule.name} | {cells} |"
     yield f"| any | {' | '.join(map(str, counts['any']))} |"
     every = [finding for found in templates for finding in found]
@@ -136,19 +137,19 @@ class TriedFix:
 
 
 def tried_fixes(path: Path) -> list[TriedFix]:
-    rules = RuleChoice(None, (), tuple(each.code for each in rules_for(Profile.RELEASE))).rules
+    rules = RuleChoice(None, (), tuple(rule.code for rule in rules_for(Profile.RELEASE))).rules
     shown = FindingFilter(Profile.RELEASE)
     request = LintRequest((str(path),), rules, ProjectSettings(), finding_filter=shown)
     return [
         TriedFix(
             path.stem,
-            each.finding.code,
-            each.reason,
-            0 if each.proof is None or each.reason else each.proof.conversations,
-            each.tried,
+            fix.finding.code,
+            fix.reason,
+            0 if fix.proof is None or fix.reason else fix.proof.conversations,
+            fix.tried,
         )
         for template in fix_sources(request).templates
-        for each in template.fixed.fixes
+        for fix in template.fixed.fixes
     ]
 
 
@@ -161,7 +162,7 @@ def _fix_lines(answers: Sequence[Sequence[TriedFix]]) -> Iterator[str]:
     for code in sorted({each.code for each in known}):
         yield _row([each for each in known if each.code == code], f"{code} {rules[code].name}")
     yield _row(known, "all")
-    gone = sum(each.reason is None for each in others)
+    gone = sum(other.reason is None for other in others)
     yield f"{len(others)} findings of rules without edits, {gone} of them gone with others"
     showing, fixable, changed = map(
         _templates, (found, known, [each for each in found if each.reason is None])

@@ -134,8 +134,10 @@ def renders_of(text: str) -> Renders:
 
 
 def _writes_calls(renders: Renders) -> bool:
-    refused = sum(each is None for each in renders)
-    return refused < len(CONVERSATIONS) // 2 and any("Ann" in each for each in renders if each)
+    refused = sum(render is None for render in renders)
+    return refused < len(CONVERSATIONS) // 2 and any(
+        "Ann" in render for render in renders if render
+    )
 
 
 # Operators: each yields the texts that it can make of a template, and knows no template.
@@ -176,7 +178,7 @@ _OTHER_DEFAULTS = {
 
 
 def _code(text: str) -> Iterator[re.Match[str]]:
-    return (each for each in _TAG.finditer(text) if each.group()[1] != "#")
+    return (match for match in _TAG.finditer(text) if match.group()[1] != "#")
 
 
 def _edited(text: str, pattern: re.Pattern[str], edit: Edit, rng: random.Random) -> Mutants:
@@ -211,7 +213,7 @@ def _renamed(text: str, rng: random.Random) -> Mutants:
         name = found.group()
         if name not in _FIELDS:
             return name
-        return rng.choice([*(each for each in _FIELDS if each != name), f"{name}s", name[:4]])
+        return rng.choice([*(field for field in _FIELDS if field != name), f"{name}s", name[:4]])
 
     return _edited(text, _FIELD, other_name, rng)
 
@@ -232,7 +234,7 @@ def _misplaced(text: str, rng: random.Random) -> Mutants:
 
 def _given_another_role(text: str, rng: random.Random) -> Mutants:
     def other_role(found: re.Match[str], rng: random.Random) -> str:
-        return rng.choice([each for each in _ROLES if each != found.group()])
+        return rng.choice([role for role in _ROLES if role != found.group()])
 
     return _edited(text, _ROLE, other_role, rng)
 
@@ -406,7 +408,7 @@ def _lines(found: Sequence[NamedBug]) -> Iterator[str]:
     bugs = [each for each in found if not each.bug.whitespace]
     yield "kept release strict"
     for name in OPERATORS:
-        yield _row([each for each in bugs if each.bug.operator == name], name)
+        yield _row([bug for bug in bugs if bug.bug.operator == name], name)
     yield _row(bugs, "all")
     yield _row(house, "whitespace alone")
 

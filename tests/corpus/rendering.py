@@ -105,7 +105,7 @@ def conversation(analysis: Analysis, *, reasoning: bool, calls: bool = True) -> 
 
 def shaped(analysis: Analysis, entries: Sequence[Entry]) -> Messages:
     words = choose_sentinels(analysis.template.text)
-    return [dict(each) for each in analysis.shape.messages(tuple(entries), words.system)]
+    return [dict(message) for message in analysis.shape.messages(tuple(entries), words.system)]
 
 
 def tools_for(analysis: Analysis) -> list[object] | None:
@@ -179,9 +179,9 @@ def _prompted(
 def _misplaced(result: Attributed, words: str, message: int, *, sampled: bool) -> Iterator[str]:
     for match in re.finditer(re.escape(words), result.text):
         under = {
-            (each.message, each.content, each.sampled)
-            for each in result.segments
-            if each.start < match.end() and each.end > match.start()
+            (segment.message, segment.content, segment.sampled)
+            for segment in result.segments
+            if segment.start < match.end() and segment.end > match.start()
         }
         if under != {(message, True, sampled)}:
             yield f"{words!r} is not sampled={sampled} content of message {message}"
@@ -219,8 +219,8 @@ def setting_for(analysis: Analysis, *, reasoning: bool) -> Mapping[str, object]:
     """Return the switches under which the prompt leaves a turn open that reasons, or does not."""
     presence = Presence(reasoning=reasoning and shows(analysis, TurnPart.REASONING), content=True)
     layout = analysis.format.layouts[presence]
-    openings = [each for each in analysis.format.openings if each.text]
-    fitting = [each for each in openings if layout.literals[0].startswith(each.text)]
+    openings = [opening for opening in analysis.format.openings if opening.text]
+    fitting = [opening for opening in openings if layout.literals[0].startswith(opening.text)]
     return fitting[0].setting if fitting else {}
 
 
@@ -286,7 +286,7 @@ class _Talk:
             messages = [m for at, m in enumerate(messages) if at == 0 or m["role"] != "system"]
         whole = self._made.attribute(messages, self._tools)
         last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")
-        own = [each for each in whole.segments if each.message == last and each.sampled]
+        own = [segment for segment in whole.segments if segment.message == last and segment.sampled]
         text = "".join(whole.text[each.start : each.end] for each in own)
         return text, whole.text.startswith(self._prompt(at))
 
@@ -369,7 +369,7 @@ def _lines(found: Sequence[Survey]) -> Iterator[str]:
     yield ""
     yield _row("ten turns", list(had))
     counts = list(map(_counts, had.values()))
-    yield from (_row(title, [each[title] for each in counts]) for title in counts[0])
+    yield from (_row(title, [count[title] for count in counts]) for title in counts[0])
     for name, rounds in had.items():
         yield from _refusals(name, rounds)
         for one in rounds:

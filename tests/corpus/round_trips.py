@@ -55,7 +55,9 @@ def played(path: Path) -> Played | None:
         tuple(str(row.verdict.cause or row.verdict.outcome) for row in found.rows),
         tuple(row.verdict.unconfirmed for row in found.rows),
         tuple(row.verdict.holds for row in found.rows if has_media(row.scenario)),
-        sum(not row.verdict.holds and any(each.holds for each in row.others) for row in found.rows),
+        sum(
+            not row.verdict.holds and any(other.holds for other in row.others) for row in found.rows
+        ),
     )
 
 

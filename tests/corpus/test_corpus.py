@@ -73,7 +73,7 @@ def exported(answers: list[Answers]) -> list[Exported]:
 
 
 def names(outcomes: list[Outcome]) -> str:
-    return "\n".join(f"{each.name}: {each.cause} {each.message}" for each in outcomes)
+    return "\n".join(f"{outcome.name}: {outcome.cause} {outcome.message}" for outcome in outcomes)
 
 
 def test_every_template_ends_in_an_analysis_or_a_line(surveyed: list[Outcome]) -> None:
@@ -162,5 +162,5 @@ def test_five_thousand_texts_without_calls_come_back_whole(corpus: list[Path]) -
     assert len(words) > 500
     found = [lost_texts(path, words, 90) for path in paths]
     assert sum(read for read, _ in found) >= 5_000
-    lost = [each for _, texts in found for each in texts]
+    lost = [text for _, texts in found for text in texts]
     assert not lost, lost[:3]

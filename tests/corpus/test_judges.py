@@ -171,7 +171,7 @@ def test_the_judge_is_no_friend_of_the_format() -> None:
     # What closes a value is also how a quote inside of it is written: nobody can tell them apart.
     pairs = '{% for k, v in f.arguments.items() %}{{ k }}="{{ v }}"{% endfor %}'
     analysis = analyze(turn(CONTENT, calls(f"<do {{{{ f.name }}}}({pairs})>"), end="<end>\n"))
-    bad = {each.title for each in verdicts(analysis) if each.faults}
+    bad = {verdict.title for verdict in verdicts(analysis) if verdict.faults}
     assert bad == {"quotes and lines"}
     assert default_differs(analysis) == ""
     assert Asker(analysis, {}).closing == ""

@@ -63,8 +63,8 @@ def trips(corpus: list[Path]) -> list[Played]:
 
 
 def test_round_trips_break_for_known_causes(trips: list[Played]) -> None:  # --roundtrip
-    assert [each.crash for each in trips if each.crash] == []
-    causes = [cause for each in trips for cause in each.causes]
+    assert [trip.crash for trip in trips if trip.crash] == []
+    causes = [cause for trip in trips for cause in trip.causes]
     broken = [cause for cause in causes if cause != Outcome.HOLDS]
     assert len(broken) > len(trips)
     assert broken.count(str(Cause.REWRITTEN)) <= UNEXPLAINED * len(broken)
@@ -202,8 +202,8 @@ def test_no_error_is_new(corpus: list[Path]) -> None:
 
 def test_lint_looks_at_every_template(corpus: list[Path]) -> None:  # --lint
     found = LINTS.answers(corpus[::40])
-    assert [each.message for run in found for each in run.problems] == []
-    looked_at = [Path(each.path).stem for run in found for each in run.templates]
+    assert [problem.message for run in found for problem in run.problems] == []
+    looked_at = [Path(template.path).stem for run in found for template in run.templates]
     assert looked_at == [each.stem for each in corpus[::40]]
 
 
@@ -222,6 +222,6 @@ def test_lint_names_most_bugs_that_blind_operators_plant(
     found = PLANTED.answers(sorted(sample.bugs, key=lambda each: each.host), 1)
     bugs = [each for each in found if not each.bug.whitespace]
     assert len(bugs) >= 18
-    assert len({each.bug.operator for each in bugs}) >= 6
+    assert len({bug.bug.operator for bug in bugs}) >= 6
     named = sum(map(PLANTED.passes, bugs))
     assert named >= 0.8 * len(bugs), PLANTED.table(found)

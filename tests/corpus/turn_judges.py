@@ -247,10 +247,10 @@ def _trigger(
 ) -> None:
     """Hold triggers and a lazy grammar against turns with calls, and without."""
     found.triggers |= dict.fromkeys(triggers)
-    for each in triggers:
-        tokens = list(each.text.encode())
+    for trigger in triggers:
+        tokens = list(trigger.text.encode())
         if lazy.deep_copy().try_consume_tokens(tokens) < len(tokens):
-            found.faults.append(f"{each.value!r} begins no call")
+            found.faults.append(f"{trigger.value!r} begins no call")
     for turn in turns.turns:
         if not turn.calls:
             continue
@@ -279,8 +279,8 @@ def _missed(triggers: Sequence[GrammarTrigger], lazy: LLMatcher, turn: Behind) -
 
 def _first(triggers: Sequence[GrammarTrigger], text: str) -> int | None:
     """Return where the first trigger stands in a text, read as llama.cpp reads it."""
-    matches = (re.search(_pattern(each), text) for each in triggers)
-    return min((each.start(each.lastindex or 0) for each in matches if each), default=None)
+    matches = (re.search(_pattern(trigger), text) for trigger in triggers)
+    return min((match.start(match.lastindex or 0) for match in matches if match), default=None)
 
 
 def _pattern(trigger: GrammarTrigger) -> str:
@@ -347,7 +347,11 @@ class Tagged:
 def tagged_by(name: str, analysis: Analysis) -> Tagged | None:
     """Ask of one analysis; None where it writes no call after its own prompt."""
     found = Tagged(name)
-    calling = [each for each in rendered_turns(analysis) if any(turn.calls for turn in each.turns)]
+    calling = [
+        rendered_turn
+        for rendered_turn in rendered_turns(analysis)
+        if any(turn.calls for turn in rendered_turn.turns)
+    ]
     for turns in calling:
         named = next(turn.calls[0].name for turn in turns.turns if turn.calls)
         whole = started(analysis.grammar(turns.tools, prompt=turns.prompt))

@@ -199,7 +199,7 @@ def _plain(message: ReadMessage, reason: str | None = None) -> dict[str, Any]:
     return {
         "content": message.content or None,
         "reasoning": message.reasoning or None,
-        "calls": [(each.name, each.arguments) for each in message.calls],
+        "calls": [(call.name, call.arguments) for call in message.calls],
         "finish_reason": reason,
     }
 

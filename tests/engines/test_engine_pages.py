@@ -203,7 +203,7 @@ def commands(
 def meant(message: dict[str, Any]) -> dict[str, Any]:
     """Return what a label and an answer have to say alike."""
     calls = [each.get("function", each) for each in message.get("tool_calls") or ()]
-    given = [(each["name"], each["arguments"]) for each in calls]
+    given = [(call["name"], call["arguments"]) for call in calls]
     return {
         "content": message.get("content") or None,
         "reasoning": message.get("reasoning_content") or message.get("reasoning") or None,

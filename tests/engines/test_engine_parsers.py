@@ -95,7 +95,7 @@ FORBIDS = "{{ messages[0].content }}{% if tools %}{{ raise_exception('no') }}{% 
     ],
 )
 def test_a_text_that_cannot_be_read_has_its_reason(template: str, words: str) -> None:
-    some = next(each for each in asked_texts(analyzed(NAME)).texts if each.meant.calls)
+    some = next(text for text in asked_texts(analyzed(NAME)).texts if text.meant.calls)
     broken = replace(some, text=some.text.replace('"arguments": {', '"arguments": ['))
     used = ChatTemplate(template) if template else analyzed(NAME).template
     with EngineProcess("xllamacpp") as process:

@@ -126,7 +126,7 @@ def test_a_probe_has_every_text_of_the_template_read_as_it_is_meant(served: Serv
         server = server_at(client)
         found = probe_server(server, analysis_of(name), url=running.url, rung=TextRoute.FORCED)
     assert not found.prompts_differ
-    assert {each.verdict for each in found.texts} == {ReadVerdict.EXACT}
+    assert {text.verdict for text in found.texts} == {ReadVerdict.EXACT}
     assert len(found.texts) + len(found.not_asked) >= 15
 
 
@@ -158,7 +158,7 @@ def test_an_engine_has_what_the_plugin_hooks(engine: EngineServer) -> None:
     """No server is started: the first thing to ask of a release of an engine."""
     if engine.python is None:
         pytest.skip(f"{engine.variable} does not name a Python with {engine.name}")
-    points = {each.what: each for each in plugin_check(engine.python).points}
+    points = {point.what: point for point in plugin_check(engine.python).points}
     hooks = points[f"{engine.name} has what the plugin hooks"]
     assert hooks.state is CheckState.YES, hooks.found
     for option in ("--tool-call-parser", "--reasoning-parser"):

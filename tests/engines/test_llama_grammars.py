@@ -131,7 +131,7 @@ def test_the_text_is_free_and_the_call_is_held(style: str, tmp_path: Path) -> No
     held = {
         "grammar": grammar.gbnf(),
         "grammar_lazy": True,
-        "grammar_triggers": [each.to_llama_server() for each in grammar.server_triggers],
+        "grammar_triggers": [trigger.to_llama_server() for trigger in grammar.server_triggers],
     }
     told: list[str] = []
     with running_llama(Parrot(lag=800), tmp_path) as llama:

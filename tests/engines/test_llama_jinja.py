@@ -37,7 +37,7 @@ CLOCK = "{{- strftime_now('%Y-%m-%d') }}"
     ],
 )
 def test_what_llama_renders_otherwise_is_a_finding(template: str, code: str, place: str) -> None:
-    llama = [each for each in installed_jinjas([sys.executable]) if each.name == "llama.cpp"]
+    llama = [jinja for jinja in installed_jinjas([sys.executable]) if jinja.name == "llama.cpp"]
     assert llama, "xllamacpp belongs to the extra 'test'"
     tokens = {"bos_token": "<begin>", "eos_token": "<over>"}
     found = lint(Subject(ChatTemplate(template, tokens), jinjas=llama), rules_of("AP81")).findings

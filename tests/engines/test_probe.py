@@ -45,7 +45,7 @@ def test_it_says_which_engine_and_template_it_is(llama: RunningLlama) -> None:
         assert server.served.engine == "llama-server"
         # It cuts the last newline.
         assert f"{server.served.template}\n" == (ROOT / TEMPLATE).read_text("utf-8")
-        assert [each.rung for each in server.rungs()] == [TextRoute.FORCED]
+        assert [rung.rung for rung in server.rungs()] == [TextRoute.FORCED]
 
 
 def test_its_own_parser_is_judged_by_texts_of_the_template(

@@ -44,7 +44,7 @@ def test_an_export_loads_and_gives_back_what_it_promises(
     trial = try_out(format_, promised, reader, analysis.prober())
     calling = {case.title for case in battery_messages() if case.message.calls}
     known = calling if called == TWICE_READ else set[str]()
-    strange = [each for each in trial.mismatches if each.title not in known]
+    strange = [mismatch for mismatch in trial.mismatches if mismatch.title not in known]
     assert not strange, strange[0]
 
 

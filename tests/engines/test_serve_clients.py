@@ -43,7 +43,7 @@ def scripted(path: str, body: Mapping[str, Any]) -> Iterator[bytes]:
         yield json.dumps({"passed": body["prompt"], "model": "/models/a"}).encode()
     else:
         words = (SYSTEM, RESULT, "I must look.", "Let me see.", "Malmö")
-        told = all(each in body["prompt"] for each in words)
+        told = all(word in body["prompt"] for word in words)
         for character in ANSWER if told else CALL:
             yield event({"content": character, "tokens": [1]})
         end: dict[str, Any] = {

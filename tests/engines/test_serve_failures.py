@@ -189,7 +189,7 @@ def test_null_is_unset_and_unknown_fields_are_ignored_with_one_line_in_the_log(
     answers = answered(whole, BODY, {**BODY, **unset}, strange, strange, asked=asked)
     assert [answer.status_code for answer in answers] == [200] * 4
     assert asked == [asked[0]] * 4
-    assert [each.message for each in caplog.records if each.name == "autoparser"] == [
+    assert [record.message for record in caplog.records if record.name == "autoparser"] == [
         "fields of a request are ignored: temprature\\n"
     ]
 

@@ -136,8 +136,8 @@ def test_a_hostile_head_is_one_error(url: str, sent: bytes, status: int) -> None
 def test_400_heads_that_never_end_shut_nobody_out(url: str) -> None:
     with ExitStack() as opened:
         heads = [opened.enter_context(connected(url)) for _ in range(400)]
-        for each in heads:
-            each.sendall(b"GET /health HTTP/1.1\r\nX: ")
+        for head in heads:
+            head.sendall(b"GET /health HTTP/1.1\r\nX: ")
         assert is_well(url)
         until = time.monotonic() + 5 * LATE
         open_ = set(heads)

@@ -144,8 +144,10 @@ def test_log_probabilities_are_of_openais_form_whole_and_streamed() -> None:
     (found,) = answer.json()["choices"][0]["logprobs"]["content"]
     assert (found["token"], found["logprob"], found["bytes"]) == ("Hi", -0.5, [72, 105])
     assert found["top_logprobs"][1] == {"token": "é", "logprob": -9999.0, "bytes": [195, 169]}
-    choices = [each["choices"][0] for each in chunks(stream)]
-    assert [each["logprobs"]["content"] for each in choices if "logprobs" in each] == [[found]]
+    choices = [chunk["choices"][0] for chunk in chunks(stream)]
+    assert [choice["logprobs"]["content"] for choice in choices if "logprobs" in choice] == [
+        [found]
+    ]
     assert alone.json()["choices"][0]["logprobs"]["content"] == [{**found, "top_logprobs": []}]
 
 
@@ -160,7 +162,9 @@ def test_several_choices_are_asked_side_by_side_each_with_a_seed_of_its_own() ->
     assert (found["usage"]["prompt_tokens"], found["usage"]["completion_tokens"]) == (7, 3)
     choices = [chunk["choices"][0] for chunk in chunks(stream)]
     for index in range(3):
-        texts = [each["delta"].get("content", "") for each in choices if each["index"] == index]
+        texts = [
+            choice["delta"].get("content", "") for choice in choices if choice["index"] == index
+        ]
         assert "".join(texts) == "Hi"
 
 
@@ -170,7 +174,7 @@ def test_a_stream_says_its_usage_at_the_end_or_all_along() -> None:
         for name in ("include_usage", "continuous_usage_stats")
     ]
     at_end, along = [
-        [each["usage"] for each in chunks(stream)] for stream in answered(likely, *asked)
+        [chunk["usage"] for chunk in chunks(stream)] for stream in answered(likely, *asked)
     ]
     assert [usage and usage["total_tokens"] for usage in at_end] == [None, None, None, 8]
     assert [usage["completion_tokens"] for usage in along] == [0, 1, 1]
@@ -186,7 +190,7 @@ def test_a_call_in_which_an_answer_ends_is_the_same_whole_and_streamed(
     choice = answer.json()["choices"][0]
     (call,) = choice["message"]["tool_calls"]
     assert (call["function"]["name"], choice["finish_reason"]) == ("look", case["reason"])
-    choices = [each["choices"][0] for each in chunks(stream)]
+    choices = [chunk["choices"][0] for chunk in chunks(stream)]
     calls = [each["delta"]["tool_calls"][0] for each in choices if "tool_calls" in each["delta"]]
     arguments = "".join(each["function"]["arguments"] for each in calls)
     assert arguments == call["function"]["arguments"] == case["arguments"]
@@ -217,6 +221,6 @@ def test_json_comes_after_the_reasoning_whoever_opens_that(case: dict[str, str])
     answer, stream = answered(spelling(text), body, {**body, "stream": True}, template=template)
     message = answer.json()["choices"][0]["message"]
     assert (message["reasoning_content"], message["content"]) == ("Hm.", json_answer)
-    deltas = [each["choices"][0]["delta"] for each in chunks(stream)]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks(stream)]
     for name in ("reasoning_content", "content"):
         assert "".join(delta.get(name, "") for delta in deltas) == message[name]

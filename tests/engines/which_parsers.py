@@ -52,7 +52,7 @@ def records(path: Path) -> Sequence[Record]:
         asked = asked_texts(analysis)
     except AutoparserError as error:
         return [{"template": path.name, "error": str(error)}]
-    if not any(each.meant.calls for each in asked.texts):
+    if not any(text.meant.calls for text in asked.texts):
         return [{"template": path.name, "error": "no calls"}]
     return [_record(path.name, process, analysis, asked) for process in left]
 
@@ -75,14 +75,14 @@ def _record(name: str, process: EngineProcess, analysis: Analysis, asked: AskedT
 def _pair(score: PairScore, hostile: Sequence[bool]) -> Record:
     streams = [each.verdicts for each in score.streamed]
     streamed = [all(each.right for each in row) for row in zip(*streams, strict=True)]
-    whole = [each.right for each in score.whole.verdicts]
+    whole = [verdict.right for verdict in score.whole.verdicts]
     return {
         "tool": score.pair.tool,
         "reasoning": score.pair.reasoning,
         "total": score.total,
         "right": sum(whole),
         "streamed": sum(streamed),
-        "unanswered": sum(each.part == "message" for each in score.whole.verdicts),
+        "unanswered": sum(verdict.part == "message" for verdict in score.whole.verdicts),
         "hostile": sum(hostile),
         "hostile_right": sum(compress(whole, hostile)),
         "hostile_streamed": sum(compress(streamed, hostile)),
@@ -109,10 +109,10 @@ def _row(engine: str, words: str, pairs: Sequence[Record]) -> str:
     columns = [("right", "total"), ("streamed", "total")]
     columns += [("hostile_right", "hostile"), ("hostile_streamed", "hostile")]
     shares = [
-        f"{sum(each[part] for each in pairs) / sum(each[of] for each in pairs):.0%}"
+        f"{sum(pair[part] for pair in pairs) / sum(pair[of] for pair in pairs):.0%}"
         for part, of in columns
     ]
-    least = [min(each["right"], each["streamed"]) / (each["total"] or 1) for each in pairs]
+    least = [min(pair["right"], pair["streamed"]) / (pair["total"] or 1) for pair in pairs]
     whole, most = sum(each == 1 for each in least), sum(each >= MOST for each in least)
     cells = [engine, words, str(len(pairs)), *shares, str(whole), str(most)]
     return f"| {' | '.join(cells)} |"

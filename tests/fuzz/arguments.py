@@ -62,7 +62,7 @@ def wrong_calls(analysis: LearnedFormat, edits: int, rng: random.Random) -> Iter
         for call in message.tool_calls:
             # Python writes this space as an escape.
             given = json.loads(call.arguments.replace("\xa0", " "))
-            ways = (*(each.write(given) for each in orders), call.arguments)
+            ways = (*(order.write(given) for order in orders), call.arguments)
             doubled = _has_doubles(call.arguments)
             if (
                 call.status.value == "ok"

@@ -80,7 +80,7 @@ def _piece(rng: random.Random, text: str, pieces: Sequence[str]) -> tuple[int, i
         return _stretch(rng, text)
     piece = rng.choice(found)
     # Overlapping ones count as well.
-    start = rng.choice([each.start() for each in re.finditer(f"(?={re.escape(piece)})", text)])
+    start = rng.choice([match.start() for match in re.finditer(f"(?={re.escape(piece)})", text)])
     return start, start + len(piece)
 
 

@@ -244,9 +244,9 @@ def _message(message: ParsedMessage) -> Json:
 def _findings(subject: Subject) -> Json:
     """Return what the rules find that run by default: codes and places, without the words."""
     return [
-        f"{each.code} line {each.line} "
-        + " ".join((each.severity.name, each.confidence.name, *each.also))
-        for each in lint(subject).findings
+        f"{finding.code} line {finding.line} "
+        + " ".join((finding.severity.name, finding.confidence.name, *finding.also))
+        for finding in lint(subject).findings
     ]
 
 

@@ -117,7 +117,7 @@ def checked(text: str, script: str = "", beside: frozenset[str] = frozenset()) -
     found = Page(text)
     assert found.scripts == ([script] if script else [])
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    allowed = [each for each in found.policy.split("; ") if each.startswith("script-src")]
+    allowed = [part for part in found.policy.split("; ") if part.startswith("script-src")]
     assert allowed == ([f"script-src 'sha256-{digest}'"] if script else [])
     assert len(found.ids) == len(set(found.ids))
     assert {f"#{name}" for name in found.ids} >= found.addresses - {"data:,"} - beside
@@ -189,14 +189,16 @@ def test_a_hostile_corpus_is_text_and_its_templates_lead_to_their_pages() -> Non
 def test_every_value_of_a_switch_is_rendered() -> None:
     analysis = analyzed("history-last-query")
     views = switch_views(analysis, ())
-    values = [{each.name: value} for each in analysis.switches for value in each.values]
+    values = [{switch.name: value} for switch in analysis.switches for value in switch.values]
     assert [dict(each.setting) for each in views] == [{}, *values]
     for view in views:
         question = {"messages": [{"role": "user", "content": QUESTION}], **view.setting}
         rendered = analysis.template.render_prepared({**question, "add_generation_prompt": True})
         assert rendered == view.turn.prompt
     for prompt, setting in (
-        (each, one) for each in plain_prompts(analysis) for one in each.settings
+        (plain_prompt, one)
+        for plain_prompt in plain_prompts(analysis)
+        for one in plain_prompt.settings
     ):
         question = {"messages": [{"role": "user", "content": "What is the weather in Rio?"}]}
         asked = {**question, **setting, "add_generation_prompt": True}
@@ -260,7 +262,7 @@ def test_ten_turns_say_what_the_cache_loses_and_what_a_bridge_avoids(
 def test_findings_name_their_place_and_those_not_in_the_usual_profile_are_folded() -> None:
     source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
     portrait = portray_template(analyze(ChatTemplate(source, origin="own/x.jinja")))
-    shown = [FindingFilter(Profile.RELEASE).shows(each) for each in portrait.lint.findings]
+    shown = [FindingFilter(Profile.RELEASE).shows(finding) for finding in portrait.lint.findings]
     folded = shown.count(False)
     text = report_page(portrait, "1")
     checked(text, TRACED)
@@ -399,7 +401,7 @@ def test_the_templates_of_pages_have_no_handler_and_check_each_address() -> None
     for name in ("page.jinja", "blocks.jinja", "pictures.jinja"):
         text = (files("autoparser.reports") / "page_templates" / name).read_text("utf-8")
         assert not re.findall(r"\s(?:on\w+|style|src|action)=", text)
-        addresses = [each.partition(">")[0] for each in text.split('href="')[1:]]
+        addresses = [part.partition(">")[0] for part in text.split('href="')[1:]]
         assert all(each[:6] in ('#main"', "data:,") or "| address }}" in each for each in addresses)
         # What is marked as safe is our own style sheet and script, in Python.
         assert "safe" not in text

@@ -82,7 +82,7 @@ def judge(*, alike: bool = False, allowed: bool = True) -> ReadingJudge:
 @table("readings")
 def test_the_first_difference_of_a_reading_is_named(case: Any) -> None:
     content, reasoning, *calls = case["read"]
-    read = ReadMessage(content, reasoning, tuple(ReadCall(*each) for each in calls))
+    read = ReadMessage(content, reasoning, tuple(ReadCall(*call) for call in calls))
     found = judge().judge(MEANT, read)
     assert (found.agreement.value, found.part) == (case["agreement"], case["part"])
     assert found.right is (case["agreement"] != "other")

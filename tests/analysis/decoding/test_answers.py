@@ -290,4 +290,4 @@ def test_what_follows_free_reasoning_is_as_the_template_writes_it() -> None:
     # The grammar of the whole turn does not let markers into the reasoning: free is more.
     bound = replace(asked, free_reasoning=False).judge
     answers = [judged.answer for judged in report.judged_answers]
-    assert any(bound.judge(each.text, each.tokens).complaints for each in answers)
+    assert any(bound.judge(answer.text, answer.tokens).complaints for answer in answers)

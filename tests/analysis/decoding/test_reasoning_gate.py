@@ -200,19 +200,19 @@ NUMBER = Constraint.json_schema({"type": "integer"})
 
 def faults(analysis: Analysis, backend: GrammarBackend) -> Iterator[str]:
     """Feed what the template writes after its prompts, held to its content from there on."""
-    for each in analysis.continuations:
-        message, text = each.message, each.text
+    for continuation in analysis.continuations:
+        message, text = continuation.message, continuation.text
         if text is None or message.calls or not message.content or not message.reasoning:
             continue
         shown, content = text.find(message.reasoning), text.rfind(message.content)
         if shown < 0 or content < 0:
             continue
         held = Constraint.regex(rf"\s*{re.escape(message.content)}(?s:.*)")
-        guarded = analysis.reasoning_gate(held, tokenizer=backend, prompt=each.opening.text)
+        guarded = analysis.reasoning_gate(held, tokenizer=backend, prompt=continuation.opening.text)
         encode = backend.tokenizer.encode
         inside = text[: shown + len(message.reasoning)]
         if not all(map(guarded.try_accept, encode(inside))) or not guarded.is_thinking:
-            yield f"not open: {each.opening.text}{inside}"
+            yield f"not open: {continuation.opening.text}{inside}"
         elif not all(map(guarded.try_accept, encode(text[len(inside) :]))) or guarded.is_thinking:
             yield f"not bound: {text}"
 

@@ -70,7 +70,7 @@ def test_a_finding_is_fixed_by_the_smallest_edit_or_stays_with_a_reason(
     if "marked" in case:
         assert fix.proof.changed == fix.proof.crashed
         marked = template.render_generation(template.variables(case["renders"]))
-        pieces = [each.split(GENERATION_CLOSE)[0] for each in marked.split(GENERATION_OPEN)[1:]]
+        pieces = [part.split(GENERATION_CLOSE)[0] for part in marked.split(GENERATION_OPEN)[1:]]
         assert "".join(pieces) == case["marked"]
 
 
@@ -119,7 +119,7 @@ def test_a_planted_mistake_is_mended(row: dict[str, Any]) -> None:
     sound = (FIXTURES / "templates" / f"{row['in']}.jinja").read_text(encoding="utf-8")
     assert sound.count(row["replace"]) == 1
     found = fixed(sound.replace(row["replace"], row["with"]), row["rule"])
-    assert [each.reason for each in found.fixes] == [None]
+    assert [fix.reason for fix in found.fixes] == [None]
     rendered = [
         [
             template.render(messages, tools, add_generation_prompt=generation)
@@ -154,7 +154,7 @@ def test_an_edit_passes_where_nothing_gets_worse(title: str) -> None:
     if found is not None:
         assert (found.better > 0) == (found.changed > 0) == better
         assert found.conversations == len(proof().conversations) > 200
-        texts = [text for each in found.examples for text in (each.before, each.after)]
+        texts = [text for example in found.examples for text in (example.before, example.after)]
         # What is shown of a proof is in plain words.
         assert not any(words.text(text) != text for text in texts if text)
 
@@ -171,7 +171,7 @@ def test_a_conversation_that_does_not_reach_an_edit_is_not_rendered() -> None:
 
 
 def test_the_proof_asks_every_kind_of_conversation() -> None:
-    names = {each.name.partition(":")[0] for each in proof().conversations}
+    names = {conversation.name.partition(":")[0] for conversation in proof().conversations}
     assert {
         *("content of null", "no content", "content as a list of parts", "reasoning of null"),
         *("many messages", "long texts", "an empty list of calls", "calls of null"),

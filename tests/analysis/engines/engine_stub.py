@@ -50,7 +50,7 @@ def message_in(text: str, *, calling: bool = True) -> dict[str, Any]:
         "content": content or None,
         "reasoning_content": reasoning or None,
         "tool_calls": [
-            {"function": {"name": each["name"], "arguments": each["parameters"]}} for each in calls
+            {"function": {"name": call["name"], "arguments": call["parameters"]}} for call in calls
         ],
     }
 

@@ -100,10 +100,10 @@ def read_streamed(tokenizer: ServedTokenizer, prompt: str, text: str) -> Any:
             tokenizer.piece(id_), [id_], asked(), tokenizer.ids(prompt), finished=last
         )
         content += (delta and delta.content) or ""
-        for each in delta.tool_calls if delta else ():
-            if each.index == len(calls):
-                calls.append([each.function.name, ""])
-            calls[each.index][1] += each.function.arguments
+        for call in delta.tool_calls if delta else ():
+            if call.index == len(calls):
+                calls.append([call.function.name, ""])
+            calls[call.index][1] += call.function.arguments
     return content or None, [(name, arguments) for name, arguments in calls]
 
 
@@ -316,7 +316,7 @@ def test_the_detectors_of_sglang_read_the_same(name: str) -> None:
         tools = Detector(tokenizer=tokenizer)
         found = tools.detect_and_parse(apart.normal_text, TOOLS)
         assert found.normal_text == (answer.content or "")
-        assert [(each.name, json.loads(each.parameters)) for each in found.calls] == answer.calls
+        assert [(call.name, json.loads(call.parameters)) for call in found.calls] == answer.calls
         assert tools.has_tool_call(answer.text) is bool(answer.calls)
     assert Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
 
@@ -347,11 +347,14 @@ NativeTool: Any = msgspec.defstruct("NativeTool", ["function"], array_like=True)
 def test_the_tools_of_sglangs_own_endpoints_are_read() -> None:
     tokenizer = tokenizer_for("a1-function-parameter")
     functions = [tool["function"] for tool in TOOLS]
-    native = [NativeTool(NativeFunction(each["name"], each["parameters"])) for each in functions]
+    native = [
+        NativeTool(NativeFunction(function["name"], function["parameters"]))
+        for function in functions
+    ]
     answer = next(each for each in answers("a1-function-parameter") if each.calls)
     rest = Thinking(tokenizer=tokenizer).detect_and_parse(answer.text).normal_text
     found = Detector(tokenizer=tokenizer).detect_and_parse(rest, native)
-    assert [(each.name, json.loads(each.parameters)) for each in found.calls] == answer.calls
+    assert [(call.name, json.loads(call.parameters)) for call in found.calls] == answer.calls
 
 
 @table("reasoning_of_sglang")
@@ -563,7 +566,7 @@ def test_a_constraint_of_vllms_own_is_that_of_the_content(case: dict[str, Any]) 
 def test_calls_are_required_wherever_sglang_begins_to_constrain(name: str) -> None:
     tokenizer = tokenizer_for(name)
     tag = Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
-    call = next(each.text for each in answers(name) if each.calls and not each.content)
+    call = next(answer.text for answer in answers(name) if answer.calls and not answer.content)
     # The end of a turn is the engine's.
     call = call[call.index("<tool_call>") :].removesuffix("<|im_end|>\n")
     # After the prompt's own empty block, and after the text that closes reasoning.

@@ -26,16 +26,16 @@ def test_each_text_stands_in_a_render_after_its_prompt_without_its_end(name: str
     ends = tuple(end.core for end in analysis.format.end_literals)
     assert asked(name).texts
     assert ends
-    for each in asked(name).texts:
-        assert not each.text.rstrip().endswith(ends)
-        if not (each.meant.calls or each.tools):
-            setting = {**each.setting} or None
-            turns = analysis.turns(None, prompt=each.prompt, chat_template_kwargs=setting)
-            assert turns.written_turn(each.meant).text.find(each.text) >= 0, each.title
+    for text in asked(name).texts:
+        assert not text.text.rstrip().endswith(ends)
+        if not (text.meant.calls or text.tools):
+            setting = {**text.setting} or None
+            turns = analysis.turns(None, prompt=text.prompt, chat_template_kwargs=setting)
+            assert turns.written_turn(text.meant).text.find(text.text) >= 0, text.title
 
 
 def titles(name: str) -> set[str]:
-    return {each.title for each in asked(name).texts if each.hostile}
+    return {text.title for text in asked(name).texts if text.hostile}
 
 
 def test_texts_that_are_hard_to_read_are_asked_about_where_the_template_writes_them() -> None:
@@ -59,7 +59,7 @@ def test_what_no_reader_can_tell_is_not_asked_about(monkeypatch: pytest.MonkeyPa
 
 def test_a_prompt_that_opens_the_reasoning_is_gone_on_with_by_some() -> None:
     first = asked("a2-2-one-line").texts[0].prompt
-    after = [each for each in asked("a2-2-one-line").texts if each.prompt == first]
+    after = [text for text in asked("a2-2-one-line").texts if text.prompt == first]
     assert first.endswith("<think>")
     assert len(after) > 40
     assert all(each.meant.reasoning for each in after)

@@ -92,12 +92,14 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def states(check: PluginCheck) -> dict[str, CheckState]:
-    return {each.what: each.state for each in check.points}
+    return {point.what: point.state for point in check.points}
 
 
 def test_an_engine_that_finds_the_plugin_is_a_yes(engine: Path) -> None:
     found = plugin_check()
-    assert [(each.what, each.found) for each in found.points if each.state is CheckState.NO] == []
+    assert [
+        (point.what, point.found) for point in found.points if point.state is CheckState.NO
+    ] == []
     told = states(found)
     assert told["vllm --tool-call-parser autoparser"] is CheckState.YES
     assert told["vllm --reasoning-parser autoparser"] is CheckState.YES
@@ -115,7 +117,7 @@ def test_every_no_has_a_way_out(engine: Path, monkeypatch: pytest.MonkeyPatch) -
     needs.write_text(f"{FILES['vllm-9.9.dist-info/METADATA']}Requires-Dist: llguidance<1.0\n")
     monkeypatch.setenv("VLLM_PLUGINS", "others")
     found = plugin_check()
-    wrong = {each.what: each for each in found.points if each.state is CheckState.NO}
+    wrong = {point.what: point for point in found.points if point.state is CheckState.NO}
     assert set(wrong) == {
         "vllm finds the plugin",
         "VLLM_PLUGINS lets it load",
@@ -155,7 +157,9 @@ def test_a_moved_hook_is_named_and_weighed(engine: Path) -> None:
         module = engine / "vllm" / place / "__init__.py"
         module.write_text(module.read_text("utf-8").replace(old, new))
         found = plugin_check()
-        hooks = next(each for each in found.points if each.what == "vllm has what the plugin hooks")
+        hooks = next(
+            point for point in found.points if point.what == "vllm has what the plugin hooks"
+        )
         assert (hooks.state, hooks.found) == (state, words)
         assert hooks.way_out
         assert found.ok is (state is CheckState.PARTLY)

@@ -164,7 +164,7 @@ def probed(stub: EngineStub, *, rung: TextRoute | None = None, ranked: bool = Fa
 
 
 def titles(probe: ServerProbe, verdict: ReadVerdict) -> list[str]:
-    return [each.known_text.title for each in probe.texts_with(verdict)]
+    return [text.known_text.title for text in probe.texts_with(verdict)]
 
 
 def stub_of(make: Callable[..., EngineStub], **how: object) -> EngineStub:
@@ -176,17 +176,17 @@ def test_every_text_is_what_the_template_writes_after_its_prompt(name: str) -> N
     analysis = analyzed(name)
     known = known_texts(analysis, {})
     assert len(known.texts) + len(known.not_asked) >= 13
-    for each in known.texts:
-        turn = analysis.turns(known.chat.tools).written_turn(each.message)
+    for text in known.texts:
+        turn = analysis.turns(known.chat.tools).written_turn(text.message)
         assert turn.continuation is not None
-        assert turn.continuation.startswith(each.text)
-        assert not any(stop in each.text for stop in analysis.format.stop_strings)
+        assert turn.continuation.startswith(text.text)
+        assert not any(stop in text.text for stop in analysis.format.stop_strings)
 
 
 def test_vllm_is_given_texts_and_its_one_mistake_is_named() -> None:
     found = probed(stub_of(vllm_stub))
     assert (found.rung, found.served.version) == (TextRoute.GIVEN, "0.0")
-    assert [each.same for each in found.prompts] == [True] * 4
+    assert [prompt.same for prompt in found.prompts] == [True] * 4
     wrong = ["an argument that holds what closes a call"]
     assert titles(found, ReadVerdict.DIFFERENT) == wrong
     assert "reasoning and 1 call" in titles(found, ReadVerdict.EDGES)
@@ -248,7 +248,7 @@ def test_what_a_server_refuses_to_read_is_its_failure() -> None:
     refusal = 500, {"error": {"message": "no such thing"}}
     stub.routes[DERENDER] = lambda body: refusal if body else reads(body)
     found = probed(stub)
-    assert {each.verdict for each in found.texts} == {ReadVerdict.REFUSED}
+    assert {text.verdict for text in found.texts} == {ReadVerdict.REFUSED}
     assert found.texts[0].refusal == "500: no such thing"
     assert not found.ok()
 
@@ -335,7 +335,7 @@ def test_every_parser_of_sglang_is_ranked() -> None:
     assert calls is not None
     assert (reasoning.name, reasoning.right) == ("qwen3", 15)
     assert (calls.name, calls.right, calls.different) == ("qwen", 14, 1)
-    assert {each.name for each in found.ranking.calls} == {"hermes", "qwen"}
+    assert {call.name for call in found.ranking.calls} == {"hermes", "qwen"}
     assert len(found.ranking.unknown) > 40
     assert not {"qwen", "hermes", "qwen3", "kimi"} & {*found.ranking.unknown}
 

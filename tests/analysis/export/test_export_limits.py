@@ -8,7 +8,7 @@ from autoparser.analysis.export.export_limits import Export, ExportLimit, Messag
 
 
 def calling(*arguments: dict[str, Json]) -> Message:
-    return Message(calls=tuple(ToolCall("f", each, "id") for each in arguments))
+    return Message(calls=tuple(ToolCall("f", argument, "id") for argument in arguments))
 
 
 MESSAGES = {

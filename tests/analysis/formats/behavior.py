@@ -45,7 +45,7 @@ def differing(
     expected: dict[str, dict[str, Any]] = {}
     counts: dict[str, int] = {}
     for name, analysis in analyses.items():
-        texts = [_rendered(analysis, *each) for each in openings(analysis)]
+        texts = [_rendered(analysis, *opening) for opening in openings(analysis)]
         counts[name] = sum(map(len, texts))
         analysis.save(folder / f"{name}.format.json")
         (folder / f"{name}.texts.json").write_text(json.dumps(texts))
@@ -69,7 +69,7 @@ def _rendered(analysis: Analysis, format_: TurnFormat, opening: TurnOpening) -> 
     tools = list(loose_tools()) if opening.tools else None
     turns = analysis.turns(tools, chat_template_kwargs=opening.setting)
     messages = [case.message for case in battery_messages() if tools or not case.message.calls]
-    written = [turns.written_turn(format_.with_naming_ids(each)).rest for each in messages]
+    written = [turns.written_turn(format_.with_naming_ids(message)).rest for message in messages]
     return [each for each in written if each]
 
 

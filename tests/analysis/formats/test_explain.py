@@ -76,8 +76,8 @@ def test_markers_that_an_engine_stripped_are_put_back(case: dict[str, Any]) -> N
     markers = {marker for marker, _, _ in case["markers"]}
     causes = [each.cause for each in found if each.cause is not None]
     assert len(causes) == len(found)
-    assert {each.kind for each in causes} == {CauseKind.STRIPPED}
-    assert all(set(each.markers) == markers for each in causes)
+    assert {cause.kind for cause in causes} == {CauseKind.STRIPPED}
+    assert all(set(cause.markers) == markers for cause in causes)
 
 
 @pytest.mark.parametrize("text", ["One.\n\nTwo.", 'See {"name": "x"}.', "{}", '{"name": '])

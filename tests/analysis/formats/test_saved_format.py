@@ -50,7 +50,7 @@ def test_all_but_the_renders_is_kept_and_saved_again_as_the_same_file(
     assert (saved.sha256, saved.characters) == (analysis.sha256, len(analysis.template.text))
     assert analysis.template.text not in file.read_text()
     phases, own = (
-        [(each.phase, each.conclusion, each.kind) for each in learned.phases]
+        [(phase.phase, phase.conclusion, phase.kind) for phase in learned.phases]
         for learned in (saved, analysis)
     )
     assert phases == own

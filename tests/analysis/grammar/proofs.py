@@ -150,7 +150,7 @@ def turn_without_end(format_: TurnFormat, message: Message) -> str:
 
 def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[ParserRequest, int]:
     """Say where in a turn the model begins: after the prompt, the header, or at once."""
-    default = next((each for each in format_.openings if not each.setting), None)
+    default = next((opening for opening in format_.openings if not opening.setting), None)
     if default is not None and default.text and turn.startswith(default.text):
         return request_of(tools, prompt=default.text), len(default.text)
     if turn.startswith(format_.header):
@@ -218,7 +218,9 @@ def soundness(format_: TurnFormat, walks: int, load: Load, offer: Offer) -> Iter
                 yield Fault(Question.ENDS, f"walk {seed}", "")
                 continue
             complaints = judge.judge(walk.text, walk.tokens).complaints
-            words = "; ".join(f"{each.fault.value}: {each.detail}" for each in complaints)
+            words = "; ".join(
+                f"{complaint.fault.value}: {complaint.detail}" for complaint in complaints
+            )
             shown = f"{words}: {walk.text!r}"
             yield Fault(Question.SOUND, f"walk {seed}", shown) if complaints else None
 

@@ -69,7 +69,7 @@ def test_prompts_that_end_alike_and_go_on_differently() -> None:
     analysis = analyze(ALIKE)
     assert [len(group) for group in analysis.formats.alike] == [2]
     assert analysis.gate.ok
-    assert len({each.opening.text for each in analysis.continuations}) == 1
+    assert len({continuation.opening.text for continuation in analysis.continuations}) == 1
     prompt = ALIKE.render([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
     parser = analysis.parser(prompt=prompt)
     for deep in (False, True):
@@ -86,7 +86,7 @@ def test_a_prompt_that_nothing_goes_on_from_is_asked_nothing(prompt: str) -> Non
     # The last one opens reasoning, which is left out of every turn that has been written.
     opens = prompt.startswith("A:")
     assert bool(analysis.continuations) is opens
-    assert all(each.text is None for each in analysis.continuations)
+    assert all(continuation.text is None for continuation in analysis.continuations)
     assert analysis.gate == Gate(0, 0, len(analysis.continuations), ())
     assert opens or analysis.ok, "the self-check says what can be said"
 
@@ -95,7 +95,7 @@ def with_texts(format_: TurnFormat, old: str, new: str) -> TurnFormat:
     """Change a text between the parts of all turns and before calls."""
     layouts = {
         presence: replace(
-            layout, literals=tuple(each.replace(old, new) for each in layout.literals)
+            layout, literals=tuple(literal.replace(old, new) for literal in layout.literals)
         )
         for presence, layout in format_.layouts.items()
     }
@@ -137,7 +137,11 @@ def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bo
     assert found.index_goes_on is goes_on
     assert ("numbered across turns" in limit_words(found)) is goes_on
     assert analysis.gate.ok
-    asked = {each.earlier for each in analysis.continuations if each.text is not None}
+    asked = {
+        continuation.earlier
+        for continuation in analysis.continuations
+        if continuation.text is not None
+    }
     assert asked == set(Earlier)
     grammar = analysis.grammar([{"name": "look", "parameters": {"type": "object"}}])
     assert grammar.accepts('<do id="3" as="look">{}</do><end>\n').accepted is goes_on
@@ -170,7 +174,11 @@ def test_prompts_behind_a_result_begin_a_turn_where_the_template_does(
 ) -> None:
     analysis = analyze(ChatTemplate(TEMPLATES["looped"] % {"head": head, "later": later}))
     assert analysis.ok
-    found = {each.text: each.stands_for for one in analysis.formats for each in one.later_openings}
+    found = {
+        opening.text: opening.stands_for
+        for one in analysis.formats
+        for opening in one.later_openings
+    }
     assert found == openings
     conversation = [
         {"role": "user", "content": "Hi"},
@@ -230,8 +238,8 @@ def test_the_form_that_users_send_is_asked_where_the_template_takes_another(
     assert gated.usual_asked == 2
     assert gated.ok is (not detail)
     assert gated.usual_passed == (0 if detail else 2)
-    assert all("as users send it (arguments as an object)" in each.title for each in gated.faults)
-    assert any(detail in each.detail for each in gated.faults) is bool(detail)
+    assert all("as users send it (arguments as an object)" in fault.title for fault in gated.faults)
+    assert any(detail in fault.detail for fault in gated.faults) is bool(detail)
 
 
 def test_reasoning_of_another_name_is_asked_under_the_usual_one() -> None:

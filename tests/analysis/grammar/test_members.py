@@ -133,12 +133,12 @@ def test_names_that_stand_twice_are_declared_ones_unless_a_schema_opens_the_obje
         request, begun = request_for(format_, turn, [tool({})])
         takes = load(grammar_for(format_, request))
         assert takes(turn[begun:])
-        assert not any(takes(written(format_, each)[begun:]) for each in calls().values())
+        assert not any(takes(written(format_, call)[begun:]) for call in calls().values())
         request, _ = request_for(format_, turn, [tool({"additionalProperties": True})])
         with pytest.raises(StrictSchemaError, match="#/additionalProperties"):
             load(grammar_for(format_, request))
         loose = load(replace(grammar_for(format_, request), loosen=True))
-        assert all(loose(written(format_, each)[begun:]) for each in calls().values())
+        assert all(loose(written(format_, call)[begun:]) for call in calls().values())
 
 
 @pytest.mark.parametrize("is_open", [False, True])

@@ -98,5 +98,7 @@ def prompt_ids(renderer: Renderer, messages: Sequence[object], offered: Any = No
 def sampled_ids(renderer: Renderer, before: Messages, turn: dict[str, Any]) -> list[int]:
     """Return what a model would write of a turn: the text after the prompt, encoded alone."""
     whole = renderer.attribute([*before, turn], tools())
-    mine = (each for each in whole.segments if each.message == len(before) and each.sampled)
+    mine = (
+        segment for segment in whole.segments if segment.message == len(before) and segment.sampled
+    )
     return renderer.encode("".join(whole.text[each.start : each.end] for each in mine))

@@ -44,8 +44,12 @@ CONVERSATION = [
 def pieces(found: Attributed) -> list[tuple[int, str, str]]:
     """Return the segments as message, flags and text: T for a message's own, S for sampled."""
     return [
-        (each.message, "T" * each.content + "S" * each.sampled, found.text[each.start : each.end])
-        for each in found.segments
+        (
+            segment.message,
+            "T" * segment.content + "S" * segment.sampled,
+            found.text[segment.start : segment.end],
+        )
+        for segment in found.segments
     ]
 
 
@@ -74,7 +78,7 @@ def marked_by_transformers(template: ChatTemplate, messages: Any) -> list[str]:
 def test_reasoning_a_call_and_its_result_are_cut_into_segments() -> None:
     messages = CONVERSATION[:4]
     found = fixture_renderer().attribute(messages, tools(), add_generation_prompt=True)
-    assert [[*each] for each in pieces(found)[1:]] == TABLE["segments"]
+    assert [[*piece] for piece in pieces(found)[1:]] == TABLE["segments"]
 
 
 LOOP = (
@@ -122,10 +126,10 @@ def test_every_character_is_in_one_segment_and_every_token_has_one_owner(
     renderer = fixture_renderer("content-plain")
     messages = [message for one, other in turns for message in (user(one), answer(other))]
     found = renderer.attribute(messages, add_generation_prompt=generation)
-    ends = [0, *(each.end for each in found.segments)]
-    assert [each.start for each in found.segments] == ends[:-1]
+    ends = [0, *(segment.end for segment in found.segments)]
+    assert [segment.start for segment in found.segments] == ends[:-1]
     assert ends[-1] == len(found.text)
-    owners = [each.message for each in found.segments if each.message >= 0]
+    owners = [segment.message for segment in found.segments if segment.message >= 0]
     assert owners == sorted(owners)
     tokens = renderer.render(messages, add_generation_prompt=generation)
     rows = (tokens.message_indices, tokens.is_content, tokens.sampled, tokens.loss_mask)
@@ -147,10 +151,13 @@ def test_a_turn_is_sampled_and_marked_from_its_header_to_its_stop(case: dict[str
     assert (training.patched, training.proof.passed) == (not own, marked == case["turns"])
     if own:
         assert training.template.text == analysis.template.text
-    for each in training.proof.deviations:
-        assert each.conversation[each.message] == "assistant"
+    for deviation in training.proof.deviations:
+        assert deviation.conversation[deviation.message] == "assistant"
         wanted = case["deviation"]
-        assert ([*each.left_out], [*each.marked_too]) == (wanted["left_out"], wanted["marked_too"])
+        assert ([*deviation.left_out], [*deviation.marked_too]) == (
+            wanted["left_out"],
+            wanted["marked_too"],
+        )
 
 
 PATCHED = (

@@ -42,7 +42,7 @@ def media_renderer(name: str, **options: Any) -> Renderer:
 
 
 def user(*parts: str | dict[str, Any]) -> dict[str, Any]:
-    texts = [{"type": "text", "text": each} if isinstance(each, str) else each for each in parts]
+    texts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
     return {"role": "user", "content": texts}
 
 

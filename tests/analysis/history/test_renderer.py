@@ -77,7 +77,7 @@ def test_a_turn_comes_back_from_its_ids(vocabulary: str, written: dict[str, Any]
     message = renderer.parse_response(ids, prompt_ids(renderer, [user()]), tools=tools())
     assert message.reasoning_content == written["reasoning_content"]
     assert message.content == (written["content"] or None)
-    assert [json.loads(each.arguments) for each in message.tool_calls] == [
+    assert [json.loads(tool_call.arguments) for tool_call in message.tool_calls] == [
         each["function"]["arguments"] for each in written.get("tool_calls", [])
     ]
 
@@ -156,7 +156,7 @@ def test_a_stop_is_known_as_text_and_as_ids(name: str) -> None:
     renderer = byte_renderer(template, *without)
     stops = renderer.stops
     assert [each.text for each in stops.after_content] == after_content
-    assert [each.text for each in stops.after_calls] == after_calls
+    assert [after_call.text for after_call in stops.after_calls] == after_calls
     assert [each.inside for each in stops.after_content] == [inside]
     assert [each for text in tokens for each in renderer.encode(text)] == [*stops.ids]
     for each in stops.all:
@@ -193,12 +193,15 @@ def test_a_call_that_its_stop_token_closes_is_whole() -> None:
     prompt, ids = prompt_ids(renderer, [user()]), sampled_ids(renderer, [user()], call())
     assert renderer.decode(ids[-1:]) == "<|call|>"
     message = renderer.parse_response(ids, prompt, tools=tools())
-    assert (message.status, [each.status for each in message.tool_calls]) == ("ok", ["ok"])
+    assert (message.status, [tool_call.status for tool_call in message.tool_calls]) == (
+        "ok",
+        ["ok"],
+    )
     (found,) = renderer.call_tokens(ids, prompt, tools=tools())
     assert (found.end, found.status) == (len(ids), "ok")
     # Another stop closes no call.
     other = [*ids[:-1], *renderer.encode("<|end|>")]
-    assert [each.status for each in renderer.call_tokens(other, prompt, tools=tools())] != ["ok"]
+    assert [call.status for call in renderer.call_tokens(other, prompt, tools=tools())] != ["ok"]
 
 
 # Trajectories as rows of training data.
@@ -262,14 +265,14 @@ def test_many_at_once_in_asyncio_and_in_arrays_are_the_same() -> None:
     once = renderer.training_sample(steps, tools())
     assert renderer.training_samples([steps, steps], tools()) == [once, once]
     conversations = [[user()], [user("Well?")]]
-    alone = [renderer.render(each, tools()) for each in conversations]
+    alone = [renderer.render(conversation, tools()) for conversation in conversations]
     assert renderer.render_batch(conversations, tools()) == alone
     other = AsyncRenderer(renderer)
     assert asyncio.run(other.render(conversations[0], tools())) == alone[0]
     assert asyncio.run(other.training_sample(steps, tools())) == once
     arrays = [
-        TrajectoryStep(numpy.array(each.prompt_ids), numpy.array(each.completion_ids))
-        for each in steps
+        TrajectoryStep(numpy.array(step.prompt_ids), numpy.array(step.completion_ids))
+        for step in steps
     ]
     sample = renderer.training_sample(arrays, tools())
     assert sample == once

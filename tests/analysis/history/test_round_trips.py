@@ -68,7 +68,7 @@ def analysis_for(case: dict[str, Any]) -> Analysis:
 
 def scenario_from(given: str | dict[str, Any]) -> Scenario:
     if isinstance(given, str):
-        return next(each for each in shipped_scenarios() if each.name == given)
+        return next(scenario for scenario in shipped_scenarios() if scenario.name == given)
     fields = {**given, "name": given.get("name", "own")}
     if "like" in fields:
         fields = {**SHIPPED[fields.pop("like")], **fields}
@@ -159,7 +159,7 @@ def test_a_real_template_goes_as_the_fixture_of_the_table(case: dict[str, Any]) 
 @pytest.mark.parametrize("name", TABLE["settings"])
 def test_the_switches_that_may_matter_are_tried(name: str) -> None:
     settings = TABLE["settings"][name]
-    found = [dict(each) for each in settings_of(analyzed(name))]
+    found = [dict(setting) for setting in settings_of(analyzed(name))]
     assert found[0] == settings[0]
     assert sorted(map(repr, found)) == sorted(map(repr, settings))
 

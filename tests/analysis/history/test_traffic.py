@@ -98,12 +98,12 @@ def test_lines_of_engines_are_read_and_others_left_out() -> None:
     ]
     text = "\n".join(map(json.dumps, lines)) + '\n{"prompt": "cut o'
     found = traffic_of(text, "log", tokenizer=tokenizer)
-    assert {each.prompt for each in found.records} == {"Hi<|a|>"}
+    assert {record.prompt for record in found.records} == {"Hi<|a|>"}
     # What an engine gives back lacks the special token that it wrote.
     completions = ["Yes</s>", "Yes</s>", "Y", "Yes", "Yes</s>", "Yes</s>"]
-    assert [each.completion for each in found.records] == completions
-    assert [each.line for each in found.records] == [2, 3, 3, 4, 5, 6]
-    assert [each.prompt_ids for each in found.records[3:]] == [None, tuple(asked), tuple(asked)]
+    assert [record.completion for record in found.records] == completions
+    assert [record.line for record in found.records] == [2, 3, 3, 4, 5, 6]
+    assert [record.prompt_ids for record in found.records[3:]] == [None, tuple(asked), tuple(asked)]
     assert found.records[-1].conversation == "c"
     reasons = ["there is no completion", "this is not JSON"]
     assert [each.message for each in found.left_out] == reasons

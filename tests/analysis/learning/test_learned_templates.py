@@ -104,7 +104,7 @@ def all_cases() -> dict[str, tuple[Case, str]]:
     for path in sorted(FOLDER.glob("*.yaml")):
         table = msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), Table)
         named = {
-            f"{path.stem}: {each.name}": (each, each.source(table.frames)) for each in table.cases
+            f"{path.stem}: {case.name}": (case, case.source(table.frames)) for case in table.cases
         }
         assert len(named) == len(table.cases), "a name stands twice"
         found |= named
@@ -153,8 +153,8 @@ def analysis_of(source: str) -> tuple[Analysis, dict[str, Any]]:
     whole["switches"] = {each["name"]: each for each in whole["switches"]}
     layouts = whole["format"]["layouts"]
     whole["format"]["layouts"] = {
-        " + ".join(part for part, there in each["presence"].items() if there) or "nothing": each
-        for each in layouts
+        " + ".join(part for part, there in layout["presence"].items() if there) or "nothing": layout
+        for layout in layouts
     }
     return analysis, {key: simplified(each) for key, each in whole.items() if key != "parser"}
 
@@ -176,7 +176,7 @@ def differing(found: Any, path: str, expected: Any) -> Iterator[str]:
         for phase, words in expected.items():
             concluded = found["phases"][phase]
             if any(
-                each not in concluded for each in ([words] if isinstance(words, str) else words)
+                word not in concluded for word in ([words] if isinstance(words, str) else words)
             ):
                 yield f"{phase} concludes {concluded!r}, not {words!r}"
         return

@@ -77,6 +77,6 @@ def test_the_evidence_of_phases_is_shown_likewise() -> None:
     assert any("What is the weather in Rio?" in each.left.text for each in shown)
     assert not any(MARKS.user in repr(each) for each in shown)
     counted = analyze(COUNTED)
-    labels = [e.difference for each in counted.phases for e in counted.shown_evidence(each)]
+    labels = [e.difference for phase in counted.phases for e in counted.shown_evidence(phase)]
     assert labels
     assert all(label.endswith("in invented words") for label in labels)

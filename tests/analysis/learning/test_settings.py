@@ -74,7 +74,7 @@ def test_long_messages_are_rendered_only_for_a_variable_that_shows_no_effect() -
             found_switches, "_long_text", side_effect=found_switches._long_text
         ) as long:
             analysis = analyze(ChatTemplate(template))
-        assert [each.name for each in analysis.switches] == [f"flag{at}" for at in range(6)]
+        assert [switch.name for switch in analysis.switches] == [f"flag{at}" for at in range(6)]
         counts.append(long.call_count)
     # The two messages of one conversation, whatever the number of switches and values.
     assert counts == [0, 2]

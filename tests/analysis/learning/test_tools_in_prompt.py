@@ -57,7 +57,7 @@ def test_lost_parts_are_named(case: dict[str, Any]) -> None:
 @TABLE("places")
 def test_the_places_of_lost_parts_are_named(case: dict[str, Any]) -> None:
     found = asked(f"{NAMED}{case['written']}", *case["tools"])
-    assert [each.pointer for part in found.lost for each in part.places] == case["lost"]
+    assert [place.pointer for part in found.lost for place in part.places] == case["lost"]
 
 
 @TABLE("crashes")

@@ -36,7 +36,11 @@ def test_a_spoiled_form_fails_and_is_found_by_lint_and_a_sound_one_passes(name: 
     assert (form and form.usual) == expected.get("spoiled")
     found = lint(Subject(ChatTemplate(expected["template"])))
     # A refusal is another rule's finding, which this one may see, too.
-    codes = {code for each in found.findings for code in (each.code, *(each.also if form else ()))}
+    codes = {
+        code
+        for finding in found.findings
+        for code in (finding.code, *(finding.also if form else ()))
+    }
     assert (expected.get("lint", "AP121") in codes) is (form is not None)
     if form is None:
         assert analysis.ok

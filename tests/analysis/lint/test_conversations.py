@@ -66,7 +66,10 @@ def question(template: str, count: int = 1, **variables: object) -> JinjaQuestio
 
 @cache
 def jinjas() -> Mapping[str, OtherJinja]:
-    return {each.name: each for each in installed_jinjas([sys.executable])}
+    return {
+        installed_jinja.name: installed_jinja
+        for installed_jinja in installed_jinjas([sys.executable])
+    }
 
 
 def jinja(name: str) -> OtherJinja:
@@ -184,10 +187,10 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
     other = OtherJinja("one", "1", ())
     played = subject.matrix
     found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.past_renders)
-    sent = [each.conversation for each in found.differences]
+    sent = [difference.conversation for difference in found.differences]
     (asked,) = [each for each in sent if each.words == "a question"]
     messages = cast("list[dict[str, object]]", asked.variables["messages"])
-    assert all(isinstance(each["content"], str) for each in messages)
+    assert all(isinstance(message["content"], str) for message in messages)
     assert [each.words for each in sent if "🚀" in each.render.text] == ["a question with signs"]
 
 

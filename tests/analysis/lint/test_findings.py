@@ -47,7 +47,8 @@ def finding(row: dict[str, Any]) -> LintFinding:
 @TABLE("merged")
 def test_findings_are_merged_by_cause_and_cover(case: dict[str, Any]) -> None:
     merged = [
-        (each.code, [*each.also]) for each in merge_findings(list(map(finding, case["found"])))
+        (merged.code, [*merged.also])
+        for merged in merge_findings(list(map(finding, case["found"])))
     ]
     assert merged == [*case["merged"].items()]
 
@@ -90,7 +91,7 @@ def test_each_entry_of_a_baseline_is_used_once_and_vanishes_where_it_was_looked_
 def test_a_finding_is_known_when_lines_move_and_not_when_words_change() -> None:
     rule = rule_of("AP306")
     messages = ("at line 3, so", "at line 12, so", "at line 3, not")
-    one, moved, changed = (digest_of(LintFinding(rule, Hit(each))) for each in messages)
+    one, moved, changed = (digest_of(LintFinding(rule, Hit(message))) for message in messages)
     assert one == moved != changed
 
 
@@ -122,8 +123,8 @@ def test_another_file_is_not_a_baseline(words: str, tmp_path: Path) -> None:
 def test_the_line_is_named_at_which_two_renders_part(case: dict[str, Any]) -> None:
     def render(texts: list[Any]) -> Render:
         messages = [
-            each if isinstance(each, dict) and "role" in each else {"role": "user", "content": each}
-            for each in texts
+            text if isinstance(text, dict) and "role" in text else {"role": "user", "content": text}
+            for text in texts
         ]
         return LintRenders(ChatTemplate(case["template"]), {}).render(messages, RenderSetting())
 

@@ -82,7 +82,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @TABLE("found")
 def test_arguments_stand_for_sources(case: dict[str, str]) -> None:
     sources, problems = gather_sources(case["arguments"].split(), case.get("exclude", "").split())
-    assert sorted(Path(each.argument).as_posix() for each in sources) == case["sources"].split()
+    assert sorted(Path(source.argument).as_posix() for source in sources) == case["sources"].split()
     assert problems == ()
 
 
@@ -93,7 +93,7 @@ def test_a_place_without_templates_is_a_problem(argument: str) -> None:
     sources, problems = gather_sources([argument], exclude)
     targets, more = load_targets(sources)
     assert targets == ()
-    assert [each.path for each in (*problems, *more)] == [argument]
+    assert [problem.path for problem in (*problems, *more)] == [argument]
 
 
 @TABLE("kinds")
@@ -105,14 +105,14 @@ def test_a_file_that_is_not_a_template_is_called_what_it_is(
         file.write_bytes(case["bytes"].encode("latin-1"))
     targets, problems = load_targets(gather_sources([str(file)])[0])
     assert targets == ()
-    assert [each.path for each in problems] == [str(file)]
+    assert [problem.path for problem in problems] == [str(file)]
     assert case["words"] in problems[0].message
 
 
 @TABLE("globs")
 def test_a_pattern_meets_paths(case: dict[str, Any]) -> None:
     paths = (*case["meets"], *case["misses"])
-    assert [each for each in paths if matches_glob(case["pattern"], each)] == case["meets"]
+    assert [path for path in paths if matches_glob(case["pattern"], path)] == case["meets"]
 
 
 def test_only_signs_that_stand_for_other_characters_make_a_pattern() -> None:
@@ -317,7 +317,9 @@ def test_a_template_that_does_not_end_stops_no_other(project: Path) -> None:
     limits = Limits(seconds=3.0, render_seconds=0.2)
     run = lint_project(request(project, limits=limits, jobs=2))
     assert [row for row in found(run) if row[0] != "hangs.jinja"] == EVERY
-    seen = {each.path for each in run.problems} | {each.path for each in run.templates}
+    seen = {problem.path for problem in run.problems} | {
+        template.path for template in run.templates
+    }
     assert "hangs.jinja" in seen
 
 
@@ -381,7 +383,7 @@ def cache(tmp_path: Path) -> InspectionCache:
 
 
 def entries(folder: Path) -> list[Path]:
-    return [each for each in folder.glob("cache/??/*") if each.is_file()]
+    return [path for path in folder.glob("cache/??/*") if path.is_file()]
 
 
 def test_an_answer_comes_out_as_it_went_in(cache: InspectionCache) -> None:

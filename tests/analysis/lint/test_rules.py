@@ -43,7 +43,7 @@ def read_table(name: str) -> Any:
 @cache
 def minijinja() -> tuple[OtherJinja, ...]:
     """The one that the tests always have."""
-    return tuple(each for each in installed_jinjas([sys.executable]) if each.name == "minijinja")
+    return tuple(jinja for jinja in installed_jinjas([sys.executable]) if jinja.name == "minijinja")
 
 
 def report(rule: Rule, which: str) -> LintReport:
@@ -128,7 +128,9 @@ def test_a_sound_template_has_no_finding_of_the_rules_that_find_planted_bugs(tem
     rules = [rule_of(code) for code in sorted({bug["caught_by"] for bug in BUGS})]
     found = lint(Subject(ChatTemplate(source(template))), rules)
     # What nothing in the prompt shows the model is a note, and no bug.
-    assert [each.code for each in found.findings if each.severity is not Severity.INFO] == []
+    assert [
+        finding.code for finding in found.findings if finding.severity is not Severity.INFO
+    ] == []
     assert not found.left_out
 
 
@@ -161,17 +163,17 @@ def test_one_wrong_letter_is_a_misspelling_and_another_word_is_not() -> None:
     wrong = ("<|asistant|>", "<|asssistant|>", "<|assistent|>", "<|assitsant|>")
     others = ("<|assistants|>", "<|/assistant|>", "<|assistant2|>", "<|asstant|>", "<|system|>")
     assert all(misspelled(each, "<|assistant|>") for each in wrong)
-    assert not any(misspelled(each, "<|assistant|>") for each in (*others, "<|assistant|>"))
+    assert not any(misspelled(other, "<|assistant|>") for other in (*others, "<|assistant|>"))
 
 
 def test_each_rule_has_one_page_one_module_and_one_folder_of_fixtures() -> None:
     named = sorted(rule.name.replace("-", "_") for rule in RULES)
-    assert sorted(each.stem for each in FOLDER.glob("*.py") if each.stem != "__init__") == named
+    assert sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__") == named
     assert len([*FOLDER.glob("*.md")]) == len(named)
     for rule in RULES:
         text = (FOLDER / f"{rule.name.replace('-', '_')}.py").read_text(encoding="utf-8")
         assert text.count(f'@rule("{rule.code}"') == 1
-    assert {each.name for each in LINT.iterdir() if each.is_dir()} == set(CODES)
+    assert {path.name for path in LINT.iterdir() if path.is_dir()} == set(CODES)
 
 
 def test_what_pages_say_of_other_rules_and_profiles_fits_together() -> None:

@@ -72,19 +72,19 @@ def test_an_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) 
     assert found.equal is case.get("equal", False)
     facts = [[each.aspect, each.name, each.left, each.right] for each in found.facts]
     assert all(fact in facts for fact in case.get("facts", []))
-    trips = [[each.left, each.right] for each in found.trips]
+    trips = [[trip.left, trip.right] for trip in found.trips]
     assert all(trip in trips for trip in case.get("trips", []))
     if "turns" in case:
         # The same change in several turns is one.
         (fact,) = (each for each in found.facts if each.name == case["turns"])
         assert len(fact.turns) > 1
     if "findings" in case:
-        codes = {each.finding.code for each in found.findings}
+        codes = {finding.finding.code for finding in found.findings}
         assert all(code in codes for code in case["findings"]) if case["findings"] else not codes
         text = text_for(case)
         back = compare_templates(analysis_of(edit(text, case)), analysis_of(text))
-        appeared = sorted((each.finding.code, each.appeared) for each in found.findings)
-        vanished = sorted((each.finding.code, not each.appeared) for each in back.findings)
+        appeared = sorted((finding.finding.code, finding.appeared) for finding in found.findings)
+        vanished = sorted((finding.finding.code, not finding.appeared) for finding in back.findings)
         assert appeared == vanished
     if "refusal" in case:
         change = next(each for each in found.renders if each.right is None)
@@ -103,7 +103,11 @@ def test_a_change_behind_another_and_a_refusal_under_one_value_are_found() -> No
     text = SWITCHED.replace("'<s>'", "'<system>'").replace("few words", "two words")
     text = text.replace("{{- '\\nThink little.' }}", "{{- raise_exception('Not yet.') }}")
     changes, asked = changed_renders(analysis_of(SWITCHED), analysis_of(text))
-    assert [dict(each.under[0]) for each in changes] == [{}, {"detail": "low"}, {"style": "terse"}]
+    assert [dict(change.under[0]) for change in changes] == [
+        {},
+        {"detail": "low"},
+        {"style": "terse"},
+    ]
     refused = changes[1]
     assert (refused.left_error, refused.right, refused.right_error) == (None, None, "Not yet.")
     values = [("thinking", True), ("thinking", False), ("detail", "low"), ("detail", "high")]
@@ -147,6 +151,6 @@ def test_a_placeholder_that_changed_is_a_fact() -> None:
     text = (TEMPLATES.parent / "parts" / "inline.jinja").read_text("utf-8")
     other = text.replace("<|picture|>", "<|view|>").replace("part.type == 'video'", "false")
     changes = changed_facts(analysis_of(text), analysis_of(other))
-    assert {each.aspect for each in changes} == {"parts of the content"}
-    found = {each.name: [each.left, each.right] for each in changes}
+    assert {change.aspect for change in changes} == {"parts of the content"}
+    found = {change.name: [change.left, change.right] for change in changes}
     assert found == TABLE["placeholders"]

@@ -190,7 +190,7 @@ class Streamed(NamedTuple):
         calls = [
             call["function"] for call in client_sum(self.deltas)["message"].get("tool_calls", ())
         ]
-        return [(each["name"], each["arguments"]) for each in calls]
+        return [(call["name"], call["arguments"]) for call in calls]
 
 
 def streamed(parser: OutputParser, pieces: Sequence[str], *, complete: bool = True) -> Streamed:

@@ -88,7 +88,7 @@ def test_a_turn_is_read_alike_however_it_comes(name: str) -> None:
         ends = (
             sorted(source.choices(range(len(text)), k=len(text) // size)) for size in (2, 5, 15)
         )
-        cuts = [[text[a:b] for a, b in pairwise([0, *each, len(text)])] for each in ends]
+        cuts = [[text[a:b] for a, b in pairwise([0, *end, len(text)])] for end in ends]
         assert not disagreement(parser, text, list(text), *cuts)
 
 

@@ -130,7 +130,7 @@ def test_made_ids_differ_in_all_turns(call_deltas: Literal["incremental", "whole
         ]
         ids += sent
     assert len(set(ids)) == 6
-    assert all(re.fullmatch("[A-Za-z0-9]{9}", each) for each in ids)
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", call_id) for call_id in ids)
 
 
 def made_ids(call_ids: CallIds | int | Callable[[str, int], str]) -> list[str]:

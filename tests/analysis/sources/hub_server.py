@@ -218,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def give_stored(self, digest: str) -> None:
         branches = [
-            branch for each in self.hub.models.values() for branch in each.branches.values()
+            branch for model in self.hub.models.values() for branch in model.branches.values()
         ]
         contents = [content for files in branches for content in files.values()]
         content = next(each for each in contents if hashlib.sha256(each).hexdigest() == digest)

@@ -192,7 +192,7 @@ def test_a_model_of_gguf_files_without_its_weights(
     revision = "main" if "main" in source else None
     assert first.source == Provenance(SourceKind.HUB, "org/model", file, revision, commit)
     assert first.origin == f"org/model/{file}"
-    assert sum(each.sent for each in hub.requests if "/cdn/" in each.line) <= 1 << 20
+    assert sum(request.sent for request in hub.requests if "/cdn/" in request.line) <= 1 << 20
     asked = len(hub.requests)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert load_template(source) == first
@@ -229,7 +229,7 @@ def test_a_long_header_comes_in_parts(
     hub.fail("GET /cdn/", 1, keep=0)
     hub.fail("GET /cdn/", 2, status=503, headers={"Retry-After": "0"})
     assert load_template("org/model").text == TEMPLATE + "x" * 9000
-    ranges = [each.range for each in hub.requests if "/cdn/" in each.line]
+    ranges = [request.range for request in hub.requests if "/cdn/" in request.line]
     assert len(ranges) > 6
     assert all(fault.times == 0 for fault in hub.faults)
 

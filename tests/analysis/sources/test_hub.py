@@ -214,9 +214,9 @@ def test_a_token_opens_a_model_and_goes_no_further_than_the_hub(
     for access in ("private", "gated"):
         hub.add(f"org/{access}", {"chat_template.jinja": "L" * 5000}, **{access: True})
         assert load_template(f"org/{access}").text == "L" * 5000
-    stored = [each for each in hub.requests if "/cdn/" in each.line]
+    stored = [request for request in hub.requests if "/cdn/" in request.line]
     assert {each.token for each in stored} == {None}
-    assert {each.token for each in hub.requests if each not in stored} == {"good"}
+    assert {request.token for request in hub.requests if request not in stored} == {"good"}
 
 
 @slow

@@ -104,8 +104,8 @@ def test_a_format_is_learned_from_examples_as_the_table_says(case: Case) -> None
         assert found.misread == tuple(places[at] for at in case.misread)
     if case.exact:
         assert found.analysis.check.equal == len(case.examples)
-    assert not case.guesses or any(case.guesses in each for each in found.guesses)
-    assert not case.shows or not any(case.shows in each for each in found.guesses)
+    assert not case.guesses or any(case.guesses in guess for guess in found.guesses)
+    assert not case.shows or not any(case.shows in guess for guess in found.guesses)
     evidence = {str(part): str(kind) for part, kind in found.analysis.format.evidence.items()}
     assert {part: evidence[part] for part in case.evidence} == case.evidence
     assert_reads(found.analysis, case.reads)
@@ -127,7 +127,7 @@ def test_a_format_is_learned_from_outputs_as_the_table_says(case: Case) -> None:
     assert odd == (case.odd or {})
     assert found.misread == tuple(f"outputs[{at}]" for at in odd)
     if case.reasoning:
-        read = [each.message and each.message.reasoning for each in found.readings]
+        read = [reading.message and reading.message.reasoning for reading in found.readings]
         assert read == case.reasoning
     evidence = {str(part): str(kind) for part, kind in found.analysis.format.evidence.items()}
     assert {part: evidence[part] for part in case.evidence} == case.evidence
@@ -191,7 +191,7 @@ def test_a_wrong_example_is_an_error_with_its_place(value: object, words: str) -
     ],
 )
 def test_a_line_of_a_log_is_an_output(line: str, text: str) -> None:
-    assert [each.text for each in given_outputs(line, "log")] == [text]
+    assert [output.text for output in given_outputs(line, "log")] == [text]
 
 
 def test_a_log_without_lines_is_an_error() -> None:

@@ -104,7 +104,7 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
             ]
             found = list(pool.map(analyze, templates, name=lambda each: str(each.origin)))
         growth = resident_bytes() - before
-    files = {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir()}
+    files = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     return Aftermath(dict(zip(ATTACKS, found, strict=True)), growth, files)
 
 

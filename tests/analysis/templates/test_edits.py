@@ -106,7 +106,7 @@ def test_a_condition_that_decides_something_stays(case: Any) -> None:
 
 @table("comments")
 def test_comments_are_those_that_jinja_leaves_out(case: Any) -> None:
-    assert [[*each] for each in template_comments(case["text"])] == case["comments"]
+    assert [[*comment] for comment in template_comments(case["text"])] == case["comments"]
 
 
 @table("generation")

@@ -215,7 +215,7 @@ def test_sarif_points_at_lines_and_explains_rules() -> None:
         assert rule["help"]["markdown"].startswith(f"# {rule['id']}: ")
         assert rule["helpUri"].startswith(f"{PAGES}/{rule['id']}-")
     places = [result["locations"][0]["physicalLocation"] for result in run["results"]]
-    assert [each["region"]["startLine"] for each in places] == [2, 1, 1, 1]
+    assert [place["region"]["startLine"] for place in places] == [2, 1, 1, 1]
     assert places[0]["artifactLocation"] == {"uri": "models/a%20b.jinja", "uriBaseId": "%SRCROOT%"}
     assert [result["level"] for result in run["results"]] == ["error", "warning", "note", "error"]
     settings = [result["properties"]["setting"] for result in run["results"]]
