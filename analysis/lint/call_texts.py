@@ -1,6 +1,8 @@
-"""Calls as what reads them would: the JSON value or the Python call that holds an argument.
+"""Arguments in rendered calls, and the JSON value or Python call that contains them.
 
-The judges are Python's own: `json` and `ast`.
+Python's own `json` and `ast` decide what is JSON or Python: in `<tool_call>{"name": "look",
+"arguments": {"city": "Oslo"}}` the argument `Oslo` is in a JSON object, in `[look(city="Oslo")]` in
+a Python call.
 """
 
 from __future__ import annotations
@@ -21,16 +23,17 @@ from .conversation_matrix import PlayedConversation, Voice, WrittenText
 from .lint_renders import Render, quote_text
 from .subject import Subject
 
-# How a call's arguments stand in the text, value by value.
+# The text of a call's arguments, value by value.
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenValue:
-    """An argument's value as it stands in the text."""
+    """The text of an argument's value."""
 
     text: str
-    """What stands where a word would stand, less the quotes that words have, too."""
+    """The text at the place of a word, without the quotes that words have too, e.g. ``2.75``."""
     render: Render
+    """The render that contains it."""
 
 
 def render_call(subject: Subject, **arguments: Json) -> Render:
@@ -41,11 +44,12 @@ def render_call(subject: Subject, **arguments: Json) -> Render:
 
 WHOLE_NUMBERS = (7, -40, 1234567, 9007199254740993)
 FRACTIONS = (2.75, -1234.0625)
-"""Numbers that a format to two digits, groups of thousands or a cast alter, the plainest first."""
+"""Numbers that rounding to two digits, grouping of thousands or a cast alters, the plainest first.
+"""
 
 
 def call_numbers(subject: Subject) -> dict[str, float]:
-    """Return the arguments of a call that has a whole number and a fraction."""
+    """Return the arguments of a call with an integer and a fraction."""
     keys = subject.marks.typed_keys
     return {keys[JsonType.INTEGER]: WHOLE_NUMBERS[-1], keys[JsonType.NUMBER]: FRACTIONS[-1]}
 
@@ -53,9 +57,9 @@ def call_numbers(subject: Subject) -> dict[str, float]:
 def value_writing(
     subject: Subject, value: Json, kind: JsonType = JsonType.STRING
 ) -> WrittenValue | None:
-    """See how a value is written, as the argument that the tool declares to be of this type.
+    """Return the text of a value in an argument that the tool declares with this type.
 
-    None where it raises, or where words themselves are not written there.
+    Return None if the template raises or does not write arguments.
     """
     key = subject.marks.typed_keys[kind]
     one, other = (render_call(subject, **{key: word}) for word in subject.marks.values[:2])
@@ -70,7 +74,7 @@ def value_writing(
 
 
 def written_as_python(subject: Subject) -> bool:
-    """Whether a call is Python throughout: there, True and None are the words to use.
+    """Return whether a call is Python throughout, so that True and None are correct in it.
 
     It is a call of the function, or a dictionary with the function's name in Python's quotes.
     """
@@ -80,7 +84,7 @@ def written_as_python(subject: Subject) -> bool:
         marks.typed_keys[JsonType.NULL]: None,
     }
     render = render_call(subject, **arguments)
-    # After the user's message: the tools may have been described in Python before it.
+    # Search after the user's message: the tools before it may be described in Python.
     name, text = marks.names[0], render.text[render.text.rfind(marks.user) :]
     called, quoted = text.rfind(f"{name}("), text.rfind(repr(name))
     if called >= 0:
@@ -92,10 +96,10 @@ def written_as_python(subject: Subject) -> bool:
 
 
 def _pieces(text: str, start: int, close: str) -> Iterator[str]:
-    """Return the text from a place on up to each closing bracket."""
-    for at in range(start, len(text)):
-        if text[at] == close:
-            yield text[start : at + 1]
+    """Yield the text from an offset up to each closing bracket."""
+    for index in range(start, len(text)):
+        if text[index] == close:
+            yield text[start : index + 1]
 
 
 def _is_call(text: str, arguments: dict[str, Json]) -> bool:
@@ -109,16 +113,16 @@ def _is_call(text: str, arguments: dict[str, Json]) -> bool:
     return given == arguments
 
 
-# A call whose arguments are JSON text, and the same call with an object.
+# A call whose arguments are a JSON string, and the same call with an object.
 
 
 def render_both_forms(subject: Subject) -> tuple[Render, Render]:
-    """Render a call with its arguments as JSON text, and as an object."""
+    """Render a call with its arguments as a JSON string, and as an object."""
     return with_arguments(subject, as_string=True), with_arguments(subject, as_string=False)
 
 
 def with_arguments(subject: Subject, *, as_string: bool) -> Render:
-    """Render a call with its arguments in one of the two forms, whatever the shape has."""
+    """Render a call with its arguments in one of the two forms, regardless of the shape."""
     call = subject.call()
     messages = subject.shape.messages(subject.turn(Message(calls=(call,))), subject.marks.system)
     arguments = json.dumps(dict(call.arguments)) if as_string else dict(call.arguments)
@@ -136,7 +140,7 @@ def with_arguments(subject: Subject, *, as_string: bool) -> Render:
 
 
 class DocumentKind(StrEnum):
-    """What a call is a part of."""
+    """The kind of document that contains a call."""
 
     LIST = "a JSON list"
     OBJECT = "a JSON object"
@@ -145,17 +149,20 @@ class DocumentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallSpan:
-    """The texts of one message's calls, and the render from the text before to the text after."""
+    """The texts of one message's calls, and the render around them."""
 
     texts: tuple[WrittenText, ...]
+    """The arguments' texts, in the order of the render."""
     start: int
+    """The offset of `text` in the render."""
     text: str
+    """The render from the text before the calls to the text after them."""
     following: Voice | None
-    """Whose text comes after the calls; None where they are the last."""
+    """The speaker of the text after the calls, or None at the end."""
 
     @property
     def joints(self) -> tuple[tuple[str, str], ...]:
-        """What stands between two calls, with the name of the second of them."""
+        """The markup between two calls, e.g. ``"}}, {"``, with the name of the second."""
         pairs = zip(self.texts, self.texts[1:], strict=False)
         return tuple(
             (one.after, other.spoken.call.name)
@@ -189,23 +196,23 @@ def _span(
 
 
 def document_kind(span: CallSpan, text: WrittenText) -> DocumentKind | None:
-    """Return the outermost document that holds an argument; None where none can be read."""
+    """Return the kind of the outermost document around an argument, or None if it is neither."""
     place = text.start - span.start
-    for at in range(place):
-        if span.text[at] in "[{":
-            value = _json_from(span.text, at, place)
+    for index in range(place):
+        if span.text[index] in "[{":
+            value = _json_from(span.text, index, place)
             if value is not None:
                 return DocumentKind.LIST if isinstance(value, list) else DocumentKind.OBJECT
     call = text.spoken.call
     name = "" if call is None else f"{call.name}("
-    at = span.text.rfind(name, 0, place) if name else -1
-    return DocumentKind.PYTHON if at >= 0 and _is_python(span.text, at, place) else None
+    index = span.text.rfind(name, 0, place) if name else -1
+    return DocumentKind.PYTHON if index >= 0 and _is_python(span.text, index, place) else None
 
 
 def broken_object(span: CallSpan, text: WrittenText) -> str:
-    """Quote what of the object that an argument stands in is not JSON; empty where all is.
+    """Quote the invalid part of the JSON object around an argument; return empty if it is valid.
 
-    An object is what begins with a quote after its brace, as JSON's do, and closes behind the
+    Objects are recognized by a quote after the brace, as in JSON, and must close after the
     argument: ``{"name": look, "arguments": {"city": "Oslo"}}``.
     """
     place = text.start - span.start
@@ -216,9 +223,9 @@ def broken_object(span: CallSpan, text: WrittenText) -> str:
         try:
             json.loads(piece)
         except (ValueError, RecursionError) as error:
-            at = error.pos if isinstance(error, json.JSONDecodeError) else 0
+            start = error.pos if isinstance(error, json.JSONDecodeError) else 0
             if _literal(piece) is None:
-                return quote_text(piece[at:])
+                return quote_text(piece[start:])
         return ""
     return ""
 
@@ -227,7 +234,7 @@ _OBJECT = re.compile(r'\{\s*"')
 
 
 def _braced(text: str, start: int) -> str:
-    """Return the text from a brace to the one that closes it, strings aside; empty without one."""
+    """Return the text from a brace to its closing one, ignoring strings; empty if unclosed."""
     depth = 0
     for token in _STRING_OR_BRACE.finditer(text, start):
         depth += {"{": 1, "}": -1}.get(token.group(), 0)
@@ -240,7 +247,7 @@ _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
 def _literal(text: str) -> object:
-    """Return the value of a Python literal, or None if the text is none."""
+    """Return the value of a Python literal, or None if the text is not one."""
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -248,7 +255,7 @@ def _literal(text: str) -> object:
 
 
 def _json_from(text: str, start: int, place: int) -> object:
-    """Read JSON from a place on; None unless it reaches another place."""
+    """Return the JSON value at an offset, or None unless it extends past a place."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError):

@@ -1,10 +1,14 @@
-"""The conversations that any template is held against, the smallest first.
+"""The conversations that every template is rendered with, the smallest first.
 
-What goes wrong in a template mostly goes wrong where two things meet: a system message and tools, a
-second call and its result, an answer after a loop. So the scenes of a chat and of a tool loop are
-played with a system message and without, with tools and without; the longest of them under every
-value of every switch, and in the other form of content. It is no full product: what is known to
-depend on one thing alone is varied alone.
+Most faults of templates show where two things meet: a system message and tools, a second call and
+its result, an answer after a tool loop. So the scenes of a chat and of a tool loop are rendered
+with and without a system message, with and without tools; the longest also under every value of
+every switch, and with content in the other form. It is not a full product: what depends on one
+thing alone is varied alone. Some of the names:
+
+    a question
+    a call and its result with a system message and tools
+    a second question with enable_thinking=False
 """
 
 from __future__ import annotations
@@ -38,41 +42,47 @@ from autoparser.analysis.learning.prober import Sentinels, sentinel_sets
 from .hit import Hit, HitEvidence
 from .lint_renders import Render, compare_renders, show_render
 
-# The texts of the matrix: each occurs nowhere in the template and once in a conversation.
+# The texts of the matrix: each occurs nowhere in the template, and once in a conversation.
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationTexts:
-    """Whose words are whose; members of a tuple are said in this order."""
+    """The texts of the speakers; members of a tuple appear in this order."""
 
     system: str
+    """The system message."""
     users: tuple[UserMessage, UserMessage, UserMessage]
+    """The questions."""
     answers: tuple[str, str]
+    """The assistant's answers."""
     preface: str
+    """Content beside a call."""
     reasonings: tuple[str, str]
+    """The assistant's reasoning."""
     calls: tuple[ToolCall, ToolCall, ToolCall]
     """Calls of three tools; the second has two arguments."""
     results: tuple[ToolResult, ToolResult, ToolResult]
+    """The results of the three calls."""
 
     def calling_message(self, *places: int, content: str = "", reasoning: str = "") -> Message:
-        """Return a message with the calls at these places."""
+        """Return a message with the calls at these indexes."""
         return Message(content, reasoning, tuple(self.calls[place] for place in places))
 
 
 def texts_for(template_text: str) -> ConversationTexts:
-    """Choose texts for a template whose tools have the names and keys of its sentinels."""
+    """Return texts for a template; calls are of the tools named by its sentinels."""
     sets = marks, second, _ = sentinel_sets(template_text, 3)
     calls = tuple(
-        ToolCall(marks.names[at], {marks.keys[0]: marks.values[at]}, marks.ids[at])
-        for at in range(3)
+        ToolCall(marks.names[index], {marks.keys[0]: marks.values[index]}, marks.ids[index])
+        for index in range(3)
     )
     two = {marks.keys[0]: marks.values[1], marks.keys[1]: second.values[1]}
     first_call, second_call, third_call = calls
     second_call = ToolCall(second_call.name, two, second_call.id)
     given = (first_call, second_call, third_call)
     answered = [
-        ToolResult(sentinel_sentence(each.answer), call.name, call.id)
-        for each, call in zip(sets, given, strict=True)
+        ToolResult(sentinel_sentence(marks.answer), call.name, call.id)
+        for marks, call in zip(sets, given, strict=True)
     ]
     return ConversationTexts(
         system=sentinel_sentence(marks.system),
@@ -90,13 +100,13 @@ def texts_for(template_text: str) -> ConversationTexts:
 
 
 DOCUMENTS: list[Json] = [{"title": "Dogs", "text": "Dogs bark.", "contents": "Dogs bark."}]
-"""Documents of a caller; templates know their text under either name."""
+"""Sample documents; templates read their text from either key."""
 
-# One conversation of the matrix: what is said, what is sent beside it, what must be read of it.
+# A conversation of the matrix, its other inputs, and the texts that must appear in its render.
 
 
 class Voice(StrEnum):
-    """Whose words a text is, and where in a turn it stands."""
+    """The speaker of a text, or its part of a turn."""
 
     SYSTEM = "a system message"
     USER = "a user's message"
@@ -109,39 +119,44 @@ class Voice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpokenText:
-    """A text that a conversation holds once."""
+    """A text that a conversation contains once."""
 
     voice: Voice
+    """The speaker."""
     text: str
+    """The text itself; of a call, the value of an argument."""
     entry: int
-    """The place in the dialogue of the message that says it; -1 for the system message."""
+    """The index of its message in the dialogue, or -1 for the system message."""
     call: ToolCall | None = None
-    """The call whose argument it is, or the one whose result."""
+    """The call of an argument or of a result."""
 
 
 @dataclass(frozen=True)
 class WholeConversation:
-    """One conversation as a caller sends it, with all that is sent beside it."""
+    """A conversation with all its other inputs."""
 
     scene: str
-    """What is said, in words: ``a call and its result``."""
+    """The scene in words, e.g. ``a call and its result``."""
     dialogue: Dialogue
+    """The messages, without the system's."""
     system: str = ""
-    """The system message's text; empty for none."""
+    """The system message's text; empty without one."""
     tools: bool = False
+    """Whether tools are passed."""
     generation: bool = True
+    """Whether a generation prompt is requested."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """The switches that are set, on top of those that the template needs."""
+    """The switches to set beside those of the format, e.g. ``{"enable_thinking": False}``."""
     other_form: bool = False
-    """Content comes in the form that is not the template's own: parts for text, or text."""
+    """Whether content has the other form: parts if the template takes text, or text if parts."""
     documents: bool = False
-    """`DOCUMENTS` are sent beside the messages, for a model that answers from them."""
+    """Whether `DOCUMENTS` are passed, for models that answer from documents."""
     refusable: bool = False
-    """Chat APIs refuse it themselves: a template may, but must not crash or lose a text."""
+    """Whether chat APIs reject it: a template may raise, but must not crash or lose text."""
 
     @cached_property
     def name(self) -> str:
-        """Say in words which conversation of the matrix it is; no two have the same."""
+        """A unique name, e.g. ``a call and its result with tools``."""
         beside = [
             "a system message" if self.system else "",
             "tools" if self.tools else "",
@@ -149,47 +164,47 @@ class WholeConversation:
             *(f"{name}={value!r}" for name, value in self.setting.items()),
             "content in the other form" if self.other_form else "",
         ]
-        words = [each for each in beside if each]
+        words = [word for word in beside if word]
         return f"{self.scene} with {' and '.join(words)}" if words else self.scene
 
     @property
     def unusual(self) -> bool:
-        """Whether a template may write it in a way of its own, if no text is lost."""
+        """Whether a template may render it in a way of its own, if no text is lost."""
         return self.refusable or self.documents
 
     @cached_property
     def size(self) -> int:
-        """Count what a person has to read to see what happens; the smaller is shown first."""
+        """The amount to read; the smallest conversation that shows a fault becomes its evidence."""
         sent = bool(self.system) + self.tools + self.documents
         beside = sent + self.other_form + 2 * len(self.setting)
         parts = sum(
-            bool(each.content) + bool(each.reasoning) + len(each.calls)
-            for each in self.dialogue
-            if isinstance(each, Message)
+            bool(message.content) + bool(message.reasoning) + len(message.calls)
+            for message in self.dialogue
+            if isinstance(message, Message)
         )
         return beside + len(self.dialogue) + parts
 
     @cached_property
     def spoken(self) -> tuple[SpokenText, ...]:
-        """Every text that must be read, in the order of the conversation."""
+        """Every text that must appear, in the order of the conversation."""
         return tuple(self._spoken())
 
     def _spoken(self) -> Iterator[SpokenText]:
         calls: dict[str, ToolCall] = {}
         if self.system:
             yield SpokenText(Voice.SYSTEM, self.system, -1)
-        for at, entry in enumerate(self.dialogue):
+        for index, entry in enumerate(self.dialogue):
             match entry:
                 case UserMessage():
-                    yield SpokenText(Voice.USER, entry.text, at)
+                    yield SpokenText(Voice.USER, entry.text, index)
                 case ToolResult():
-                    yield SpokenText(Voice.RESULT, entry.text, at, calls.get(entry.call_id))
+                    yield SpokenText(Voice.RESULT, entry.text, index, calls.get(entry.call_id))
                 case Message():
                     calls |= {call.id: call for call in entry.calls}
-                    yield from _of_message(entry, at)
+                    yield from _of_message(entry, index)
 
     def messages(self, shape: MessageShape) -> list[dict[str, Json]]:
-        """Return the messages, the system's first, in the shape that a template takes."""
+        """Return the messages in the shape that a template takes, the system message first."""
         wanted = _otherwise(shape) if self.other_form else shape
         messages = structs.replace(wanted, system=False).messages(self.dialogue)
         if self.system:
@@ -197,15 +212,15 @@ class WholeConversation:
         return messages
 
 
-def _of_message(message: Message, at: int) -> Iterator[SpokenText]:
+def _of_message(message: Message, index: int) -> Iterator[SpokenText]:
     if message.reasoning:
-        yield SpokenText(Voice.REASONING, message.reasoning, at)
+        yield SpokenText(Voice.REASONING, message.reasoning, index)
     if message.content:
         voice = Voice.PREFACE if message.calls else Voice.ANSWER
-        yield SpokenText(voice, message.content, at)
+        yield SpokenText(voice, message.content, index)
     for call in message.calls:
         for value in call.arguments.values():
-            yield SpokenText(Voice.CALL, str(value), at, call)
+            yield SpokenText(Voice.CALL, str(value), index, call)
 
 
 def _otherwise(shape: MessageShape) -> MessageShape:
@@ -219,7 +234,7 @@ def _otherwise(shape: MessageShape) -> MessageShape:
     )
 
 
-# A conversation of the matrix, what the template made of it, and where its texts stand.
+# A conversation of the matrix with its render, and the offsets of its texts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,18 +245,23 @@ class WrittenText:
     """
 
     spoken: SpokenText
+    """The text of the conversation."""
     start: int
+    """Its offset in the render, e.g. 15 for the answer above."""
     before: str
+    """The markup since the previous text, or since the start of the render."""
     after: str
-    """Up to the next text; to the end of the render after the last."""
+    """The markup up to the next text, or to the end of the render."""
 
 
 @dataclass(frozen=True)
 class PlayedConversation:
-    """A conversation of the matrix and what the template made of it."""
+    """A conversation of the matrix and its render."""
 
     conversation: WholeConversation
+    """The conversation."""
     render: Render
+    """The render."""
 
     @property
     def name(self) -> str:
@@ -249,28 +269,30 @@ class PlayedConversation:
         return self.conversation.name
 
     def texts_of(self, *voices: Voice) -> Iterator[SpokenText]:
-        """Return the texts of these voices in the order of the conversation."""
-        return (each for each in self.conversation.spoken if each.voice in voices)
+        """Return the texts of these speakers in the order of the conversation."""
+        return (text for text in self.conversation.spoken if text.voice in voices)
 
     @cached_property
     def written_texts(self) -> Sequence[WrittenText]:
-        """The texts that the render holds, in its order."""
+        """The texts that the render contains, in its order."""
         text = self.render.text
-        placed = [(text.find(each.text), each) for each in self.conversation.spoken]
-        found = sorted((each for each in placed if each[0] >= 0), key=lambda each: each[0])
-        ends = [0, *(start + len(each.text) for start, each in found)]
+        placed = [(text.find(spoken.text), spoken) for spoken in self.conversation.spoken]
+        found = sorted((place for place in placed if place[0] >= 0), key=lambda place: place[0])
+        ends = [0, *(start + len(spoken.text) for start, spoken in found)]
         starts = [*(start for start, _ in found), len(text)]
         return [
-            WrittenText(each, start, text[ends[at] : start], text[ends[at + 1] : starts[at + 1]])
-            for at, (start, each) in enumerate(found)
+            WrittenText(
+                spoken, start, text[ends[index] : start], text[ends[index + 1] : starts[index + 1]]
+            )
+            for index, (start, spoken) in enumerate(found)
         ]
 
     def written_of(self, *voices: Voice) -> Sequence[WrittenText]:
-        """Return the texts of these voices that the render holds, in its order."""
+        """Return the texts of these speakers that the render contains, in its order."""
         return [text for text in self.written_texts if text.spoken.voice in voices]
 
     def holds(self, spoken: SpokenText) -> bool:
-        """Whether a text is in the render."""
+        """Return whether the render contains a text."""
         return spoken.text in self.render.text
 
     @property
@@ -280,22 +302,22 @@ class PlayedConversation:
 
     @property
     def beside(self) -> tuple[bool, bool]:
-        """Whether a system message and whether tools are sent with the messages."""
+        """Whether a system message is sent, and whether tools are."""
         return bool(self.conversation.system), self.conversation.tools
 
     def against(self, other: PlayedConversation) -> tuple[HitEvidence]:
-        """Return evidence of this conversation beside another one."""
+        """Return evidence that compares this conversation with another."""
         return (compare_renders(self.render, self.name, other.render, other.name),)
 
     def hit(self, message: str, line: int | None, **facts: Any) -> Hit:
-        """Return a hit that shows this conversation, under the switches that are set in it."""
+        """Return a hit that shows this conversation, with the switches that it sets."""
         shown = (show_render(self.render, self.name),)
         return Hit(message, shown, line, setting=self.conversation.setting, **facts)
 
     def nearest(
         self, others: Sequence[PlayedConversation], holds: Callable[[PlayedConversation], bool]
     ) -> PlayedConversation | None:
-        """Return the conversation most like this one that rendered and holds; None for none."""
+        """Return the rendered conversation most like this one for which `holds`, or None."""
         sound = [other for other in others if other.render.rendered and holds(other)]
         return min(sound, key=self._distance, default=None)
 
@@ -317,7 +339,7 @@ class PlayedConversation:
 
 
 def functions_for(marks: Sentinels) -> tuple[Tool, ...]:
-    """Return three functions; each takes the string arguments and one of every type."""
+    """Return three functions with the string parameters and one parameter of every other type."""
     properties = dict.fromkeys(marks.keys, "string")
     properties |= {
         key: str(kind) for kind, key in marks.typed_keys.items() if kind is not JsonType.NULL
@@ -327,7 +349,7 @@ def functions_for(marks: Sentinels) -> tuple[Tool, ...]:
 
 @cache
 def real_shapes() -> tuple[Tool, ...]:
-    """Return functions of the shapes that tools of published servers have."""
+    """Return functions in the shapes of published servers' tools."""
     text = (Path(__file__).parent / "real_shapes.yaml").read_text(encoding="utf-8")
     found: list[Tool] = yaml.safe_load(text)
     return tuple(found)
@@ -335,36 +357,37 @@ def real_shapes() -> tuple[Tool, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MatrixScope:
-    """What of the matrix a template can be asked."""
+    """The capabilities of a template that select conversations of the matrix."""
 
     calls: bool
-    """It writes calls."""
+    """Whether it writes calls."""
     parallel: bool
-    """It takes two calls in one message."""
+    """Whether it takes two calls in one message."""
     reasoning: bool
-    """It writes reasoning."""
+    """Whether it writes reasoning."""
     open_calls: bool
-    """It takes a message with calls that nothing answers."""
+    """Whether it takes a message with calls that have no results."""
     system_needed: bool
-    """It refuses conversations without a system message."""
+    """Whether it requires a system message."""
     tools: bool
-    """It reads tools, or writes calls."""
+    """Whether it reads tools or writes calls."""
     settings: Sequence[Mapping[str, Json]]
-    """Values of its switches, each set alone."""
+    """Settings of one switch each, e.g. ``{"enable_thinking": False}``."""
     nulls: Sequence[str] = ()
-    """Switches that are on or off; clients send null for one that nobody has set."""
+    """Boolean switches: clients send null for unset ones."""
     documents: bool = False
-    """It reads documents."""
+    """Whether it reads documents."""
 
 
 def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[WholeConversation]:
-    """Return every conversation of the matrix that a template can be asked, the smallest first.
+    """Return every conversation of the matrix that a template can take, the smallest first.
 
-    Those with a switch come after all others: what the first of them is the first to show holds
-    under its switches alone.
+    Those with switches come last, so a fault that only they show depends on their switches.
     """
     found = {conversation.name: conversation for conversation in _conversations(texts, scope)}
-    return sorted(found.values(), key=lambda each: (bool(each.setting), each.size))
+    return sorted(
+        found.values(), key=lambda conversation: (bool(conversation.setting), conversation.size)
+    )
 
 
 def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConversation]:
@@ -410,7 +433,7 @@ def _two_questions(texts: ConversationTexts) -> WholeConversation:
 
 
 def _broken_loops(texts: ConversationTexts) -> Iterator[WholeConversation]:
-    """Return tool loops that a user breaks into, and one of a call with two arguments."""
+    """Yield tool loops that a user interrupts, and one of a call with two arguments."""
     first, second, _ = texts.users
     one, other, _ = texts.results
     yield WholeConversation(
@@ -430,12 +453,15 @@ _QUESTIONS = 6
 
 
 def _long_chat(texts: ConversationTexts) -> WholeConversation:
-    """Return a chat of twelve messages, the system's among them, that ends with a question."""
+    """Return a chat of twelve messages with the system's, ending in a question."""
     asked, answer = texts.users[0].text.rstrip("."), texts.answers[0].rstrip(".")
     dialogue = [
         entry
-        for at in range(1, _QUESTIONS + 1)
-        for entry in (UserMessage(f"{asked} in part {at}."), Message(f"{answer} in part {at}."))
+        for number in range(1, _QUESTIONS + 1)
+        for entry in (
+            UserMessage(f"{asked} in part {number}."),
+            Message(f"{answer} in part {number}."),
+        )
     ]
     return WholeConversation("six questions and the answers to five", tuple(dialogue[:-1]))
 
@@ -443,7 +469,7 @@ def _long_chat(texts: ConversationTexts) -> WholeConversation:
 def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConversation]:
     first, second, third = texts.users
     one, other, later = texts.results
-    earlier, answer = (Message(each) for each in texts.answers)
+    earlier, answer = (Message(text) for text in texts.answers)
     call, prefaced = texts.calling_message(0), texts.calling_message(0, content=texts.preface)
     if scope.open_calls:
         yield WholeConversation("a call", (first, call), generation=False)

@@ -1,7 +1,15 @@
-"""What a rule saw: the words, the texts that show it, and where.
+r"""The values that a rule yields: a message, the evidence for it, and its place.
 
-Severity says what it costs, confidence how sure the observation is; a hit of high severity and
-low confidence is one to look at, not one to fail on.
+Severity is the cost of the fault, confidence the certainty of the observation: a hit of high
+severity and low confidence deserves a look, not a failed run. A hit as `reasoning_stripped.py`
+yields it:
+
+    Hit(
+        "whitespace around reasoning is cut off",
+        (HitEvidence(ShownText("with spaces around the reasoning", "<think>\nplan</think>")),),
+        line=12,
+        fix="write the reasoning as it is",
+    )
 """
 
 from __future__ import annotations
@@ -13,63 +21,69 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """What it costs those who use the template."""
+    """The cost to the template's users."""
 
     ERROR = "error"
-    """Requests fail, or what was said is lost or changed."""
+    """Requests fail, or a text of the conversation is lost or changed."""
     WARNING = "warning"
-    """It works, but it costs: the prefix cache, fidelity, or callers with other habits."""
+    """Requests work, at a cost: the prefix cache, fidelity, or callers with other habits."""
     INFO = "info"
-    """Good to know; most templates are meant so."""
+    """Good to know; most templates do so on purpose."""
 
 
 class Confidence(StrEnum):
-    """How sure it is that the template does what the finding says."""
+    """The certainty of the observation."""
 
     HIGH = "high"
-    """The renders show it, and nothing else explains them."""
+    """Renders show it and allow no other explanation."""
     MEDIUM = "medium"
-    """The renders show it; whether it is meant so, they cannot tell."""
+    """Renders show it, but not whether the author intends it."""
     LOW = "low"
     """Something suggests it, and no render could confirm it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """One text that shows something: a render, or what a model wrote."""
+    """A text that serves as evidence: a render, or a model's output."""
 
     label: str
-    """What it is, such as ``with the call's arguments as a string``."""
+    """A caption, e.g. ``with the call's arguments as a string``."""
     text: str = ""
+    """The whole text, e.g. ``"<|user|>Hello<|end|>"``; empty if the render raised."""
     error: str = ""
-    """The template's own words where it raised instead."""
+    """The template's error message if it raised, e.g. ``"roles must alternate"``."""
     messages: tuple[dict[str, Any], ...] = ()
-    """The conversation that was rendered, as JSON; empty where the text is not a render."""
+    """The rendered conversation as JSON; empty if the text is not a render."""
     origins: tuple[tuple[int, int], ...] = field(default=(), compare=False)
-    """Where in the text another line of the template begins to write, and which line; empty where
-    nobody asked."""
+    """Pairs of offset and template line, one wherever another line begins to write, e.g. ``((0, 3),
+    (24, 7))``; empty unless two renders are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class HitEvidence:
-    """One text, or two that differ in what the rule is about."""
+    """One text, or two that differ in the rule's subject."""
 
     one: ShownText
+    """The faulty text, or the first of the two."""
     other: ShownText | None = None
+    """The text to compare it with, e.g. the render without the whitespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class HitCause:
-    """What is after a finding; findings of one cause are one."""
+    """The identity of a cause; findings that share it are merged."""
 
     kind: str
-    """Such as ``raises``."""
+    """The class of the cause, e.g. ``raises`` or ``text dropped``."""
     line: int | None = None
+    """The template's line, if a render names one."""
     detail: str = ""
+    """A detail that separates causes of the same kind and line, e.g. the exception's message."""
 
 
 TEXT_DROPPED = HitCause("text dropped")
-"""Content as text is lost where a list of parts is written."""
+"""The cause of findings about plain string content that a template loses because it expects content
+parts."""
 
 
 def spoiled_cause(usual: str) -> HitCause:
@@ -79,24 +93,30 @@ def spoiled_cause(usual: str) -> HitCause:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a rule saw, before its code and weight are put to it."""
+    """An observation of a rule, before the rule's code and severity are attached."""
 
     message: str
-    """What happens to whom, in one sentence without a full stop."""
+    """One sentence without a full stop, e.g. ``"null content beside a call is written as 'None'"``.
+    """
     evidence: tuple[HitEvidence, ...] = ()
+    """The texts that show it, the clearest first."""
     line: int | None = None
-    """The template's line, from 1."""
+    """The template's line, from 1, or None if no render names one."""
     fix: str = ""
-    """What to write instead, where it is known."""
+    """The remedy, if this hit has one of its own; otherwise the rule's applies."""
     severity: Severity | None = None
-    """Where it weighs otherwise than the rule's usual hit."""
+    """The severity if it differs from the rule's."""
     confidence: Confidence | None = None
+    """The confidence if it differs from the rule's."""
     cause: HitCause | None = None
+    """The cause by which findings of several rules are merged, or None if unknown."""
     setting: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The switches under which alone it holds, with their values; empty where it always does."""
+    """The only switches under which it happens, e.g. ``{"enable_thinking": False}``; empty if it
+    always does."""
     engines: tuple[str, ...] = ()
-    """What installed engines make of it, a sentence each; empty where none was asked."""
+    """The behavior of installed engines, one sentence each; empty unless the rule asked them."""
     column: int | None = None
-    """The place in that line, from 1; None: the line as a whole."""
+    """The column in that line, from 1, or None for the whole line."""
     loses: bool = False
-    """Whether what somebody said is lost; that is shown even where the rule is of a convention."""
+    """Whether a text of the conversation is lost: `Profile.RELEASE` shows that even for rules of
+    conventions."""

@@ -1,8 +1,8 @@
-"""What rules see of templates, as plain values: they go to a worker, into the cache, to reports.
+"""The inputs and results of inspections, as plain values for workers, the cache and reports.
 
-Rules go over as codes and come back as codes, since a rule is a function of a module, and its page
-need not travel with every finding. What looks (`template_inspection.py`) is not imported here, so
-that a run whose answers are cached starts without the engine.
+Tasks and results name rules by code: a check is a function of a module, and a page need not travel
+with every finding. The inspection itself (`template_inspection.py`) is not imported here, so a run
+whose results are cached starts without the engine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .other_renders import OtherJinja
 
 
-# What a run over many templates came to: the value that every report reads.
+# The result of a run over many templates: every report reads it.
 
 
 _WEIGHTS = [*Severity]
@@ -38,35 +38,37 @@ _WEIGHTS = [*Severity]
 
 @dataclass(frozen=True, slots=True)
 class InspectedTemplate:
-    """One template, and what was found of it."""
+    """A template and its findings."""
 
     path: str
-    """Relative to the working directory, with slashes, where it is below that."""
+    """Relative to the working directory, with slashes, if it lies below it, e.g.
+    ``model/chat_template.jinja``."""
     name: str | None
-    """Its name where its source has several templates."""
+    """The template's name if its source holds several, e.g. ``tool_use``."""
     template: ChatTemplate
+    """The template itself."""
     in_lines: bool
-    """Whether the template's lines are lines of the file; not so of JSON and GGUF."""
+    """Whether the template's lines are lines of the file: they are not in JSON and GGUF."""
     findings: tuple[LintFinding, ...]
-    """Those that count, the weightiest first."""
+    """The findings that count, the most severe first."""
     baseline_findings: tuple[LintFinding, ...] = ()
-    """Those that are in the baseline."""
+    """The findings that the baseline holds."""
     ignored: tuple[LintFinding, ...] = ()
-    """Those that the template's own comments or the settings accept."""
+    """The findings that the template's comments or the settings accept."""
     folded: tuple[LintFinding, ...] = ()
-    """Those that the profile does not show."""
+    """The findings that the profile hides."""
     unused: tuple[Ignore, ...] = ()
-    """Comments that accept what was not found."""
+    """Comments that accept a finding that was not made."""
     remarks: tuple[str, ...] = ()
-    """What else was in the way, such as a tokenizer beside it that cannot be read."""
+    """Other problems, e.g. an unreadable tokenizer beside the template."""
     left_out: tuple[tuple[Rule, RuleNeed], ...] = ()
-    """Rules that could not look, and what they lack."""
+    """Skipped rules, with the need that was not met."""
     evidence: tuple[tuple[TurnPart, EvidenceKind], ...] = ()
-    """What is the evidence for each part of its format."""
+    """The evidence for each part of the format."""
     unwritten: tuple[str, ...] = ()
-    """Added tokens of its tokenizer that no render writes."""
+    """Added tokens of the tokenizer that no render writes, e.g. ``<|fim_middle|>``."""
     linked_out: bool = False
-    """Whether it was found below a folder, by a link that leads out of that."""
+    """Whether the path was found in a folder and leads out of it through a link."""
 
     @property
     def text(self) -> str:
@@ -74,74 +76,77 @@ class InspectedTemplate:
         return self.template.text
 
     def rests_on(self, rule: Rule) -> Mapping[TurnPart, EvidenceKind]:
-        """Return the parts of the format that a rule goes by, with their evidence."""
+        """Return the parts of the format that a rule depends on, with their evidence."""
         return {part: kind for part, kind in self.evidence if part is rule.needs.part}
 
     def line_in_file(self, line: int | None) -> int | None:
-        """Return a template's line as a line of the file; None where that cannot be said."""
+        """Return the file's line for a template's line, or None if it cannot be mapped."""
         return line if self.in_lines else None
 
 
 @dataclass(frozen=True, slots=True)
 class LintRun:
-    """Many templates."""
+    """The results of a run over many templates."""
 
     templates: tuple[InspectedTemplate, ...]
-    """In the order in which they were named, then of paths."""
+    """In the order of the arguments, then of the paths."""
     problems: tuple[InputProblem, ...] = ()
-    """What could not be looked at."""
+    """Inputs that could not be inspected."""
     rules: tuple[Rule, ...] = ()
-    """Those that were to look."""
+    """The rules that were to run."""
     fail_on: FailOn = FailOn.ERROR
+    """The severity from which findings fail the run."""
     finding_filter: FindingFilter = SHOWING_ALL
-    """What counts; the rest is folded."""
+    """The findings to show; the others are folded."""
     baseline: bool = False
-    """Whether there was one."""
+    """Whether a baseline was used."""
     vanished: int = 0
-    """Entries of the baseline that match nothing any more."""
+    """The number of baseline entries without a finding."""
     left_out: tuple[InputProblem, ...] = ()
-    """What a folder or a pattern has that is no file."""
+    """Entries of a folder or pattern that are not files."""
 
     @property
     def findings(self) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
-        """Every finding that counts, with its template."""
+        """Every counted finding, with its template."""
         return ((template, finding) for template in self.templates for finding in template.findings)
 
     def fails(self, finding: LintFinding) -> bool:
-        """Whether a finding is one to fail on."""
+        """Return whether a finding fails the run."""
         if self.fail_on is FailOn.NEVER:
             return False
         return _WEIGHTS.index(finding.severity) <= _WEIGHTS.index(Severity(self.fail_on.value))
 
     @property
     def failed(self) -> bool:
-        """Whether there is a finding to fail on."""
+        """Whether a finding fails the run."""
         return any(self.fails(finding) for _, finding in self.findings)
 
     def count(self, severity: Severity) -> int:
-        """Count the findings of a severity."""
+        """Return the number of findings of a severity."""
         return sum(finding.severity is severity for _, finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class InspectionTask:
-    """A template, and the rules to hold it against."""
+    """A template, and the rules to run on it."""
 
     template: ChatTemplate
     rules: tuple[str, ...]
-    """Codes."""
+    """Codes, e.g. ``("AP101", "AP404")``."""
     tokenizer: str | None = None
+    """The path of a tokenizer."""
     directory: Path | None = None
+    """The model directory that holds the template."""
     jinjas: tuple[OtherJinja, ...] = ()
-    """Programs to ask for its renders."""
+    """Other Jinja implementations to compare renders with."""
     saved_format: str | None = None
-    """A saved format of this very text: what was learned of its turns."""
+    """A saved format of this very text, with the results of learning from outputs."""
     tools: tuple[Tool, ...] = ()
-    """Functions to ask with instead of those of the rules."""
+    """Functions to render with instead of the rules' own."""
 
     @property
     def identity(self) -> object:
-        """What decides the answer: tasks of one identity are done once."""
+        """The key of the result: tasks with the same key run once."""
         tokens: Mapping[str, str] = self.template.special_tokens
         return (
             self.template.text,
@@ -154,26 +159,26 @@ class InspectionTask:
 
 @dataclass(frozen=True, slots=True)
 class SeenHits:
-    """What the rules saw."""
+    """The result of running the rules on one template."""
 
     hits: tuple[tuple[str, Hit, tuple[str, ...]], ...] = ()
-    """A code, its hit, and the codes that were merged into it."""
+    """A rule's code, its hit, and the codes that were merged into it."""
     left_out: tuple[tuple[str, RuleNeed], ...] = ()
-    """Rules that could not look, and what they lack."""
+    """Codes of skipped rules, with the need that was not met."""
     troubles: tuple[InputProblem, ...] = ()
-    """What was in the way; the path is empty where it is the template's."""
+    """Problems on the way; their path is empty if it is the template's."""
     ignores: tuple[Ignore, ...] = ()
-    """What the template's comments accept."""
+    """The findings that the template's comments accept."""
     wrong_comments: tuple[InputProblem, ...] = ()
-    """What is wrong with other comments for autoparser; their path is the reader's affair."""
+    """Malformed comments for autoparser, without their path."""
     evidence: tuple[tuple[TurnPart, EvidenceKind], ...] = ()
-    """What is the evidence for each part of the format; empty where it cannot be analyzed."""
+    """The evidence for each part of the format; empty if the template cannot be analyzed."""
     unwritten: tuple[str, ...] = ()
-    """Added tokens of the tokenizer that no render writes; they suggest what the model writes."""
+    """Added tokens of the tokenizer that no render writes: the model may write them."""
     looked: bool = True
-    """Whether the rules looked at all."""
+    """Whether the rules ran."""
 
     @property
     def findings(self) -> tuple[LintFinding, ...]:
-        """The hits, each with its rule."""
+        """The hits with their rules."""
         return tuple(LintFinding(rule_of(code), hit, also) for code, hit, also in self.hits)

@@ -1,14 +1,12 @@
-"""What a rule looks at: conversations as an engine sends them, each rendered at most once.
+"""Renders of conversations, each made once, and the lines by which two renders differ.
 
-The template's line where two renders part, for findings about what one of them lacks.
-
-A text that is missing was written by no line. What can be named is what let it be written in the
-other render: in
+Missing text was written by no line. The line to name is the one that let it be written in another
+render: in
 
     {%- for message in messages %}
     {%- if message.role == 'system' %}{{- message.content }}{%- endif %}
 
-a developer's message is lost at line 2, where the same test held for a system's.
+a developer message is lost at line 2, whose test held for a system message.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ from autoparser.analysis.templates.render_trace import (
 from .hit import Hit, HitCause, HitEvidence, Severity, ShownText
 
 NOON = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
-"""The time at which rules render, unless they ask for another."""
+"""The time at which rules render, unless they pass another."""
 
 
 def _no_trace() -> RenderTrace:
@@ -50,41 +48,45 @@ def _no_trace() -> RenderTrace:
 
 @dataclass(frozen=True, slots=True)
 class Render:
-    """A conversation and the text that came of it, or the template's refusal."""
+    """A conversation and its render, or the template's error."""
 
     messages: tuple[Mapping[str, Json], ...]
+    """The conversation as it was passed in."""
     text: str = ""
+    """The rendered text; empty if the template raised."""
     error: TemplateRenderError | None = None
+    """The exception, or None if the template rendered."""
     retrace: Callable[[], SourceMap] = field(default=SourceMap, compare=False, repr=False)
-    """Renders again, once, and tells what wrote the text, which costs more than to render."""
+    """Renders again, once, and maps the text to template lines; slower than a render."""
     walk: Callable[[], RenderTrace] = field(default=_no_trace, compare=False, repr=False)
-    """Renders again step by step, which costs more still."""
+    """Renders again step by step; slower still."""
     plain: Callable[[], Render | None] = field(default=lambda: None, compare=False, repr=False)
-    """Renders again, once, in plain words for those who read it; None where they differ."""
+    """Renders again, once, with ordinary words for the sentinels; None if the result differs by
+    more than those."""
 
     @property
     def origins(self) -> tuple[tuple[int, int], ...]:
-        """Where in the text another line of the template begins to write, and which line."""
+        """Pairs of offset and template line, one wherever another line begins to write."""
         found: list[tuple[int, int]] = []
-        at = 0
+        offset = 0
         for span in self.retrace().spans:
             if span.line is not None and (not found or found[-1][1] != span.line):
-                found.append((at, span.line))
-            at += len(span.text)
+                found.append((offset, span.line))
+            offset += len(span.text)
         return tuple(found)
 
     @property
     def rendered(self) -> bool:
-        """Whether a text came out."""
+        """Whether a text was rendered."""
         return self.error is None
 
     @property
     def crashed(self) -> bool:
-        """Whether it failed without the template's meaning to."""
+        """Whether the template crashed, as opposed to `raise_exception`."""
         return self.error is not None and not self.error.refused
 
     def shown_text(self, label: str) -> ShownText:
-        """Return it as one half of evidence."""
+        """Return the render as a text of evidence."""
         label = label if self.plain() else f"{label}, in invented words"
         reason = "" if self.error is None else self.error.reason
         return ShownText(
@@ -93,30 +95,30 @@ class Render:
 
     @property
     def reason(self) -> str:
-        """Why it failed, on one line without a full stop; empty where it did not."""
+        """The error in one line without a full stop; empty if the template rendered."""
         return "" if self.error is None else one_line(self.error.reason).rstrip(".")
 
     @property
     def cause(self) -> HitCause | None:
-        """The failure as the cause of findings; None where there is none."""
+        """The failure as the cause of findings, or None if the template rendered."""
         error = self.error
         return None if error is None else HitCause("raises", error.line, error.reason)
 
     def holds(self, word: str) -> bool:
-        """Return whether the text holds a word, whichever of its letters are capitals."""
+        """Return whether the text contains a word, in any case."""
         return word in self.text or word.lower() in self.text.lower()
 
     def line_of(self, text: str) -> int | None:
-        """Return the template's line that wrote the beginning of the first `text`."""
+        """Return the template's line that wrote the start of the first `text`."""
         return self.retrace().line_of(text)
 
     def line_at(self, position: int) -> int | None:
-        """Return the template's line that wrote the character at a position, from 0."""
+        """Return the template's line that wrote the character at an offset."""
         return self.retrace().line_at(position)
 
 
 def in_plain_words(one: Render, other: Render) -> tuple[Render, Render]:
-    """Return two renders in plain words, or as they are if either is not the same in them."""
+    """Return two renders in plain words, or unchanged if either differs in them."""
     plain, other_plain = one.plain(), other.plain()
     if plain is None or other_plain is None:
         return one, other
@@ -124,7 +126,7 @@ def in_plain_words(one: Render, other: Render) -> tuple[Render, Render]:
 
 
 def compare_renders(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
-    """Put two renders side by side, both in plain words or both in sentinels."""
+    """Pair two renders as evidence, both in plain words or both in sentinels."""
     one, other = in_plain_words(one, other)
     shown, other_shown = one.shown_text(label), other.shown_text(other_label)
     if not (one.rendered and other.rendered) or one.text == other.text:
@@ -135,35 +137,41 @@ def compare_renders(one: Render, label: str, other: Render, other_label: str) ->
 
 
 def show_render(render: Render, label: str) -> HitEvidence:
-    """Show one render, in plain words where it is the same in them."""
+    """Return one render as evidence, in plain words if possible."""
     return HitEvidence((render.plain() or render).shown_text(label))
 
 
 class AskedRender(NamedTuple):
-    """A render, and what it was made with."""
+    """A render, with the variables that it was made with."""
 
     variables: Mapping[str, object]
+    """The variables of the template, e.g. ``messages`` and ``add_generation_prompt``."""
     render: Render
+    """The result."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderSetting:
-    """What messages are rendered with."""
+    """The arguments of a render, beside the messages."""
 
     tools: Sequence[Json] | None = None
+    """The tools as they are passed, or None."""
     generation: bool = False
+    """The value of `add_generation_prompt`."""
     switches: Mapping[str, Json] | None = None
+    """Variables such as ``{"enable_thinking": False}``."""
     clock: datetime.datetime = NOON
+    """The time for `strftime_now`."""
     as_given: bool = False
-    """Leave out what transformers does to messages before: it drops the keys whose value is None,
-    and fills the fields of reasoning from each other."""
+    """Whether to skip transformers' preparation of messages, which drops keys whose value is None
+    and copies between the fields of reasoning."""
 
 
 class LintRenders:
-    """Renders conversations through one template, as transformers prepares them."""
+    """Renders conversations with one template, prepared as transformers does."""
 
     def __init__(self, template: ChatTemplate, tokens: Mapping[str, str]) -> None:
-        """Prepare to render `template`, with `tokens` as its special tokens."""
+        """Store the template and its special tokens."""
         self._template = template
         self._tokens = tokens
         self._renders: dict[str, Render] = {}
@@ -172,7 +180,7 @@ class LintRenders:
         self._last_tools: tuple[Sequence[Json] | None, str] = (None, repr(None))
 
     def render(self, messages: Sequence[Mapping[str, Json]], setting: RenderSetting) -> Render:
-        """Render messages."""
+        """Return the render of messages, from the cache if possible."""
         key = repr((messages, self._tools_key(setting.tools), replace(setting, tools=None)))
         known = self._renders.get(key)
         if known is None:
@@ -184,13 +192,13 @@ class LintRenders:
 
     @property
     def past(self) -> Sequence[AskedRender]:
-        """Every render so far, in their order."""
+        """Every render so far, in order."""
         return self._past_renders
 
     def variables(
         self, messages: Sequence[Mapping[str, Json]], setting: RenderSetting
     ) -> dict[str, object]:
-        """Return what such a render is made with, for a render elsewhere."""
+        """Return the variables of such a render, to render it elsewhere."""
         sent: object = [*messages] if setting.as_given else prepared_messages(messages)
         return {
             "strftime_now": setting.clock.strftime,
@@ -203,7 +211,7 @@ class LintRenders:
         }
 
     def _tools_key(self, tools: Sequence[Json] | None) -> str:
-        """Return the tools as a text, which takes long and is mostly asked of the same ones."""
+        """Return a cached key of the tools: computing it is slow, and most renders share them."""
         if tools is None:
             return repr(None)
         if self._last_tools[0] is not tools:
@@ -211,7 +219,7 @@ class LintRenders:
         return self._last_tools[1]
 
     def _prepare_tools(self, tools: Sequence[Json] | None) -> list[object] | None:
-        """Prepare tools, the same ones once: a template cannot change them."""
+        """Return prepared tools, cached: templates cannot change them."""
         key = self._tools_key(tools)
         if key not in self._tools:
             self._tools[key] = prepared_tools(tools)
@@ -235,14 +243,14 @@ class LintRenders:
         return replace(found, plain=cache(partial(self._plain, found, variables)))
 
     def _plain(self, render: Render, variables: Mapping[str, object]) -> Render | None:
-        """Render a conversation in plain words; None where the template tells them apart."""
+        """Return a render in plain words, or None if the template treats those differently."""
         words = plain_words(self._template.text)
         found = self._render(words.value(render.messages), words.variables(variables))
         if found.text != words.text(render.text) or found.reason != words.text(render.reason):
             return None
 
         def retrace() -> SourceMap:
-            # To map what is known costs less than to trace again.
+            # Translating the known spans is cheaper than tracing again.
             spans = [span._replace(text=words.text(span.text)) for span in render.retrace().spans]
             same = "".join(span.text for span in spans) == found.text
             return SourceMap((*spans,)) if same else found.retrace()
@@ -252,11 +260,10 @@ class LintRenders:
 
 
 def parting_line(one: Render, other: Render) -> int | None:
-    """Return the line where the first render goes another way than the other.
+    """Return the line where two renders take different ways, or None if they never do.
 
-    Where their texts differ, it is what let the additional text be written; where they are alike,
-    the first test or loop that went otherwise, or the last place that saw another value. None
-    where there is none.
+    If their texts differ, it is the line that let the additional text be written. Otherwise it is
+    the first test or loop with another outcome, or the last place that saw another value.
     """
     if one.error is not None:
         return one.error.line
@@ -265,17 +272,17 @@ def parting_line(one: Render, other: Render) -> int | None:
     here, there = one.walk(), other.walk()
     if one.text == other.text:
         return _parting_step(here, there) or _last_seen_otherwise(here, there)
-    at = prefix_length(one.text, other.text)
-    left, right = one.text[at:], other.text[at:]
+    start = prefix_length(one.text, other.text)
+    left, right = one.text[start:], other.text[start:]
     if right.endswith(left):
-        return _what_let(there, at, here)
+        return _what_let(there, start, here)
     if left.endswith(right):
-        return _what_let(here, at, there)
-    return one.line_at(at)
+        return _what_let(here, start, there)
+    return one.line_at(start)
 
 
 def line_of_the_lost(lacking: Render, keeping: Render, text: str) -> int | None:
-    """Return the line that let a text be written in one render, and did not in the other."""
+    """Return the line that let a text be written in one render but not in the other."""
     if lacking.error is not None:
         return lacking.error.line
     at = keeping.text.find(text)
@@ -283,19 +290,19 @@ def line_of_the_lost(lacking: Render, keeping: Render, text: str) -> int | None:
 
 
 def line_that_saw(render: Render, word: str) -> int | None:
-    """Return the last line that looked at a value that holds a word; None where none did."""
+    """Return the last line that read a value containing a word, or None."""
     trace = render.walk()
     for step in reversed(trace.steps):
-        if word in step.words or any(word in each.words for each in step.seen):
+        if word in step.words or any(word in value.words for value in step.seen):
             return trace.sites[step.site].line
     return None
 
 
 def _what_let(keeping: RenderTrace, at: int, lacking: RenderTrace) -> int | None:
-    """Return the outermost test or loop around a text that never went that way elsewhere.
+    """Return the line of the outermost test or loop around a text that went this way only here.
 
-    Where all of them did, for another message perhaps, it is the outermost test that held less
-    often, and where there is none the place that wrote the text.
+    If all did, perhaps for another message, it is the outermost test that held less often, and
+    otherwise the place that wrote the text.
     """
     piece = _piece_at(keeping, at)
     if piece is None:
@@ -327,9 +334,9 @@ def _way(step: TraceStep) -> tuple[StepKind, int, bool | None]:
 def _parting_step(one: RenderTrace, other: RenderTrace) -> int | None:
     for here, there in zip_longest(one.steps, other.steps):
         if here is None or there is None or _way(here) != _way(there):
-            both = [each for each in (here, there) if each is not None]
-            # One more pass of a loop stands beside whatever follows the loop.
-            first = next((each for each in both if each.kind is StepKind.PASS), both[0])
+            both = [step for step in (here, there) if step is not None]
+            # An additional pass of a loop is aligned with whatever follows the loop.
+            first = next((step for step in both if step.kind is StepKind.PASS), both[0])
             return one.sites[first.site].line
     return None
 
@@ -345,7 +352,7 @@ def _seen_otherwise(one: RenderTrace, other: RenderTrace) -> Iterator[int]:
             yield one.sites[here.site].line
 
 
-# What a rule says of a conversation that raises, beside one like it that renders.
+# Hits for two renders, with their evidence and line.
 
 
 def raising_hit(
@@ -357,10 +364,11 @@ def raising_hit(
     refused: Severity | None = None,
     setting: Mapping[str, Json] | None = None,
 ) -> Hit:
-    """Return a hit with the line and the cause of a failure; each render has its label.
+    """Return a hit for a conversation that raises, beside a similar one that renders.
 
-    `crashed` and `refused` are its severity where the template crashes, and where it refuses on
-    purpose; None leaves that of the rule. `setting` are the switches under which alone it raises.
+    Each render has its label. `crashed` and `refused` are the severities of a crash and of
+    `raise_exception`; None keeps the rule's. `setting` holds the only switches under which it
+    raises.
     """
     raising, _ = failing
     return Hit(
@@ -373,29 +381,32 @@ def raising_hit(
     )
 
 
-# Pieces of texts as messages of findings show them: short, quoted, in one line.
+# Pieces of text as messages quote them: short, in one line.
 
 
 def rewriting_hit(message: str, shorter: tuple[Render, str], longer: tuple[Render, str]) -> Hit:
-    """Report that a longer conversation does not begin as a shorter one, each with its label."""
+    """Return a hit for a longer conversation whose render does not extend a shorter one's.
+
+    Each render has its label.
+    """
     one, other = in_plain_words(shorter[0], longer[0])
-    at = len(common_prefix(one.text, other.text))
-    before, after = (each.text[at : at + _SHOWN] for each in (one, other))
+    start = len(common_prefix(one.text, other.text))
+    before, after = (render.text[start : start + _SHOWN] for render in (one, other))
     return Hit(
         f"{message}: {before!r} becomes {after!r}",
         (compare_renders(one, shorter[1], other, longer[1]),),
-        line=one.line_at(at),
+        line=one.line_at(start),
     )
 
 
 _SHOWN = 30
-"""So many characters are quoted of what is rewritten."""
+"""The number of quoted characters of a rewritten text."""
 LONGEST_QUOTE = 60
-"""Characters of a quoted piece; what is longer is cut in the middle."""
+"""The maximum length of a quoted piece; longer ones are cut in the middle."""
 
 
 def quote_text(text: str) -> str:
-    """Return a piece of text in quotes, its control characters as escapes."""
+    """Return a piece of text in quotes, with control characters escaped."""
     if len(text) > LONGEST_QUOTE:
         kept = LONGEST_QUOTE // 2
         text = f"{text[:kept]}…{text[-kept:]}"
@@ -403,7 +414,7 @@ def quote_text(text: str) -> str:
 
 
 def failure_words(render: Render) -> str:
-    """Say how a render failed: that the template refuses, or what Jinja raised."""
+    """Describe a render's failure: the template refuses, or Jinja raised."""
     error = render.error
     if error is None:
         return "renders"
@@ -412,12 +423,12 @@ def failure_words(render: Render) -> str:
 
 
 def quoted_reasons(reason: str) -> tuple[str, ...]:
-    """Return an exception's words in every form that messages quote them in."""
+    """Return an exception's message in every form in which messages quote it."""
     whole, short = one_line(reason).rstrip("."), one_line(reason, 2 * LONGEST_QUOTE).rstrip(".")
     return whole, repr(short), short
 
 
 def list_words(words: Sequence[str]) -> str:
-    """Join words as a sentence does: ``a, b and c``."""
+    """Join words as in a sentence: ``a, b and c``."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last

@@ -1,4 +1,4 @@
-"""Every rule on one template."""
+"""Run the rules on one template, and merge findings of one cause."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rule import Profile, Rule, RuleNeed
 if TYPE_CHECKING:
     from .subject import Subject
 
-# A hit of a rule on a template, with the rule's code and weight put to it.
+# A hit with the code and severity of its rule.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,12 +26,14 @@ class LintFinding(Shown):
     shown_as: ClassVar[str] = "finding"
 
     rule: Rule
+    """The rule that made it."""
     hit: Hit
+    """The observation."""
     also: tuple[str, ...] = ()
-    """Codes of the rules that saw the same cause and were merged into this."""
+    """Codes of the rules that saw the same cause and were merged into this finding."""
 
     def __repr__(self) -> str:
-        """Return code, weight, place and what happens, in one line."""
+        """Return code, severity, line and message in one line."""
         line = "" if self.hit.line is None else f" line {self.hit.line}"
         words = one_line(self.message)
         return f"<{type(self).__name__} {self.code} {self.severity.value}{line}: {words}>"
@@ -43,17 +45,17 @@ class LintFinding(Shown):
 
     @property
     def severity(self) -> Severity:
-        """What it costs."""
+        """The cost to the template's users."""
         return self.hit.severity or self.rule.severity
 
     @property
     def confidence(self) -> Confidence:
-        """How sure it is."""
+        """The certainty of the observation."""
         return self.hit.confidence or self.rule.confidence
 
     @property
     def message(self) -> str:
-        """What happens to whom, and the switches under which alone it does."""
+        """The hit's message, with the switches if it only happens under those."""
         if not self.hit.setting:
             return self.hit.message
         switches = ", ".join(f"{name}={value!r}" for name, value in self.hit.setting.items())
@@ -61,13 +63,13 @@ class LintFinding(Shown):
 
     @property
     def message_without_reasons(self) -> str:
-        """The message without the words of the exceptions that its evidence shows."""
+        """The message without the exceptions' messages that the evidence shows."""
         shown = (text for pair in self.evidence for text in (pair.one, pair.other) if text)
         message = self.message
         errors = [text.error for text in shown if text.error]
         if not errors:
             return message
-        # A finding from the cache needs none of the modules that render.
+        # A cached finding must not import the modules that render.
         from .lint_renders import quoted_reasons  # noqa: PLC0415
 
         for error in errors:
@@ -77,45 +79,43 @@ class LintFinding(Shown):
 
     @property
     def evidence(self) -> tuple[HitEvidence, ...]:
-        """The texts that show it."""
+        """The texts that show the fault."""
         return self.hit.evidence
 
     @property
     def line(self) -> int | None:
-        """The template's line, from 1; None where none can be named."""
+        """The template's line, from 1, or None if unknown."""
         return self.hit.line
 
     @property
     def column(self) -> int | None:
-        """The place in that line, from 1; None: the line as a whole."""
+        """The column in that line, from 1, or None for the whole line."""
         return self.hit.column
 
     @property
     def fix(self) -> str:
-        """What to write instead; empty where it is not known."""
+        """The remedy; empty if unknown."""
         return self.hit.fix or self.rule.fix
 
 
-# Findings of one cause are one finding.
-#
-# Two ways lead there. A finding may name its cause, such as the line that raised and what it
-# said: of several with the same cause the weightiest stays. And a rule may cover others: where
-# content is dropped altogether, it is not news that it is not written beside calls either. A
-# finding never hides one that weighs more.
+# Findings of one cause are merged, in two ways. A finding may name its cause, such as a line and
+# the error it raised: of several with the same cause the most severe stays. And a rule may cover
+# others: if content is always dropped, that it is also missing beside calls is no news. A finding
+# never hides a more severe one.
 
 
 _WEIGHTS = [*Severity]
 
 
 def merge_findings(findings: Sequence[LintFinding]) -> tuple[LintFinding, ...]:
-    """Return the findings that stay, in the order of weight, then of code."""
-    ordered = sorted(findings, key=lambda each: (_weight(each), each.code))
+    """Return the findings that remain, by severity, then by code."""
+    ordered = sorted(findings, key=lambda finding: (_weight(finding), finding.code))
     return tuple(_by_cause(_uncovered(ordered)))
 
 
 def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
-    """Fold the findings of rules that another's finding covers into that, unless it weighs less."""
-    # The weightiest come first, and it is they that cover.
+    """Fold findings into more severe or equal ones whose rules cover theirs."""
+    # The findings are sorted by severity, so the most severe one covers.
     covering: dict[str, LintFinding] = {}
     for finding in findings:
         for code in finding.rule.covers:
@@ -137,8 +137,10 @@ def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
         else:
             covered.setdefault(last.code, []).append(finding.code)
     return [
-        replace(each, also=_distinct((*each.also, *covered.pop(each.code, ())), each.code))
-        for each in kept
+        replace(
+            finding, also=_distinct((*finding.also, *covered.pop(finding.code, ())), finding.code)
+        )
+        for finding in kept
     ]
 
 
@@ -158,7 +160,7 @@ def _by_cause(findings: Sequence[LintFinding]) -> list[LintFinding]:
             continue
         first = kept[places[cause]]
         codes = (*first.also, finding.code, *finding.also)
-        # What is seen once with nothing set holds under no switch alone.
+        # A finding that was also made with no switch set does not depend on the switches.
         always = not (first.hit.setting and finding.hit.setting)
         hit = replace(first.hit, setting={}) if always else first.hit
         kept[places[cause]] = replace(first, hit=hit, also=_distinct(codes, first.code))
@@ -169,21 +171,23 @@ def _distinct(codes: Iterable[str], but: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(code for code in codes if code != but))
 
 
-# Findings that are not shown are folded into one line. Every rule looks whatever the profile is,
-# since findings of one cause are merged first: what is shown does not depend on what is not.
+# Findings that are not shown are folded into one line. Every rule runs under every profile:
+# findings of one cause are merged first, so the profile does not change which one remains.
 
 
 @dataclass(frozen=True, slots=True)
 class FindingFilter:
-    """Which findings are shown."""
+    """The choice of findings to show."""
 
     profile: Profile = Profile.STRICT
+    """The purpose of the run."""
     min_severity: Severity = Severity.INFO
+    """The lowest severity to show."""
     always: frozenset[str] = frozenset()
-    """Codes of rules that somebody asked for, which are shown in every profile."""
+    """Codes of rules that were selected explicitly: every profile shows their findings."""
 
     def shows(self, finding: LintFinding) -> bool:
-        """Whether a finding is shown; one that is not does not count either."""
+        """Return whether a finding is shown; hidden findings do not count."""
         if _WEIGHTS.index(finding.severity) > _WEIGHTS.index(self.min_severity):
             return False
         return finding.code in self.always or self.profile.shows(
@@ -196,29 +200,29 @@ SHOWING_ALL = FindingFilter()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LintReport(Shown):
-    """What the rules found in one template."""
+    """The findings of the rules in one template."""
 
     shown_as: ClassVar[str] = "findings"
 
     findings: tuple[LintFinding, ...]
-    """Merged by cause, the weightiest first."""
+    """Merged by cause, the most severe first."""
     left_out: tuple[tuple[Rule, RuleNeed], ...]
-    """Rules that could not look, and what they lack."""
+    """Skipped rules, with the need that was not met."""
 
     def __repr__(self) -> str:
-        """Return the codes, the weightiest first, in one line."""
+        """Return the codes in one line, the most severe first."""
         codes = ", ".join(finding.code for finding in self.findings)
         return f"<{type(self).__name__}: {codes or 'no findings'}>"
 
 
 def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
-    """Let the rules look at a template; None takes those that run by default.
+    """Run rules on a template; None selects the default ones.
 
-    Raises TemplateLimitError where no render of it ends in time.
+    Raises TemplateLimitError if no render ends in time.
     """
     chosen = [rule for rule in all_rules() if rule.default] if rules is None else rules
     if any(rule.needs is not RuleNeed.SOURCE for rule in chosen):
-        # Asked first: that nothing ends is known before any rule renders.
+        # Analyze first: if no render ends in time, no rule should wait for its own.
         subject.has(RuleNeed.ANALYSIS)
     found: list[LintFinding] = []
     left_out: list[tuple[Rule, RuleNeed]] = []
@@ -231,10 +235,11 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
 
 
 def _hits(rule: Rule, subject: Subject) -> list[Hit]:
-    """Let a rule look; what it sees only under the switches of the format says so."""
+    """Return a rule's hits. Hits that need the format's switches name them."""
     hits = [_in_plain_words(hit, subject) for hit in run_check(rule, subject)]
     if not hits or rule.needs is RuleNeed.SOURCE:
-        # A source says the same under every switch, and may be one whose renders never end.
+        # Source rules give the same result under any switch, and must not render: no render may
+        # end.
         return hits
     usual = subject.usual_setting
     if not usual or next(run_check(rule, subject.with_nothing_set), None) is not None:
@@ -243,12 +248,14 @@ def _hits(rule: Rule, subject: Subject) -> list[Hit]:
 
 
 def _in_plain_words(hit: Hit, subject: Subject) -> Hit:
-    """Return a hit whose message quotes the conversation in the words in which it is shown."""
+    """Return a hit whose message quotes sentinels as the plain words of its evidence."""
     from autoparser.analysis.learning.plain_words import plain_words  # noqa: PLC0415
 
     words = plain_words(subject.template.text)
     message = words.text(hit.message)
-    texts = [text.text for each in hit.evidence for text in (each.one, each.other) if text]
+    texts = [
+        text.text for evidence in hit.evidence for text in (evidence.one, evidence.other) if text
+    ]
     if message == hit.message or any(words.text(text) != text for text in texts):
         return hit
     return replace(hit, message=message)

@@ -1,4 +1,7 @@
-"""Generation prompts, held against the turns that they begin."""
+"""Paired markers, generation blocks, and generation prompts compared with the turns they begin.
+
+In `<call><name>look</call>` the pair `call` is opened and closed once, the pair `name` only opened.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from .lint_renders import Render, compare_renders, in_plain_words, quote_text
 from .rule_conversations import render_with
 from .subject import Subject
 
-# Markers that come in pairs, as their looks tell: how often a text opens and closes each.
+# Markers that come in pairs, recognized by their spelling alone: a slash, or begin and end.
 
 
 _MARKER = re.compile(r"([<\[|｜]+)(/?)([|｜]*)([\w.:\-▁]+(?:[|｜][\w.:\-▁]+)*)")
@@ -31,58 +34,62 @@ _OPENS, _CLOSES = frozenset({"begin", "start", "bos"}), frozenset({"end", "eos"}
 
 
 class MarkerPair(NamedTuple):
-    """What an opening marker and its closing one have in common."""
+    """The common part of an opening and a closing marker."""
 
     brackets: str
+    """Its brackets, e.g. ``<|``."""
     name: tuple[str, ...]
+    """Its name without begin or end, e.g. ``("tool", "_", "call")`` of ``<|tool_call_begin|>``."""
 
 
 class MarkerBalance(NamedTuple):
-    """How often a text holds the markers of each pair."""
+    """The counts of a text's paired markers."""
 
     opened: Counter[MarkerPair]
+    """The number of opening markers, by pair."""
     closed: Counter[MarkerPair]
+    """The number of closing markers, by pair."""
     spelled: dict[MarkerPair, str]
-    """One marker of each pair, as it stands in the text."""
+    """One marker of each pair as spelled in the text, e.g. ``<think>``."""
     within: dict[MarkerPair, frozenset[MarkerPair]]
-    """The pairs that are open, and close later, where each pair first opens."""
+    """For each pair, the pairs around its first opening marker that close later."""
 
 
 def marker_balance(text: str, but: Collection[str] = ()) -> MarkerBalance:
-    """Count the markers of a text; those of `but`, such as special tokens, are left out."""
+    """Count the paired markers of a text, except those in `but`, e.g. special tokens."""
     found = MarkerBalance(Counter(), Counter(), {}, {})
-    for unit in TemplateLiteral.of(text).markers:
-        if unit in but:
+    for marker in TemplateLiteral.of(text).markers:
+        if marker in but:
             continue
-        pair, opens = _pair_of(unit)
+        pair, opens = _pair_of(marker)
         if pair is None:
             continue
         if opens:
-            still = (each for each in found.opened if found.opened[each] > found.closed[each])
+            still = (other for other in found.opened if found.opened[other] > found.closed[other])
             found.within.setdefault(pair, frozenset(still))
         (found.opened if opens else found.closed)[pair] += 1
-        found.spelled.setdefault(pair, unit)
+        found.spelled.setdefault(pair, marker)
     closing = {
-        pair: frozenset(each for each in around if found.closed[each])
+        pair: frozenset(other for other in around if found.closed[other])
         for pair, around in found.within.items()
     }
     return found._replace(within=closing)
 
 
 def unpaired_at(text: str, pair: MarkerPair) -> int:
-    """Return where the first marker of a pair begins that has no other half, or 0.
+    """Return the offset of the first marker without its other half, or 0.
 
-    In ``<a>x<a>y</a>`` that is the first one, since the second opens before it is closed.
+    In ``<a>x<a>y</a>`` it is the first marker, because the second opens before it is closed.
     """
-    at, still = 0, -1
-    for unit in TemplateLiteral.of(text).markers:
-        at = text.find(unit, at)
-        found, opens = _pair_of(unit)
+    offset, still = 0, -1
+    for marker in TemplateLiteral.of(text).markers:
+        offset = text.find(marker, offset)
+        found, opens = _pair_of(marker)
         if found == pair:
             if opens == (still >= 0):
-                return still if opens else at
-            still = at if opens else -1
-        at += len(unit)
+                return still if opens else offset
+            still = offset if opens else -1
+        offset += len(marker)
     return max(still, 0)
 
 
@@ -90,26 +97,26 @@ def crossed_marker(text: str) -> tuple[str, str] | None:
     """Return a marker that opens within another, and the one that closes the outer before it.
 
     In ``<call><name>x</call></name>`` these are ``<name>`` and ``</call>``. Only pairs that open
-    and close equally often are looked at: a marker that nothing closes may be a separator.
+    and close equally often count: a marker that is never closed may be a separator.
     """
     found = marker_balance(text)
-    whole = {each for each in found.opened if found.opened[each] == found.closed[each]}
+    whole = {pair for pair in found.opened if found.opened[pair] == found.closed[pair]}
     still: list[tuple[MarkerPair, str]] = []
-    for unit in TemplateLiteral.of(text).markers:
-        pair, opens = _pair_of(unit)
+    for marker in TemplateLiteral.of(text).markers:
+        pair, opens = _pair_of(marker)
         if pair is None or pair not in whole:
             continue
         if opens:
-            still.append((pair, unit))
+            still.append((pair, marker))
         elif still and still[-1][0] == pair:
             still.pop()
         else:
-            return (still[-1][1], unit) if any(each == pair for each, _ in still) else None
+            return (still[-1][1], marker) if any(other == pair for other, _ in still) else None
     return None
 
 
 def empty_blocks(text: str) -> Iterator[str]:
-    """Yield each marker with the one that closes it after whitespace: ``<think> </think>``."""
+    """Yield each opening marker that is closed after whitespace alone: ``<think> </think>``."""
     for one, other in pairwise(TemplateLiteral.of(text).markers):
         pair, opens = _pair_of(one)
         if opens and pair is not None and _pair_of(other) == (pair, False):
@@ -119,14 +126,14 @@ def empty_blocks(text: str) -> Iterator[str]:
 
 
 def closes_marker(unit: str) -> bool:
-    """Whether a marker closes another, as its looks tell."""
+    """Return whether a marker closes another, by its spelling."""
     pair, opens = _pair_of(unit)
     return pair is not None and not opens
 
 
-def _pair_of(unit: str) -> tuple[MarkerPair | None, bool]:
+def _pair_of(marker: str) -> tuple[MarkerPair | None, bool]:
     """Return the pair of a marker, and whether the marker opens it."""
-    match = _MARKER.match(unit)
+    match = _MARKER.match(marker)
     if match is None:
         return None, False
     brackets, slash, more, name = match.groups()
@@ -134,14 +141,14 @@ def _pair_of(unit: str) -> tuple[MarkerPair | None, bool]:
         return MarkerPair(brackets + more, (name,)), False
     parts = _JOINT.split(name)
     if len(parts) > 1:
-        for at, part in enumerate(parts):
+        for index, part in enumerate(parts):
             if part.lower() in _OPENS | _CLOSES:
-                rest = tuple(other.lower() for other in (*parts[:at], *parts[at + 1 :]))
+                rest = tuple(other.lower() for other in (*parts[:index], *parts[index + 1 :]))
                 return MarkerPair(brackets, rest), part.lower() in _OPENS
     return MarkerPair(brackets, (name,)), True
 
 
-# What a template marks as generated by the model, for training on that alone.
+# Text that a template marks as generated, to train on that alone.
 
 
 _BLOCK = re.compile(f"{GENERATION_OPEN}(.*?){GENERATION_CLOSE}", re.DOTALL)
@@ -149,23 +156,24 @@ _BLOCK = re.compile(f"{GENERATION_OPEN}(.*?){GENERATION_CLOSE}", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class MarkedRender:
-    """A conversation with what is trained on."""
+    """A conversation with the texts of its generation blocks."""
 
     render: Render
+    """The render without the marks."""
     blocks: tuple[str, ...]
-    """The texts of the generation blocks, in order."""
+    """The texts of the generation blocks, in order, e.g. ``("Hi<|end|>",)``."""
     behind: str
-    """The text after the last block; all of it where there is none."""
+    """The text after the last block; without a block, the whole text."""
     plain: Callable[[], MarkedRender | None] = field(
         default=lambda: None, compare=False, repr=False
     )
-    """Renders again in plain words; None where they differ."""
+    """Renders again in plain words; None if those differ."""
 
 
 def render_marked(
     subject: Subject, dialogue: Dialogue, *, tools: bool = False
 ) -> MarkedRender | None:
-    """Render a conversation with the marks of generation blocks; None where it raises."""
+    """Render a conversation with its generation blocks marked, or return None if it raises."""
     render = subject.play(dialogue, tools=tools)
     if not render.rendered:
         return None
@@ -197,33 +205,34 @@ def _plain_blocks(
 
 @dataclass(frozen=True, slots=True)
 class TurnBeginning:
-    """A generation prompt, and whole turns that a model may have written after it."""
+    """A generation prompt, and complete turns that the model may have written after it."""
 
     opening: TurnOpening
+    """The setting and text of the prompt, e.g. ``"<|assistant|>\n<think>\n"``."""
     prompt: Render
+    """The conversation that ends with the generation prompt."""
     plain: Render
-    """The turn without reasoning."""
+    """The conversation with the turn, without reasoning."""
     reasoned: Render
-    """The same turn with reasoning, whether the template writes it or not; where the one without
-    goes on from the prompt, that one."""
+    """The same with reasoning, unless the turn without it extends the prompt."""
 
     @property
     def begins_plain(self) -> bool:
-        """Whether the turn without reasoning goes on from the prompt."""
+        """Whether the turn without reasoning extends the prompt."""
         return _goes_on(self.prompt, self.plain, self.opening)
 
     @property
     def begins_reasoned(self) -> bool:
-        """Whether the turn with reasoning goes on from the prompt."""
+        """Whether the turn with reasoning extends the prompt."""
         return _goes_on(self.prompt, self.reasoned, self.opening)
 
     @property
     def comparable(self) -> bool:
-        """Whether there is anything to compare."""
+        """Whether the prompt and a turn rendered."""
         return self.prompt.rendered and (self.plain.rendered or self.reasoned.rendered)
 
     def departing(self, subject: Subject, what: str) -> Hit:
-        """Return the hit that the prompt does not begin `what`."""
+        """Return a hit: the prompt is not a prefix of `what`."""
         return Hit(
             f"the generation prompt does not begin {what}: {self.where()}",
             (compare_renders(self.prompt, "the prompt", self.plain, "the turn in the history"),),
@@ -233,10 +242,10 @@ class TurnBeginning:
         )
 
     def _severity(self, subject: Subject) -> Severity:
-        """Weigh a prompt that does not begin the turn.
+        """Return the severity of a prompt that is not a prefix of the turn.
 
-        Where only reasoning is missing from the history, most are meant so; and where turns do
-        not follow each other, the model's own never comes into the history.
+        If the history only lacks reasoning, the author probably intends it; and in templates that
+        do not append turns, the model's own turn never enters the history.
         """
         alone = subject.play((subject.user,))
         if self.opening.setting or not self.plain.text.startswith(alone.text):
@@ -250,15 +259,15 @@ class TurnBeginning:
 
     @property
     def line(self) -> int | None:
-        """The template's line that ends the prompt."""
+        """The template's line that wrote the end of the prompt."""
         return last_line(self.prompt)
 
     def where(self, *, reasoned: bool = False) -> str:
-        """Quote the prompt's end and the turn's beginning, from where they part."""
+        """Quote the prompt's end and the turn's beginning, from the first difference."""
         turn = self.reasoned if reasoned or not self.plain.rendered else self.plain
         prompt, turn = in_plain_words(self.prompt, turn)
-        at = prefix_length(prompt.text, turn.text)
-        start = min(at, len(prompt.text) - len(self.opening.text))
+        common = prefix_length(prompt.text, turn.text)
+        start = min(common, len(prompt.text) - len(self.opening.text))
         begun = quote_text(prompt.text[start:])
         return f"{begun} against {quote_text(turn.text[start:][:_SHOWN])}"
 
@@ -272,21 +281,21 @@ def last_line(render: Render) -> int | None:
 
 
 def turn_beginnings(subject: Subject) -> Iterator[TurnBeginning]:
-    """Return each setting's generation prompt, and turns of content after it."""
+    """Yield each setting's generation prompt, with turns of content."""
     content = subject.marks.content
     yield from _beginnings(subject, Message(content), tools=False)
 
 
 def beginnings_of_calls(subject: Subject) -> Iterator[TurnBeginning]:
-    """Return each setting's generation prompt, and turns of one call after it."""
+    """Yield each setting's generation prompt, with turns of one call."""
     yield from _beginnings(subject, Message(calls=(subject.call(),)), tools=True)
 
 
 def _beginnings(subject: Subject, message: Message, *, tools: bool) -> Iterator[TurnBeginning]:
     asked: Dialogue = (subject.user,)
     reasoned = Message(message.content, subject.marks.reasoning, message.calls)
-    # What holds with nothing set is not said to hold under a switch.
-    for opening in sorted(subject.format.openings, key=lambda each: len(each.setting)):
+    # The default setting comes first, so its faults are not attributed to a switch.
+    for opening in sorted(subject.format.openings, key=lambda opening: len(opening.setting)):
         setting = opening.setting
         if opening.text:
             prompt = render_with(subject, asked, setting, tools=tools, generation=True)
@@ -298,11 +307,11 @@ def _beginnings(subject: Subject, message: Message, *, tools: bool) -> Iterator[
 
 
 def _goes_on(prompt: Render, turn: Render, opening: TurnOpening) -> bool:
-    """Whether a turn begins with the prompt, or with its opening and all that differs is no turn's.
+    """Return whether a turn extends the prompt, if needed without text after all messages.
 
-    A word to the model behind all messages, as that it must call a tool, stands behind the turn,
-    too, once that is one of them: `<user>Hi<note>Call.<assistant>` before `<user>Hi<assistant>Yes
-    <note>Call.` (AP609 tells that.)
+    A note to the model after all messages, such as that it must call a tool, also follows the turn
+    once it is one of the messages: `<user>Hi<note>Call.<assistant>` before `<user>Hi<assistant>Yes
+    <note>Call.` AP609 reports that.
     """
     if not turn.rendered:
         return False
@@ -311,8 +320,8 @@ def _goes_on(prompt: Render, turn: Render, opening: TurnOpening) -> bool:
     before = prompt.text.removesuffix(opening.text)
     common = prefix_length(before, turn.text)
     return common < len(before) < len(prompt.text) and any(
-        turn.text.startswith(opening.text, at)
-        and turn.text.endswith(before[at:])
-        and not before[at:].isspace()
-        for at in range(common + 1)
+        turn.text.startswith(opening.text, start)
+        and turn.text.endswith(before[start:])
+        and not before[start:].isspace()
+        for start in range(common + 1)
     )

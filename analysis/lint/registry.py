@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 Check: TypeAlias = "Callable[[Subject], Iterator[Hit]]"
 
 _CHECKS: dict[str, Check] = {}
-"""The check of each rule whose module is imported, by the rule's code."""
+"""The checks of the rules whose modules are imported, by code."""
 
 
 def rule(code: str, *, once: bool = False) -> Callable[[Check], Check]:
-    """Declare a function as the check of the rule that has this code.
+    """Register a function as the check of the rule with this code.
 
-    With `once` it is over with its first hit.
+    With `once`, the check stops after its first hit.
     """
 
     def declared(check: Check) -> Check:
@@ -41,32 +41,32 @@ def rule(code: str, *, once: bool = False) -> Callable[[Check], Check]:
 
 
 def run_check(rule: Rule, subject: Subject) -> Iterator[Hit]:
-    """Run the check of a rule on a subject that has all that the rule needs."""
+    """Run the check of a rule on a subject that meets the rule's needs."""
     import_checks([rule])
     return _CHECKS[rule.code](subject)
 
 
 def import_checks(rules: Iterable[Rule]) -> None:
-    """Import the modules of these rules, as a process does before it forks workers."""
-    for each in rules:
-        if each.code not in _CHECKS:
-            import_module(f"{__package__}.rules.{each.name.replace('-', '_')}")
+    """Import the modules of these rules: a process does so before it forks workers."""
+    for rule in rules:
+        if rule.code not in _CHECKS:
+            import_module(f"{__package__}.rules.{rule.name.replace('-', '_')}")
 
 
 class UnknownRuleError(AutoparserError):
-    """A code that no rule has."""
+    """The code or name does not belong to a rule."""
 
 
 @cache
 def _pages() -> Mapping[str, Path]:
-    """Return the page of each rule by the rule's code, in the order of the codes."""
+    """Return the path of each rule's page, by code and in order of the codes."""
     pages = sorted((Path(__file__).parent / "rules").glob("AP*.md"))
     return {page.stem.partition("-")[0]: page for page in pages}
 
 
 @cache
 def _names() -> Mapping[str, str]:
-    """Return the code of each rule by the rule's name."""
+    """Return the code of each rule, by name."""
     return {page.stem.partition("-")[2]: code for code, page in _pages().items()}
 
 
@@ -76,19 +76,20 @@ def _rule_with(code: str) -> Rule:
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Return every rule, by code."""
+    """Return every rule, in order of the codes."""
     return tuple(map(_rule_with, _pages()))
 
 
 def rule_of(code_or_name: str) -> Rule:
-    """Return the rule of a code such as ``AP301`` or of a name. Raises UnknownRuleError."""
+    """Return the rule with a code such as ``AP301``, or with a name. Raises UnknownRuleError."""
     wanted = code_or_name.strip()
-    # Only one page is read, since the file of a page is named by code and name.
+    # File names hold code and name, so only one page needs to be read.
     code = wanted.upper() if wanted.upper() in _pages() else _names().get(wanted.lower())
     if code is not None:
         return _rule_with(code)
     number = _digits(wanted)
-    # A code that is like another one but for its number is of another rule.
+    # Suggest codes by their number, not by spelling: AP404 and AP405 differ by a character and have
+    # different subjects.
     similar = [page for page in _pages() if number and (number in page or _digits(page) in number)]
     hint = spelling_hint(wanted, [*similar, *_names()]) or "'autoparser rule' lists all"
     raise UnknownRuleError(f"there is no rule {wanted!r}", hint=hint)
@@ -99,9 +100,9 @@ def _digits(code: str) -> str:
 
 
 def rules_of(selector: str) -> tuple[Rule, ...]:
-    """Return the rules of a code, of the beginning of one such as ``AP3``, of a name, or ``ALL``.
+    """Return the rules that a code, a prefix such as ``AP3``, a name or ``ALL`` selects.
 
-    Raises UnknownRuleError where there is none.
+    Raises UnknownRuleError if it selects nothing.
     """
     wanted = selector.strip().upper()
     if wanted == "ALL":
@@ -111,5 +112,5 @@ def rules_of(selector: str) -> tuple[Rule, ...]:
 
 
 def rules_for(profile: Profile) -> tuple[Rule, ...]:
-    """Return the rules that run in a profile beside those that always do."""
+    """Return the rules that run in a profile in addition to the default ones."""
     return tuple(rule for rule in all_rules() if profile.value == rule.runs_for)

@@ -1,8 +1,9 @@
-"""A rule, as its page describes it.
+"""The facts and the text of a rule's page.
 
 A rule is two files in `rules/`: its page, such as `AP404-reasoning-stripped.md`, and the module of
-that name, `reasoning_stripped.py`. The page begins with what differs from the defaults of `Rule`,
-then says what is wrong and why it matters, and shows a template that has it and the same one fixed:
+the same name, `reasoning_stripped.py`. The page begins with the facts that differ from the defaults
+of `Rule`, then describes the fault and why it matters, and shows a template that has it and the
+same one fixed:
 
     ---
     severity: warning
@@ -11,7 +12,7 @@ then says what is wrong and why it matters, and shows a template that has it and
     ---
     # Whitespace around the reasoning is cut off
 
-    Models begin and end their reasoning with line breaks, and parsers give it back as it came.
+    Models begin and end their reasoning with line breaks, and parsers return it unchanged.
 
     ## Before
 
@@ -32,8 +33,8 @@ The module declares the check:
 
 Pages are read without the modules: listing rules imports neither the checks nor the engine.
 
-A rule fires on behavior that it has observed: it compares renders. It never decides by a word
-in the template's source; the source may only suggest what to render.
+A rule reports behavior that it has observed: it compares renders. It never decides by a word in the
+template's source; the source may only suggest what to render.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class RuleGroup(StrEnum):
-    """What a rule is about; the first digit of its code."""
+    """The subject of a rule; its position gives the first digit of the rule's code."""
 
     LOADS = "loads and renders"
     TURNS = "turns"
@@ -89,25 +90,25 @@ class RuleNeed(StrEnum):
     @property
     def part(self) -> TurnPart | None:
         """The part of the format that a rule needs, or None if renders are enough."""
-        # Pages are read without the format, which takes longer to import than all of them to read.
+        # The format's module takes longer to import than all pages take to read.
         from autoparser.analysis.core.text_format import TurnPart  # noqa: PLC0415
 
         return {RuleNeed.CALLS: TurnPart.CALLS, RuleNeed.REASONING: TurnPart.REASONING}.get(self)
 
 
 class RuleConcern(StrEnum):
-    """Who has use for a finding beside the template's author."""
+    """The readers of a finding, other than the template's author."""
 
     ENGINES = "engines"
-    """Whoever serves it, or renders it elsewhere than in transformers."""
+    """People who serve the template, or render it outside transformers."""
     TRAINING = "training"
-    """Whoever trains on what it renders."""
+    """People who train on its renders."""
     CACHE = "cache"
-    """Whoever wants a prompt to begin as the one before it."""
+    """People who need each prompt to extend the previous one."""
 
 
 class FaultKind(StrEnum):
-    """A way in which a render can be wrong, as the proof of an edit counts it."""
+    """A fault of a render, as the proof of an edit counts it."""
 
     REFUSED = "the template raises"
     LOST = "is lost"
@@ -124,26 +125,28 @@ class FaultKind(StrEnum):
 
 
 TRAINED = (FaultKind.LEFT_OUT, FaultKind.REWRITTEN)
-"""What a model may have been trained on as it is: which of a turn's two forms, no render says. So
-edits that mend nothing else are never safe."""
+"""Faults of which no render can show whether the model was trained with them, so that edits that
+fix only these are never safe."""
 
 
 class MendedFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A fault of renders that a rule's finding calls wrong."""
+    """A fault of renders that the edits for a rule may fix."""
 
     kind: FaultKind
+    """The fault, e.g. ``is lost``."""
     whose: str = ""
-    """Whose words it happens to, or what a caller sends; empty for all."""
+    """The speaker of the affected text, or the input that causes the fault, e.g. ``an answer``;
+    empty for any."""
 
     @property
     def words(self) -> str:
-        """What is wrong, for a person, such as ``an answer is lost``."""
+        """The fault in words, e.g. ``an answer is lost``."""
         usual = "reasoning" if self.kind is FaultKind.LEFT_OUT else "a text"
         return f"{self.whose or usual} {self.kind}" if self.kind.startswith("is ") else self.kind
 
 
 class NoFix(StrEnum):
-    """Why no edits are known for what a rule finds."""
+    """A reason for which a rule has no edits."""
 
     UNWRITTEN = "unwritten"
     NOTATION = "notation"
@@ -154,7 +157,7 @@ class NoFix(StrEnum):
 
     @property
     def words(self) -> str:
-        """The reason, for a person."""
+        """The reason as reports show it."""
         return _NO_FIX_WORDS[self]
 
 
@@ -176,62 +179,64 @@ _NO_FIX_WORDS: Mapping[NoFix, str] = {
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing to look for: the facts of its page, and the page's text."""
+    """A rule: the facts and the text of its page."""
 
     code: str
-    """``AP`` and three digits; the first is the group's. Never given to another rule."""
+    """``AP`` and three digits, of which the first is the group's, e.g. ``AP404``. Never reused."""
     name: str
-    """Short, in kebab case; also the name of the module of its check."""
+    """A short name in kebab case, e.g. ``reasoning-stripped``; in snake case, the name of its
+    module."""
     summary: str
-    """What is wrong, in one line without a full stop."""
+    """The fault in one line, without a full stop: the heading of the page."""
     why: str
-    """Why it matters: paragraphs, of text only."""
+    """The reasons why it matters: paragraphs of plain text."""
     before: str
-    """A piece of template that has it."""
+    """A fragment of a template with the fault."""
     after: str
-    """The same piece, fixed."""
+    """The same fragment, fixed."""
     severity: Severity
+    """The usual severity; a hit may have another."""
     confidence: Confidence = Confidence.HIGH
+    """The usual confidence; a hit may have another."""
     needs: RuleNeed = RuleNeed.ANALYSIS
-    """What must be there for the check to run."""
+    """The input without which the check is skipped."""
     fix: str = ""
-    """What to do, in one sentence, where every hit is fixed alike."""
+    """The remedy in one sentence, if it is the same for every hit."""
     covers: tuple[str, ...] = ()
-    """Codes of rules whose findings are but consequences of this one's."""
+    """Codes of rules whose findings are only consequences of this rule's."""
     mends: tuple[MendedFault, ...] = ()
-    """What is wrong with the renders that it finds, where edits are known that may fix that. Edits
-    that change others are unsafe."""
+    """The faults of renders that its edits may fix. Edits that change other renders are unsafe."""
     marks: bool = False
-    """Whether its fix writes generation markers, by which no text changes."""
+    """Whether its edits add generation markers, which change no text."""
     unfixed: NoFix | None = None
-    """Why no edits are known, where that is not as usual in its group."""
+    """Why it has no edits, if the group's usual reason does not apply."""
     default: bool = True
-    """Whether it is among the rules that run where none are selected."""
+    """Whether it runs if no rules are selected."""
     runs_for: RuleConcern | None = None
-    """In whose profile it runs all the same, though it takes too long to run by default."""
+    """The profile in which it runs although it is too slow for the default."""
     convention: bool = False
-    """Whether templates are usually written so, so that a warning is no news of this one."""
+    """Whether it reports a common convention, so that most templates have it."""
     concerns: tuple[RuleConcern, ...] = ()
-    """Who has use for what it finds beside the template's author."""
+    """The profiles, beside the author's, that show its findings."""
 
     @property
     def group(self) -> RuleGroup:
-        """What it is about."""
-        return next(each for each in RuleGroup if each.digit == self.code[2])
+        """The subject, by the first digit of the code."""
+        return next(group for group in RuleGroup if group.digit == self.code[2])
 
     @property
     def fixable(self) -> bool:
-        """Whether edits of a template are known that may fix what it finds."""
+        """Whether edits may fix its findings."""
         return self.marks or bool(self.mends)
 
     @property
     def never_safe(self) -> bool:
-        """Whether what it finds is what models are trained on, so that its fixes are unsafe."""
+        """Whether models may be trained on the faulty renders, so that its edits are never safe."""
         return bool(self.mends) and all(fault.kind in TRAINED for fault in self.mends)
 
     @property
     def why_unfixed(self) -> str:
-        """Why no edits are known; of a rule that is not fixable."""
+        """Why it has no edits; for rules that are not fixable."""
         if self.unfixed is not None:
             return self.unfixed.words
         if self.needs in (RuleNeed.TOKENIZER, RuleNeed.DIRECTORY, RuleNeed.OTHER_JINJAS):
@@ -241,19 +246,21 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Profile(StrEnum):
-    """For whom a template is looked at."""
+    """The purpose for which a template is linted."""
 
     RELEASE = "release"
-    """Its author, before it ships: errors, and warnings that are not of a convention or
-    show that something that was said is lost."""
+    """Before release: errors, and warnings unless they report conventions that lose no text."""
     STRICT = "strict"
-    """Whoever wants everything."""
+    """Every finding."""
     ENGINES = "engines"
     TRAINING = "training"
     CACHE = "cache"
 
     def shows(self, rule: Rule, severity: Severity, *, loses: bool = False) -> bool:
-        """Whether a finding of a rule is shown in this profile, if it has this severity."""
+        """Return whether this profile shows a finding of a rule with this severity.
+
+        `loses` is the `Hit.loses` of the finding.
+        """
         if self is Profile.STRICT:
             return True
         if self is Profile.RELEASE:
@@ -263,10 +270,10 @@ class Profile(StrEnum):
 
 
 def profiles_of(rule: Rule) -> tuple[Profile, ...]:
-    """Return the profiles that show what a rule finds where it weighs as usual."""
+    """Return the profiles that show a rule's findings of its usual severity."""
     if not rule.default:
-        return tuple(each for each in Profile if each.value == rule.runs_for)
-    return tuple(each for each in Profile if each.shows(rule, rule.severity))
+        return tuple(profile for profile in Profile if profile.value == rule.runs_for)
+    return tuple(profile for profile in Profile if profile.shows(rule, rule.severity))
 
 
 _PAGE = re.compile(
@@ -280,7 +287,7 @@ _PAGE = re.compile(
 
 
 def read_rule(page: Path) -> Rule:
-    """Read a rule from its page. Raises AutoparserError with the place of what is wrong."""
+    """Read a rule from its page. Raises AutoparserError with the place of the mistake."""
     parts = _PAGE.fullmatch(page.read_text(encoding="utf-8"))
     if parts is None:
         raise AutoparserError(
@@ -297,7 +304,7 @@ def read_rule(page: Path) -> Rule:
             raise AutoparserError(
                 "the page's text and name say this", file=str(page), place=min(twice)
             )
-        # Its own words: those of `documents`, for people, take longer to import than all pages
+        # The `documents` module has friendlier messages, but takes longer to import than all pages
         # take to read.
         return msgspec.convert(facts | text, Rule)
     except msgspec.ValidationError as error:
@@ -305,8 +312,8 @@ def read_rule(page: Path) -> Rule:
 
 
 def _read_yaml(facts: str, page: Path) -> object:
-    """Read the facts of a page, which begin in its second line. Raises AutoparserError."""
-    # The parser in C takes a tenth of the time, and not every platform has it.
+    """Parse the facts of a page, which begin at its second line. Raises AutoparserError."""
+    # libyaml's parser takes a tenth of the time; not every platform has it.
     loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return yaml.load(facts, Loader=loader)  # noqa: S506 - both are safe

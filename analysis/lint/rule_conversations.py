@@ -1,7 +1,8 @@
-"""Texts that templates alter, and what of them a render has lost.
+"""Conversations that several rules render, and texts that templates alter.
 
-What is lost is seen by two texts that differ in one thing and come out alike, so that it does not
-matter how a template writes texts: as they are, as JSON, or in escapes of its own.
+Lost characters are found with two texts that differ in one thing: if both render alike, the
+difference is lost. So the template's way of writing text does not matter, be it verbatim, JSON, or
+escapes of its own. If `a"b` and `ab` give the same prompt, quotes are lost.
 """
 
 from __future__ import annotations
@@ -23,24 +24,27 @@ from .hit import Hit, Severity
 from .lint_renders import Render, compare_renders, failure_words, line_of_the_lost
 from .subject import Subject
 
-# Two messages of the assistant in a row, as clients send them that split what a model wrote.
+# Two assistant messages in a row, as sent by clients that split an output.
 
 
 def render_two_answers(subject: Subject) -> Render:
-    """Render two answers one after the other, between two questions."""
+    """Render two answers in a row, between two questions."""
     marks = subject.marks
     answers = (Message(marks.content), Message(marks.reasoning))
     return subject.play((subject.user, *answers, subject.next_user))
 
 
 class SystemRenders(NamedTuple):
-    """A system message as the first message and as a later one, and the texts before it."""
+    """A system message as the first and as a later message, and the markup before it."""
 
     first: Render
+    """The render that starts with it."""
     later: Render
+    """The render with it before the last question."""
     before_first: str
+    """The text before the first, e.g. ``"<|system|>"``."""
     before_later: str
-    """From the end of the message before it on."""
+    """The text between the previous message and the later one."""
 
 
 def render_system_messages(
@@ -48,8 +52,8 @@ def render_system_messages(
 ) -> SystemRenders | None:
     """Render a system message before all others, and one before the last question.
 
-    With `after_question`, the later one follows the first question where none may follow an answer.
-    None if either render does not have its text exactly once.
+    With `after_question`, the later one follows the first question if the template rejects one
+    after an answer. Return None if either render does not contain its text exactly once.
     """
     marks, shape = subject.marks, subject.shape
     system = role_message("system", shape.user_text(marks.system))
@@ -71,7 +75,7 @@ def system_text_lost(
     keeping: tuple[Render, str],
     severity: Severity | None,
 ) -> Iterator[Hit]:
-    """Report that only one of two renders, each with its label, has the system message's text."""
+    """Yield a hit if only one of two renders, each with its label, contains the system text."""
     (lost, _), (kept, _), word = losing, keeping, subject.marks.system
     if word in kept.text and word not in lost.text:
         yield Hit(
@@ -83,7 +87,7 @@ def system_text_lost(
         )
 
 
-# A few steps of a conversation, played under the template's usual setting.
+# Steps of a conversation, replayed under the template's usual setting.
 
 
 PLAYED = (
@@ -95,13 +99,13 @@ PLAYED = (
     ("quotes in values", Next.TOOL),
     ("padded values", Next.TOOL),
 )
-"""The usual steps; the command for round trips plays all there are."""
+"""The usual steps; `autoparser roundtrip` replays all."""
 
 
 def replay_steps(
     subject: Subject, encoder: Encoder | None = None
 ) -> Iterator[tuple[Scenario, Verdict]]:
-    """Play the usual steps, as far as they apply."""
+    """Replay the usual steps that apply to the template."""
     stage = ReplayStage(subject.analysis)
     known = {scenario.name: scenario for scenario in shipped_scenarios()}
     for name, coming in PLAYED:
@@ -110,17 +114,15 @@ def replay_steps(
             yield known[name], verdict
 
 
-# Conversations that many rules ask for.
-#
-# `user_question` and `second_question` are what ordinary callers send, for rules about what a
-# template takes; all others are in the shape that the template takes.
+# `user_question` and `second_question` are plain OpenAI messages, for rules about the messages that
+# a template takes; all others have the template's own shape.
 
 
 Chat = list[dict[str, Json]]
 
 
 def role_message(role: str, content: Json) -> dict[str, Json]:
-    """Return a message of a role and a content."""
+    """Return a message with a role and content."""
     return {"role": role, "content": content}
 
 
@@ -130,7 +132,7 @@ def user_question(subject: Subject) -> Chat:
 
 
 def second_question(subject: Subject) -> Chat:
-    """Return a user message, its answer, and another user message."""
+    """Return a question, its answer, and another question."""
     marks = subject.marks
     return [
         *user_question(subject),
@@ -140,46 +142,48 @@ def second_question(subject: Subject) -> Chat:
 
 
 def render_answer(subject: Subject, content: str = "", reasoning: str = "") -> Render:
-    """Render an assistant message as the last of a conversation."""
+    """Render an assistant message at the end of a conversation."""
     marks = subject.marks
     return subject.play((subject.user, Message(content or marks.content, reasoning)))
 
 
 def render_earlier(subject: Subject, content: str = "", reasoning: str = "") -> Render:
-    """Render an assistant message that a user message follows."""
+    """Render an assistant message followed by a user message."""
     message = Message(content or subject.marks.content, reasoning)
     return subject.play((subject.user, message, subject.next_user))
 
 
 def render_reasoned(subject: Subject) -> tuple[Render, Render]:
-    """Render an answer with reasoning, and then the same as an earlier message."""
+    """Render an answer with reasoning at the end, and as an earlier message."""
     word = subject.marks.reasoning
     return render_answer(subject, reasoning=word), render_earlier(subject, reasoning=word)
 
 
 def render_last_call(subject: Subject, content: str = "", reasoning: str = "") -> Render:
-    """Render an assistant message with a call as the last that the template allows."""
+    """Render an assistant message with a call, at the end or followed by its result if required."""
     message = Message(content, reasoning, (subject.call(),))
     return render_with(subject, subject.turn(message), subject.usual_setting, tools=True)
 
 
 def call_messages(subject: Subject) -> Chat:
-    """Return the messages of `render_last_call`, to be changed by rules about their shape."""
+    """Return the messages of `render_last_call`, for rules that alter their shape."""
     return [dict(message) for message in render_last_call(subject).messages]
 
 
 def change_fields(chat: Chat, **fields: Json) -> Chat:
-    """Return the messages with other fields in the assistant's."""
-    return [{**each, **fields} if each["role"] == "assistant" else each for each in chat]
+    """Return the messages, with these fields set in the assistant's."""
+    return [
+        {**message, **fields} if message["role"] == "assistant" else message for message in chat
+    ]
 
 
 def without_field(chat: Chat, field: str) -> Chat:
-    """Return the messages with one field less in the assistant's."""
+    """Return the messages, without this field in the assistant's."""
     return [
-        {key: value for key, value in each.items() if key != field}
-        if each["role"] == "assistant"
-        else each
-        for each in chat
+        {key: value for key, value in message.items() if key != field}
+        if message["role"] == "assistant"
+        else message
+        for message in chat
     ]
 
 
@@ -191,29 +195,30 @@ def render_with(
     tools: bool = False,
     generation: bool = False,
 ) -> Render:
-    """Render a conversation in the template's shape, with these switches set and no others."""
+    """Render a conversation in the template's shape, with exactly these switches."""
     return subject.render(
         subject.shape.messages(dialogue, subject.marks.system),
         tools=subject.usual_tools if tools else None,
         generation=generation,
         setting=setting,
-        # What stands for no content must reach the template that asks for it.
+        # Preparation drops None, but here None is the only value for empty content that the
+        # template takes.
         as_given=subject.shape.empty_content is EmptyContent.NULL,
     )
 
 
 def render_offer(subject: Subject, *functions: Tool) -> Render:
-    """Render a question with these functions as its tools."""
+    """Render a question with these functions as tools."""
     question = subject.play((subject.user,), tools=True, generation=True)
     tools = [subject.shape.tool(function) for function in functions]
     return subject.render(question.messages, tools=tools, generation=True)
 
 
 def appends_answer(subject: Subject) -> bool:
-    """Whether an answer is written after the question, as in a chat.
+    """Return whether the template appends an answer to its question, as in a chat.
 
-    Templates of models that judge or translate a conversation put it into a text of their own:
-    what they leave out they may well mean to. An end marker may give way to the answer.
+    Templates of models that judge or translate a conversation embed it in a text of their own, and
+    may omit parts on purpose. A marker after the question may give way to the answer.
     """
     alone = subject.play((subject.user,))
     rest = TemplateLiteral.of(
@@ -223,7 +228,7 @@ def appends_answer(subject: Subject) -> bool:
 
 
 LEAD, TRAIL = "\n\n\n \t", "\t \n\n\n"
-"""No template writes these by itself around a text; line breaks stand outermost, since some
+"""Padding that no template adds to a text by itself. Line breaks are outermost, because some
 templates strip nothing else."""
 
 
@@ -233,9 +238,9 @@ def pad_word(word: str) -> str:
 
 
 def lost_edges(text: str, word: str) -> str:
-    """Say which edge of the padded word is not in the text; empty for none.
+    """Return which edge of the padded word is missing, e.g. ``end``; empty if none is.
 
-    A text without the word has lost more than edges: for that the answer is empty, too.
+    It is empty, too, if the whole word is missing.
     """
     if word not in text:
         return ""
@@ -249,7 +254,7 @@ def lost_edges(text: str, word: str) -> str:
 
 
 def cut_edges(word: str, message: str, padded: Render, plain: Render) -> Iterator[Hit]:
-    """Report a render of a padded word that loses an edge; `message` says by ``{}`` which one."""
+    """Yield a hit if a render of a padded word lost an edge, which replaces ``{}`` in `message`."""
     lost = lost_edges(padded.text, word)
     if lost:
         yield Hit(
@@ -260,11 +265,14 @@ def cut_edges(word: str, message: str, padded: Render, plain: Render) -> Iterato
 
 
 class TextPair(NamedTuple):
-    """Two texts around two words, and what the first has that the other has not."""
+    """Two texts around two words that differ in one detail."""
 
     what: str
+    """The detail that the first has and the other lacks, e.g. ``a quote``."""
     one: str
+    """The text with the detail, e.g. ``'{}"{}'``."""
     other: str
+    """The text without it, e.g. ``"{}{}"``."""
 
 
 EDGE_PAIRS = (
@@ -297,32 +305,32 @@ HOSTILE_TEXT = (
     '  \n{}"\'\\"\\n\n\r\n\xa0   < &A 🚀 {{"found": [1, "two"],\n  "more": null}}\n\n'
     f"{long_text('the question')}{{}}\n "
 )
-"""All of it in one text: where this one is pasted or is JSON, nothing is lost."""
+"""All details in one text. If this text is found verbatim or as JSON, none is lost."""
 
 
 def alike_in_prompt(
     play: Callable[[str], Render], words: Sequence[str], pairs: Sequence[TextPair], hostile: str
 ) -> Mapping[str, tuple[Render, Render]]:
-    """Return what of a text cannot be seen in the prompt, each with two renders that are alike.
+    """Return the details of a text that the prompt loses, each with its two equal renders.
 
-    `play` renders a conversation with a text in the place that is asked about.
+    `play` renders a conversation with a given text in the place to test.
     """
     text = hostile.format(*words)
     whole = play(text).text
     encoded = (json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True))
-    if any(each in whole for each in (text, *encoded)):
+    if any(form in whole for form in (text, *encoded)):
         return {}
     lost: dict[str, tuple[Render, Render]] = {}
     for what, one, other in pairs:
-        left, right = (play(each.format(*words)) for each in (one, other))
-        # A template that does not write the text at all is not meant here.
+        left, right = (play(pattern.format(*words)) for pattern in (one, other))
+        # A template that omits the whole text is the subject of other rules.
         if left.text == right.text and words[0] in left.text:
             lost.setdefault(what, (left, right))
     return lost
 
 
 def unseen_words(place: str, lost: Mapping[str, object]) -> str:
-    """Say what of a text cannot be seen, such as "a quote in a string argument"."""
+    """Describe lost details, e.g. "a quote in a string argument cannot be seen in the prompt"."""
     first, *others = lost
     more = f", nor {', nor '.join(others)}" if others else ""
     return f"{first} in {place} cannot be seen in the prompt{more}"

@@ -1,4 +1,13 @@
-"""What rules look at: a template, its analysis, and its renders."""
+"""A template with its analysis and renders, as rules ask for them.
+
+A check renders conversations and compares them:
+
+    plain = subject.play(subject.chat)  # a question, an answer, another question
+    stripped = subject.play((subject.user, Message("  padded  "), subject.next_user))
+
+Words of the conversations are sentinels (`subject.marks`), so a word that is found in a render came
+from its message and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -61,11 +70,11 @@ if TYPE_CHECKING:
 
 
 MOST_SETTINGS = 6
-"""So many values of switches are played; each costs five renders."""
+"""The number of switch values that the matrix covers; each adds five renders."""
 
 
 class Subject:
-    """One template under inspection; what several rules ask for is found out once."""
+    """One template under inspection. Answers that several rules need are computed once."""
 
     def __init__(
         self,
@@ -76,11 +85,14 @@ class Subject:
         analysis: Analysis | None = None,
         jinjas: Sequence[OtherJinja] = (),
         given_tools: Sequence[Tool] = (),
+        nothing_set: bool = False,
     ) -> None:
-        """Look at `template`; an `analysis` that there is already is not made again.
+        """Store the arguments; nothing is rendered yet.
 
-        `jinjas` are programs to ask where a rule is about them, `given_tools` functions to ask with
-        instead of ours.
+        `analysis` saves the subject from computing its own. `jinjas` are other implementations to
+        compare renders with, and `given_tools` functions to offer instead of the rules' own. With
+        `nothing_set`, conversations are rendered without the switches under which the format was
+        found.
         """
         self.given_tools = tuple(given_tools)
         self.jinjas = tuple(jinjas)
@@ -88,11 +100,11 @@ class Subject:
         self.tokenizer = tokenizer
         self.directory = directory
         self._given_analysis = analysis
-        self._nothing_set = False
+        self._nothing_set = nothing_set
 
     @cached_property
     def syntax_error(self) -> TemplateSyntaxError | None:
-        """Why Jinja cannot compile the template; None where it can."""
+        """The error with which Jinja rejects the template, or None if it compiles."""
         try:
             self.template.check_syntax()
         except TemplateSyntaxError as error:
@@ -107,32 +119,32 @@ class Subject:
             return analyze(self.template)
         except (TemplateRenderError, TemplateSyntaxError, TemplateUnusableError) as error:
             if isinstance(error, TemplateLimitError) and error.limit is LimitKind.RENDER_TIME:
-                # No conversation ends; each rule would wait for its own.
+                # Every conversation would run into the time limit, once per rule.
                 raise
             return error
 
     @property
     def failure(self) -> AutoparserError | None:
-        """Why the template cannot be analyzed; None where it can.
+        """Why the template cannot be analyzed, or None if it can.
 
-        Raises TemplateLimitError where no render of it ends in time.
+        Raises TemplateLimitError if no render ends in time.
         """
         return None if isinstance(self._outcome, Analysis) else self._outcome
 
     @property
     def analysis(self) -> Analysis:
-        """The analysis. Raises the error with which it failed: see `failure`."""
+        """The analysis. Raises `failure` if it failed."""
         if isinstance(self._outcome, AutoparserError):
             raise self._outcome
         return self._outcome
 
     @property
     def format(self) -> TurnFormat:
-        """The format of a turn. Raises like `analysis`."""
+        """The format of a turn. Raises `failure` if the analysis failed."""
         return self.analysis.formats.united
 
     def has(self, need: RuleNeed) -> bool:
-        """Whether it is there."""
+        """Return whether the subject meets a need."""
         match need:
             case RuleNeed.SOURCE:
                 return True
@@ -156,43 +168,43 @@ class Subject:
                 )
 
     def missing_need(self, need: RuleNeed) -> RuleNeed:
-        """Return what is missing for a rule: the analysis, where all else rests on that."""
+        """Return the need that a skipped rule reports: the analysis, if its own rests on one."""
         rests = need.part is not None or (need is RuleNeed.OTHER_JINJAS and bool(self.jinjas))
         return RuleNeed.ANALYSIS if rests and not self.has(RuleNeed.ANALYSIS) else need
 
     @cached_property
     def marks(self) -> Sentinels:
-        """Words that occur nowhere in the template, to tell the parts of messages by."""
+        """Words that occur nowhere in the template, one for each part of a message."""
         return choose_sentinels(self.template.text)
 
     @cached_property
     def suggestions(self) -> Suggestions:
-        """What the syntax tree suggests to render with. Raises TemplateSyntaxError."""
+        """The inputs that the syntax tree suggests to render with. Raises TemplateSyntaxError."""
         return template_suggestions(self.template)
 
     @cached_property
     def tokens(self) -> Mapping[str, str]:
-        """The special tokens; names in angle brackets for those that are read and not known."""
+        """The special tokens; unknown ones that the template reads get a name in angle brackets."""
         return rendering_tokens(self.template, self.suggestions)
 
     @property
     def shape(self) -> MessageShape:
-        """The shape in which the template takes messages; the plainest where it takes none."""
+        """The shape in which the template takes messages; the plainest if it cannot be analyzed."""
         return MessageShape() if self.failure is not None else self.analysis.shape
 
     @cached_property
     def tools(self) -> tuple[Json, ...]:
-        """Tools in OpenAI's form: functions of the marks' names and keys."""
+        """Tools in OpenAI's form, with sentinels as names and keys."""
         return tuple({"type": "function", "function": function} for function in self.functions)
 
     @cached_property
     def functions(self) -> tuple[Tool, ...]:
-        """The functions of the tools, without what any shape puts around them."""
+        """The functions of the tools, without the wrapper of any shape."""
         return functions_for(self.marks)
 
     @property
     def rendering(self) -> ChatTemplate:
-        """The template as rules render it: where the analysis had to leave the sandbox, outside."""
+        """The template as rules render it: outside the sandbox if the analysis had to leave it."""
         return self.template if self.failure is not None else self.analysis.rendering
 
     @cached_property
@@ -201,7 +213,7 @@ class Subject:
 
     @property
     def past_renders(self) -> Sequence[AskedRender]:
-        """Every conversation that was rendered so far, each once, in their order."""
+        """Every distinct render so far, in order."""
         return self._renders.past
 
     @cached_property
@@ -217,9 +229,9 @@ class Subject:
         setting: Mapping[str, Json] | None = None,
         as_given: bool = False,
     ) -> Render:
-        """Render messages exactly as they are given here: for rules about their shape.
+        """Render messages unchanged, for rules about the shape of messages.
 
-        `setting` has the switches that are set; None sets those that the template needs.
+        `setting` holds the switches; None sets those under which the format was found.
         """
         switches = self.usual_setting if setting is None else setting
         asked = RenderSetting(tools, generation, switches, as_given=as_given)
@@ -235,10 +247,10 @@ class Subject:
         setting: Mapping[str, Json] | None = None,
         clock: datetime = NOON,
     ) -> Render:
-        """Render a conversation in the shape that the template takes: for all other rules.
+        """Render a conversation in the shape that the template takes, for all other rules.
 
-        `system` goes before it where it is given, and always where the template wants one.
-        With `setting` these values are set on top of the ones that the template needs.
+        `system` is the text of a system message, which is always there if the template requires
+        one. `setting` is set on top of the switches under which the format was found.
         """
         shape = self.shape
         messages = shape.messages(dialogue, self.marks.system)
@@ -251,30 +263,31 @@ class Subject:
     def _usual_request(
         self, *, tools: bool, generation: bool, setting: Mapping[str, Json] | None = None
     ) -> RenderSetting:
-        """Return what conversations in the template's shape are rendered with."""
+        """Return the setting for conversations in the template's shape."""
         return RenderSetting(
             tools=self.usual_tools if tools else None,
             generation=generation,
             switches={**self.usual_setting, **(setting or {})},
-            # What stands for no content must reach the template that asks for it.
+            # Preparation drops None, but here None is the only value for empty content that the
+            # template takes.
             as_given=self.shape.empty_content is EmptyContent.NULL,
         )
 
     def as_transformers(self, render: Render, *, tools: bool, generation: bool) -> Render:
-        """Render in transformers' sandbox what `play` rendered, whatever the analysis did."""
+        """Render in transformers' sandbox what `play` may have rendered outside it."""
         if self.rendering is self.template:
             return render
         asked = self._usual_request(tools=tools, generation=generation)
         return self._strict.render(render.messages, asked)
 
     def variables(self, render: Render, *, tools: bool, generation: bool) -> dict[str, object]:
-        """Return what `play` rendered a conversation with, for a render elsewhere."""
+        """Return the variables of a render of `play`, to render it elsewhere."""
         asked = self._usual_request(tools=tools, generation=generation)
         return self._renders.variables(render.messages, asked)
 
     @cached_property
     def forced_run(self) -> ForcedRun:
-        """What the template does with every branch taken, on a conversation that has it all."""
+        """A run with every branch taken, on a conversation with every kind of message."""
         marks, call = self.marks, self.call()
         said = Message(marks.content, marks.reasoning)
         called = Message(marks.content, marks.reasoning, (call,))
@@ -286,35 +299,35 @@ class Subject:
 
     @cached_property
     def matrix(self) -> tuple[PlayedConversation, ...]:
-        """Whole conversations of every kind that the template can be asked, the smallest first.
+        """Whole conversations of every kind that the template takes, the smallest first.
 
-        It raises like `analysis`.
+        Raises `failure` if the analysis failed.
         """
-        return tuple(each for each in self.wide_matrix if not each.conversation.unusual)
+        return tuple(played for played in self.wide_matrix if not played.conversation.unusual)
 
     @cached_property
     def wide_matrix(self) -> tuple[PlayedConversation, ...]:
-        """The matrix and the unusual conversations. It raises like `analysis`."""
+        """The matrix with the unusual conversations. Raises `failure` if the analysis failed."""
         conversations = conversations_for(self.texts, self._matrix_scope)
         return tuple(map(self.play_whole, conversations))
 
     def scene(self, name: str) -> PlayedConversation | None:
         """Return the smallest conversation of a scene, or None if the template cannot be asked."""
-        return next((each for each in self.matrix if each.conversation.scene == name), None)
+        return next((played for played in self.matrix if played.conversation.scene == name), None)
 
     @cached_property
     def texts(self) -> ConversationTexts:
-        """The texts of the matrix."""
+        """The texts of the matrix's messages."""
         return texts_for(self.template.text)
 
     @property
     def takes_parallel_calls(self) -> bool:
-        """Whether the template takes two calls in one message; it raises like `analysis`."""
+        """Whether the template takes two calls in one message. Raises like `analysis`."""
         return self._matrix_scope.parallel
 
     @cached_property
     def in_other_jinjas(self) -> tuple[JinjaComparison, ...]:
-        """What other programs make of the matrix; it raises like `analysis`."""
+        """The renders of the matrix by other Jinja implementations. Raises like `analysis`."""
         played = self.matrix
         return tuple(
             compare_matrix(jinja, self.rendering, self.tokens, played, self.past_renders)
@@ -326,7 +339,7 @@ class Subject:
         calls = self.format.calls is not None
         both = (self.call(0), self.call(1))
         two = self.play(self.turn(Message(calls=both)), tools=True)
-        # The sample that stands for any text is nobody's value: a list may be meant.
+        # `any_other` is a sample for "any other value": the switch may expect a list there.
         values = (
             {switch.name: value}
             for switch in self.analysis.switches
@@ -338,7 +351,7 @@ class Subject:
             parallel=calls and all(str(value) in two.text for value in self.marks.values[:2]),
             reasoning=self.has(RuleNeed.REASONING),
             open_calls=not self.shape.answered,
-            # Where a text is lost without one, that is what a conversation has to show.
+            # If the template loses text without a system message, conversations must show that.
             system_needed=self.shape.system and not self._without_system.rendered,
             tools=calls or "tools" in self.suggestions.names,
             settings=[*islice(values, MOST_SETTINGS)],
@@ -352,24 +365,24 @@ class Subject:
 
     @property
     def _without_system(self) -> Render:
-        """One question without the system message that the template wants."""
+        """A question without the system message that the template requires."""
         content: Json = self.shape.user_text(self.user.text)
         question: list[dict[str, Json]] = [{"role": "user", "content": content}]
         return self._renders.render(question, self._usual_request(tools=False, generation=True))
 
     def play_whole(self, conversation: WholeConversation) -> PlayedConversation:
-        """Render a conversation of the matrix, of this template's or of another's."""
+        """Render a conversation of a matrix, this template's or another's."""
         render = self._render_whole(conversation, self._renders)
         return PlayedConversation(conversation, render)
 
     def play_as(
         self, conversation: WholeConversation, shape: MessageShape, *, as_given: bool = False
     ) -> Render:
-        """Render a conversation of the matrix in another shape than the template's."""
+        """Render a conversation of a matrix in a given shape."""
         return self._render_whole(conversation, self._renders, shape, as_given=as_given)
 
     def player_of(self, text: str) -> Callable[[WholeConversation], Render]:
-        """Return what plays conversations through another text of this template."""
+        """Return a renderer of conversations for an edited text of this template."""
         other = replace(self.rendering, text=text)
         return partial(self._render_whole, renders=LintRenders(other, self.tokens))
 
@@ -395,28 +408,27 @@ class Subject:
 
     @cached_property
     def usual_tools(self) -> tuple[Json, ...] | None:
-        """The tools in the shape that the template takes; None where it takes none."""
+        """The tools in the shape that the template takes, or None if it takes none."""
         given = offered_tools(self.functions, self.shape)
         return None if given is None else tuple(given)
 
     @property
     def usual_setting(self) -> Mapping[str, Json]:
-        """The switches under which the format was seen; none where it cannot be analyzed."""
+        """The switches under which the format was found; empty if the analysis failed."""
         return {} if self._nothing_set or self.failure is not None else self.format.setting
 
     @cached_property
     def with_nothing_set(self) -> Subject:
-        """The same template, looked at without the switches under which its format was seen."""
-        other = Subject(
+        """The same template, rendered without the switches under which its format was found."""
+        return Subject(
             self.template,
             tokenizer=self.tokenizer,
             directory=self.directory,
             analysis=self.analysis,
             jinjas=self.jinjas,
             given_tools=self.given_tools,
+            nothing_set=True,
         )
-        other._nothing_set = True
-        return other
 
     @property
     def user(self) -> UserMessage:
@@ -439,16 +451,16 @@ class Subject:
         return (self.user, Message(calls=(self.call(),)), self.answer(self.call()))
 
     def call(self, position: int = 0, **arguments: Json) -> ToolCall:
-        """Return a call of one of the tools; without arguments it has one, a string."""
+        """Return a call of one of the tools, by default with one string argument."""
         marks = self.marks
         given = arguments or {marks.keys[0]: marks.values[position]}
         return ToolCall(marks.names[position], given, marks.ids[position])
 
     def answer(self, call: ToolCall, text: str = "") -> ToolResult:
-        """Return the answer to a call."""
+        """Return the result of a call."""
         return ToolResult(text or self.marks.answer, call.name, call.id)
 
     def turn(self, message: Message) -> Dialogue:
-        """Put a message after a user message, with answers where the template wants them."""
+        """Return a question and this message, with results if the template requires them."""
         answers = [self.answer(call) for call in message.calls] if self.shape.answered else []
         return (self.user, message, *answers)

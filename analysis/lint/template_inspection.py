@@ -1,4 +1,4 @@
-"""Let rules look at one template, in a worker: a plain value in, a plain value out; nothing raises.
+"""Run rules on one template, in a worker. Nothing raises.
 
 InspectionTask -> inspect_template -> SeenHits
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def inspect_template(task: InspectionTask) -> SeenHits:
-    """Let the rules look at a template; without its tokenizer, where that cannot be read."""
+    """Run the rules on a template, without its tokenizer if that cannot be read."""
     troubles: list[InputProblem] = []
     encoder = None
     try:
@@ -58,7 +58,7 @@ def inspect_template(task: InspectionTask) -> SeenHits:
     except AutoparserError as error:
         troubles.append(InputProblem("", error.message, error.hint or ""))
     except MemoryError:
-        # The limit of the worker, which tells it in its own words.
+        # The worker ran out of memory, and reports that itself.
         raise
     except Exception as error:  # noqa: BLE001 - one template must not end the run for all
         hint = "this is a fault of autoparser, please report it"
@@ -78,17 +78,19 @@ def inspect_template(task: InspectionTask) -> SeenHits:
 
 
 def _unwritten(subject: Subject) -> tuple[str, ...]:
-    """Return what the tokenizer of a model's directory has and the template never writes."""
+    """Return the added tokens of a model directory's tokenizer that the template never writes."""
     if subject.tokenizer is None or subject.directory is None or not subject.has(RuleNeed.ANALYSIS):
         return ()
     added = tokenizer_of(subject.tokenizer).added if asks_for_tokens(subject.analysis) else ()
-    return unwritten_tokens(subject.analysis, [each.text for each in added])
+    return unwritten_tokens(subject.analysis, [token.text for token in added])
 
 
 def _crash(error: Exception) -> str:
-    """Name the rule in which it happened, where it was one."""
+    """Return the exception's words and the rule in which it was raised, if a rule raised it."""
     home = str(Path(rules_package.__file__ or "").parent)
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if home in each.filename]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if home in frame.filename
+    ]
     rule = f" in {Path(frames[-1].filename).stem}" if frames else ""
     return f"{type(error).__name__}{rule}: {error}"
 
