@@ -1,1 +1,1 @@
-"""Rules, what they look at, and lint of whole projects."""
+"""Rules, the renders that they compare, and lint of whole projects."""

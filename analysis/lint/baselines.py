@@ -1,8 +1,8 @@
-"""Findings that were there before: they are known, and do not fail.
+"""Known findings, which do not fail a run.
 
-A baseline is a JSON file. A finding is known by its path, its template's name, its code and a
-digest of its message without line numbers, so that it stays known when lines move, and is new
-when it says something else. Two alike need two entries.
+A baseline is a JSON file. A finding is identified by its path, its template's name, its code and a
+digest of its message without line numbers, so it stays known when lines move, and is new when its
+message changes. Two equal findings need two entries.
 """
 
 from __future__ import annotations
@@ -28,12 +28,10 @@ from .project_sources import InputProblem
 if TYPE_CHECKING:
     from .linting import LintFinding
 
-# Ignores inside a template: comments by which its author accepts a finding.
-#
-# The form is ``{#- autoparser: ignore AP301 reason -#}``: one or several selectors, separated by
-# commas, then the reason, which must be given. An ignore is for the whole template, wherever it
-# stands. A comment that begins with ``autoparser:`` and says anything else is a problem, since
-# whoever wrote it believes that it does something.
+# Comments by which a template's author accepts a finding. The form is ``{#- autoparser: ignore
+# AP301 reason -#}``: one or more selectors, separated by commas, then the mandatory reason. An
+# ignore applies to the whole template, wherever it is. Any other comment that begins with
+# ``autoparser:`` is an error, because its author expects it to have an effect.
 
 
 _OURS = re.compile(r"\s*autoparser\s*:\s*(?P<verb>[\w-]*)[\s:]*(?P<rest>.*)", re.DOTALL)
@@ -43,23 +41,24 @@ _FORM = "write {#- autoparser: ignore AP301 reason -#}"
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """Findings that a template's author accepts."""
+    """An ignore: the rules whose findings a template's author accepts."""
 
     selectors: tuple[str, ...]
-    """Each names a rule, or several."""
+    """Codes, prefixes or names of rules, e.g. ``("AP301", "AP4")``."""
     reason: str
+    """The author's reason."""
     line: int
-    """The template's line on which the comment begins, from 1."""
+    """The template's line with the start of the comment, from 1."""
 
     @property
     def codes(self) -> frozenset[str]:
-        """The codes of the rules that the selectors name."""
+        """The codes of the selected rules."""
         return codes_of(self.selectors)
 
 
 def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[InputProblem, ...]]:
-    """Return the ignores in a template's comments, and what is wrong with others."""
-    # Jinja reads the comments, and it is not needed for ignores that come from the cache.
+    """Return the ignores in a template's comments, and the malformed ones as problems."""
+    # Only parsing needs Jinja: ignores from the cache do without.
     from autoparser.analysis.templates.source_text import template_comments  # noqa: PLC0415
 
     found: list[Ignore] = []
@@ -94,7 +93,7 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
 
 
 def unused_ignores(ignores: tuple[Ignore, ...], seen_codes: frozenset[str]) -> Iterator[Ignore]:
-    """Return the ignores none of whose codes are among those that were seen."""
+    """Yield the ignores without a finding among these codes."""
     yield from (ignore for ignore in ignores if not ignore.codes & seen_codes)
 
 
@@ -103,40 +102,44 @@ _LINE_NUMBER = re.compile(r"\bline \d+")
 
 
 class BaselineError(AutoparserError):
-    """A baseline cannot be read, or is of another version."""
+    """A baseline cannot be read, or has another version."""
 
 
 class KnownFinding(Struct, frozen=True, order=True):
-    """A finding that was there before; all but its message make it the same one."""
+    """A known finding, identified by everything but its message."""
 
     path: str
+    """The template's path, as reports show it."""
     template: str
-    """The name of a named template; empty where there is one alone."""
+    """The name of a named template; otherwise empty."""
     code: str
+    """The rule's code."""
     digest: str
+    """The digest of its message, see `digest_of`."""
     message: str
-    """For whoever reads the file."""
+    """The message, for readers of the file."""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What makes another finding the same one."""
+        """The finding's identity."""
         return self.path, self.template, self.code, self.digest
 
 
 def digest_of(finding: LintFinding) -> str:
-    """Return what stays of a message when lines move: 16 characters."""
+    """Return a digest of a message that does not depend on line numbers: 16 hex digits."""
     words = _LINE_NUMBER.sub("line", finding.message)
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The findings that are known."""
+    """A set of known findings."""
 
     entries: tuple[KnownFinding, ...] = ()
+    """The findings, in any order."""
 
     def match(self, findings: Iterable[KnownFinding]) -> list[bool]:
-        """Return for each finding whether it is known; each entry is used once."""
+        """Return whether each finding is known; each entry matches once."""
         left = Counter(entry.key for entry in self.entries)
         known: list[bool] = []
         for key in (finding.key for finding in findings):
@@ -147,17 +150,16 @@ class Baseline:
     def count_vanished(
         self, findings: Iterable[KnownFinding], looked_at: Collection[tuple[str, str, str]]
     ) -> int:
-        """Count the entries that no finding matches any more.
+        """Return the number of entries that match no finding.
 
-        `looked_at` are the paths, names and codes that were looked at: what was not looked at
-        has not vanished.
+        `looked_at` holds the paths, names and codes that were inspected: only those can vanish.
         """
         left = Counter(entry.key for entry in self.entries)
         left.subtract(finding.key for finding in findings)
         return sum(count for key, count in left.items() if count > 0 and key[:3] in looked_at)
 
     def text(self) -> str:
-        """Return the file."""
+        """Return the file's content."""
         entries = [structs.asdict(entry) for entry in sorted(self.entries)]
         return json.dumps({"schema": VERSION, "findings": entries}, indent=1) + "\n"
 
@@ -171,7 +173,7 @@ class _Known(Struct):
 
 
 def read_baseline(file: Path) -> Baseline:
-    """Read a file that `Baseline.text` gave. Raises BaselineError."""
+    """Read a file written by `Baseline.text`. Raises BaselineError."""
     try:
         with open_file(file) as stream:
             document: object = json.loads(read_bounded(stream, str(file), "name a baseline"))

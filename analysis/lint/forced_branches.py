@@ -1,7 +1,8 @@
-"""Run a template with every branch taken, in a sandbox that records what it refuses.
+"""Run a template with every branch taken, in a sandbox that records forbidden access.
 
-The syntax tree is changed first: conditions are computed and not asked, loops run at least once,
-and other templates are recorded instead of loaded. `{% if a %}b{% else %}c{% endif %}` writes `bc`.
+The syntax tree is rewritten first: conditions are evaluated but not obeyed, loops run at least
+once, and other templates are recorded instead of loaded. `{% if a %}b{% else %}c{% endif %}` writes
+`bc`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.environment import GenerationTag, chat_environment
 from autoparser.analysis.templates.worker_limits import LimitReached, current_guard
 
-# What stands for all that cannot be computed: it takes part in everything and gives nothing.
+# The value of everything that cannot be computed: it accepts every operation and stays undefined.
 
 
 class SilentUndefined(Undefined):
-    """Undefined that never raises: whatever is done with it, it is nothing again."""
+    """An Undefined that never raises: the result of any operation is undefined again."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -67,35 +68,33 @@ class SilentUndefined(Undefined):
         yield from ()
 
 
-# What a run with every branch taken has shown.
+# The results of a run with every branch taken.
 
 
 GADGETS = ("lipsum", "cycler", "joiner")
-"""Jinja's own globals that no chat template needs; known ways out of sandboxes begin there."""
+"""Jinja's own globals that no chat template needs; known escapes from sandboxes start with them."""
 
 
 @dataclass(slots=True)
 class ForcedRun:
-    """What a template does if every branch is taken; each text once, in order."""
+    """The observations of a run; the keys of each dictionary are distinct and in order."""
 
     text: str = ""
-    """All that it may write, in the order of the source."""
+    """All text that the template may write, in the order of the source."""
     forbidden: dict[str, None] = field(default_factory=dict[str, None])
-    """Private attributes that it reaches for."""
+    """The private attributes that it accesses, e.g. ``__class__``."""
     by_name: dict[str, None] = field(default_factory=dict[str, None])
-    """Those of them that it names by a text, as the filter `attr` does."""
+    """The private attributes that it names by a string, e.g. with the filter `attr`."""
     gadgets: dict[str, None] = field(default_factory=dict[str, None])
-    """The globals of `GADGETS` that it calls."""
+    """The members of `GADGETS` that it calls."""
     loaded: dict[str, None] = field(default_factory=dict[str, None])
-    """Other templates that it includes, imports or extends."""
+    """The templates that it includes, imports or extends, e.g. ``macros.jinja``."""
     error: str = ""
-    """What ended the run early; empty where nothing did."""
+    """The error that ended the run early; empty if none did."""
 
 
-# The changed syntax tree: conditions are computed and not asked, so that every branch runs.
-#
-# A decision becomes a call of a function that takes all there is to decide between; the functions
-# are those of `WatchedSandbox`.
+# The rewritten syntax tree. A decision becomes a call of a function that receives all alternatives:
+# `a if b else c` becomes `autoparser_either(a, c, b)`. `WatchedSandbox` defines the functions.
 
 
 EITHER = "autoparser_either"
@@ -106,48 +105,48 @@ LOADED = "autoparser_loaded"
 
 
 class BranchOpener(NodeTransformer):
-    """Changes a tree in place."""
+    """Rewrites a tree in place."""
 
     def visit_If(self, node: nodes.If) -> list[nodes.Node]:  # noqa: N802 - Jinja's names
-        """Compute the test, then run each side."""
+        """Evaluate the test, then run every side."""
         self.generic_visit(node)
         return [_statement_of(node.test), *node.body, *node.elif_, *node.else_]
 
     def visit_CondExpr(self, node: nodes.CondExpr) -> nodes.Node:  # noqa: N802
-        """Compute both sides."""
+        """Evaluate both sides."""
         self.generic_visit(node)
         other = node.expr2 or nodes.Const("", lineno=node.lineno)
         return _call(EITHER, node.expr1, other, node.test)
 
     def visit_And(self, node: nodes.And) -> nodes.Node:  # noqa: N802
-        """Compute both sides."""
+        """Evaluate both sides."""
         self.generic_visit(node)
         return _call(EITHER, node.right, node.left)
 
     def visit_Or(self, node: nodes.Or) -> nodes.Node:  # noqa: N802
-        """Compute both sides."""
+        """Evaluate both sides."""
         self.generic_visit(node)
         return _call(EITHER, node.left, node.right)
 
     def visit_Not(self, node: nodes.Not) -> nodes.Node:  # noqa: N802
-        """Compute what is negated."""
+        """Evaluate the operand."""
         self.generic_visit(node)
         return _call(EITHER, nodes.Const(True, lineno=node.lineno), node.node)
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
-        """Compute what is compared; to compare it may fail."""
+        """Evaluate the operands; comparing them may fail."""
         self.generic_visit(node)
         sides = [node.expr, *(operand.expr for operand in node.ops)]
         return _call(EITHER, nodes.Const(True, lineno=node.lineno), *sides)
 
     def visit_Test(self, node: nodes.Test) -> nodes.Node:  # noqa: N802
-        """Compute what is tested."""
+        """Evaluate the operand and the arguments."""
         self.generic_visit(node)
         rest = [*(node.args or ()), *(pair.value for pair in node.kwargs or ())]
         return _call(EITHER, nodes.Const(True, lineno=node.lineno), node.node, *rest)
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
-        """Slice only what can be sliced."""
+        """Slice only values that support it."""
         self.generic_visit(node)
         if not isinstance(node.arg, nodes.Slice):
             return node
@@ -158,7 +157,7 @@ class BranchOpener(NodeTransformer):
         return _call(SLICED, node.node, *ends)
 
     def visit_For(self, node: nodes.For) -> list[nodes.Node]:  # noqa: N802
-        """Go round at least once, whatever the filter says, and run the other side, too."""
+        """Iterate at least once, regardless of the filter, and run the `else` side, too."""
         self.generic_visit(node)
         node.iter = _call(ITEMS, node.iter, _width(node.target))
         if node.test is not None:
@@ -168,21 +167,21 @@ class BranchOpener(NodeTransformer):
         return [node, *other]
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802
-        """Unpack only what can be unpacked."""
+        """Unpack only values that support it."""
         self.generic_visit(node)
         if isinstance(node.target, nodes.Tuple):
             node.node = _call(UNPACKED, node.node, _width(node.target))
         return node
 
     def visit_Macro(self, node: nodes.Macro) -> list[nodes.Node]:  # noqa: N802
-        """Call it once, after where it is defined."""
+        """Call the macro once, after its definition."""
         self.generic_visit(node)
         name = nodes.Name(node.name, "load", lineno=node.lineno)
         called = nodes.Call(name, [], [], None, None, lineno=node.lineno)
         return [node, nodes.Output([called], lineno=node.lineno)]
 
     def visit_Break(self, node: nodes.Break | nodes.Continue) -> list[nodes.Node]:  # noqa: N802
-        """Go on with what follows."""
+        """Continue with the next statement."""
         del node
         return []
 
@@ -212,24 +211,24 @@ def _width(target: nodes.Node) -> nodes.Const:
     return nodes.Const(width, lineno=target.lineno)
 
 
-# The environment that a forced run happens in: the sandbox, which writes down what it refuses.
+# The sandbox of a forced run, which records forbidden access.
 
 
 MOST_ITEMS = 2
 MOST_DEPTH = 3
 MOST_CALLS = 3000
 LARGEST = 1000
-"""What bounds a run: a loop's rounds, macros in macros, calls, numbers to multiply by."""
+"""The bounds of a run: rounds of a loop, nested macros, calls, factors of a multiplication."""
 
 
 class WatchedSandbox(ImmutableSandboxedEnvironment):
-    """Refuses what the sandbox refuses, writes it down, and goes on."""
+    """Refuses the same access as the sandbox, records it, and continues."""
 
     intercepted_binops = frozenset(ImmutableSandboxedEnvironment.default_binop_table)
     intercepted_unops = frozenset(ImmutableSandboxedEnvironment.default_unop_table)
 
     def __init__(self, forced_run: ForcedRun) -> None:
-        """Write down in `forced_run`."""
+        """Record in `forced_run`."""
         usual = chat_environment()
         super().__init__(
             trim_blocks=True,
@@ -245,7 +244,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
         self.globals = {**usual.globals, **self._functions()}
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Write private attributes down."""
+        """Record private attributes."""
         if attr.startswith("_") or is_internal_attribute(obj, attr):
             self.forced_run.forbidden[attr] = None
             if self.naming:
@@ -253,11 +252,11 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
         return super().is_safe_attribute(obj, attr, value)
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
-        """Return nothing, so that the run goes on."""
+        """Return an undefined value, so that the run continues."""
         return SilentUndefined(obj=obj, name=attribute)
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Call what may be called, within the bounds; what raises gives nothing."""
+        """Call a permitted function within the bounds; an exception becomes an undefined value."""
         self.calls += 1
         macro = isinstance(function, Macro)
         if self.calls > MOST_CALLS or (macro and self.depth >= MOST_DEPTH):
@@ -271,7 +270,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
             self.depth -= macro
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Compute what is small; what raises gives the left side."""
+        """Compute operations on small values; an exception gives the left operand."""
         if operator == "**" or (operator == "*" and not _small(left, right)):
             return left
         try:
@@ -280,21 +279,21 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
             return left
 
     def call_unop(self, context: Context, operator: str, arg: Any) -> Any:
-        """Compute it; what raises gives what there was."""
+        """Compute the operation; an exception gives the operand."""
         try:
             return super().call_unop(context, operator, arg)
         except Exception:  # noqa: BLE001 - as above
             return arg
 
     def _going_on(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a filter so that it gives nothing where it raises."""
+        """Wrap a filter so that an exception becomes an undefined value."""
 
         @wraps(function)
         def going_on(*args: Any, **kwargs: Any) -> Any:
             self.naming = True
             try:
                 found: Any = function(*args, **kwargs)
-                # Those that give one after the other look the names up only then.
+                # Lazy filters look names up only while they are consumed.
                 lazy = hasattr(found, "__next__")
                 return [*islice(found, LARGEST)] if lazy else found
             except Exception:  # noqa: BLE001 - as above
@@ -334,25 +333,25 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
 
 
 def _small(left: object, right: object) -> bool:
-    return all(not isinstance(each, int) or abs(each) < LARGEST for each in (left, right)) and all(
-        not isinstance(each, str) or len(each) < LARGEST for each in (left, right)
+    return all(not isinstance(side, int) or abs(side) < LARGEST for side in (left, right)) and all(
+        not isinstance(side, str) or len(side) < LARGEST for side in (left, right)
     )
 
 
 def _merge_values(first: object, *others: object) -> object:
-    """Return the first, or the next one that is something; of two texts both."""
+    """Return the first defined value; two strings are concatenated."""
     if isinstance(first, str) and others and isinstance(others[0], str):
         return first if first == others[0] else f"{first}{others[0]}"
     return next((other for other in (first, *others) if not isinstance(other, Undefined)), first)
 
 
 def _items(value: object, width: int) -> list[Any]:
-    """Return a few items to go round with, one that is nothing where there is none."""
+    """Return a few items to iterate over, or one undefined value if it has none."""
     found: list[object] = []
     if isinstance(value, Iterable):
         found = [*islice(cast("Iterable[object]", value), MOST_ITEMS)]
     found = found or [SilentUndefined()]
-    return [_unpack_value(each, width) for each in found] if width else found
+    return [_unpack_value(item, width) for item in found] if width else found
 
 
 def _unpack_value(value: object, width: int) -> Any:
@@ -399,11 +398,11 @@ def _run(
     tree.set_environment(environment)
     code = environment.compile(tree)
     made = Template.from_code(environment, code, {**environment.globals})
-    # The time is the one that is given: what runs tomorrow finds the same.
+    # The caller's clock replaces the global one, so that a run tomorrow finds the same.
     given = {**environment.globals, **variables}
     size = 0
     for piece in made.root_render_func(made.new_context(given)):
-        # What a call block gives may be nothing.
+        # A call block may give None.
         pieces.append(str(piece))
         size += len(pieces[-1])
         if size > LONGEST_TEXT:

@@ -1,6 +1,6 @@
-"""A template in other environments than transformers' own, and what differs there.
+"""Renders of a template in environments other than transformers' current one.
 
-The facts about older releases are from the wheels of transformers: `tojson` that escapes no HTML
+The facts about older releases are from the wheels of transformers: `tojson` without HTML escapes
 came with 4.42, the generation tag with 4.43, loop controls and `strftime_now` with 4.45.
 """
 
@@ -29,14 +29,13 @@ from .lint_renders import Render
 from .other_renders import JinjaComparison, JinjaDifference, SentConversation, compare_sent
 from .subject import Subject
 
-# What the installed engines make of what a finding is about, in a sentence each.
-#
-# Contract: an engine that was not asked, or whose answers tell nothing of it, is not said to do
-# anything. The judge is the text that the template renders here.
+# The behavior of installed engines for a finding, one sentence each. An engine that was not asked,
+# or whose renders do not decide, is not blamed. The judge is the text that the template renders
+# here.
 
 
 def engines_at(subject: Subject, line: int | None) -> tuple[str, ...]:
-    """Say what each engine does at a line, in the whole conversations that it was asked."""
+    """Describe each engine's behavior at a line, over the matrix."""
     if line is None or not subject.jinjas or subject.failure is not None:
         return ()
     return tuple(_answer_at(subject, jinja, line) for jinja in subject.in_other_jinjas)
@@ -45,7 +44,7 @@ def engines_at(subject: Subject, line: int | None) -> tuple[str, ...]:
 def engines_on(
     subject: Subject, words: str, judged_render: Render, wanted_render: Render
 ) -> tuple[str, ...]:
-    """Say what each engine makes of one conversation that should become `wanted_render`."""
+    """Describe each engine's behavior for a conversation whose text should be `wanted_render`."""
     sent_with, judged = (
         next(
             past_render.variables
@@ -71,7 +70,7 @@ def _answer_at(subject: Subject, comparison: JinjaComparison, line: int) -> str:
     if there:
         share = f"{len(there)} of {comparison.asked_count} conversations"
         return f"{label} {_difference_words(there[0])} in {share}"
-    if any(_runs_line(subject, each, line) for each in comparison.same):
+    if any(_runs_line(subject, conversation, line) for conversation in comparison.same):
         return f"{label} renders it as it is meant"
     return f"{label} renders no conversation with it that would tell"
 
@@ -91,7 +90,7 @@ def _difference_words(difference: JinjaDifference) -> str:
 
 
 def _runs_line(subject: Subject, conversation: SentConversation, line: int) -> bool:
-    """Whether a line does anything in a conversation."""
+    """Return whether a line is executed in a conversation."""
     trace = subject.rendering.step_through(conversation.variables)
     sites = {step.site for step in trace.steps} | {
         piece.site for piece in trace.pieces if piece.site is not None
@@ -100,47 +99,50 @@ def _runs_line(subject: Subject, conversation: SentConversation, line: int) -> b
 
 
 CLOCK = "strftime_now"
-"""The name by which templates ask for the time."""
+"""The function by which templates read the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherRender:
-    """A conversation as it is rendered here, and as it is rendered there."""
+    """A conversation rendered here and in another environment."""
 
     what: str
+    """The conversation in words, e.g. ``a tool call``."""
     usual: Render
+    """The render here."""
     text: str = ""
+    """The text there."""
     error: str = ""
-    """Why it fails there; empty where it does not."""
+    """The error there; empty if it renders."""
     failed_at: int | None = None
-    """The template's line where it fails there."""
+    """The template's line that fails there, or None if unknown."""
     plain: Callable[[], OtherRender | None] = field(default=lambda: None, compare=False, repr=False)
-    """Renders both again in plain words; None where they differ."""
+    """Renders both again in plain words; None if those differ."""
 
     @property
     def differs(self) -> bool:
-        """Whether what is rendered here is not rendered there, or is another text."""
+        """Whether the render here fails there or becomes another text."""
         return self.usual.rendered and (bool(self.error) or self.text != self.usual.text)
 
     @property
     def line(self) -> int | None:
-        """The line that fails there, or that writes here what is first written otherwise there."""
+        """The line that fails there, or that wrote the first differing character here."""
         if self.error:
             return self.failed_at
         return self.usual.line_at(prefix_length(self.usual.text, self.text))
 
     def evidence(self, label: str, other_label: str) -> HitEvidence:
-        """Put what is rendered here beside what is rendered there."""
+        """Return evidence of both renders."""
         shown = self.plain() or self
         other = ShownText(other_label, shown.text, shown.error)
         return HitEvidence(shown.usual.shown_text(label), other)
 
 
 class OpenTag(GenerationTag):
-    """A generation tag that leaves no trace: what it holds stands in its place."""
+    """A generation tag without effect: its body is rendered in place."""
 
     def parse(self, parser: Parser) -> list[nodes.Node]:  # type: ignore[override]
-        """Read the block up to its end tag."""
+        """Parse the block up to its end tag."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
@@ -154,9 +156,9 @@ def other_environment(
     undefined: type[Undefined] = Undefined,
     scoped: bool = True,
 ) -> Environment:
-    """Return transformers' environment without some of what it adds to Jinja.
+    """Return transformers' environment without some of its additions to Jinja.
 
-    Where it is not `scoped`, the generation tag is as if it were not there.
+    If not `scoped`, the generation tag opens no scope of its own.
     """
     usual = chat_environment()
     made = ImmutableSandboxedEnvironment(
@@ -178,8 +180,8 @@ def render_elsewhere(
 ) -> Iterator[OtherRender]:
     """Render ordinary conversations in another environment.
 
-    `code` is the template compiled there, where that is not what is compiled here. Without
-    `clock` there is no `strftime_now`.
+    `code` is the template compiled for it, if that differs from the template's own code. Without
+    `clock`, `strftime_now` is undefined.
     """
     code = subject.template.code if code is None else code
     guard = current_guard()
@@ -214,18 +216,18 @@ def render_elsewhere(
 def first_difference(
     subject: Subject, environment: Environment, code: CodeType | None = None, *, clock: bool = True
 ) -> OtherRender | None:
-    """Return the first ordinary conversation that another environment renders otherwise."""
+    """Return the first ordinary conversation that another environment renders differently."""
     renders = render_elsewhere(subject, environment, code, clock=clock)
     return next((render for render in renders if render.differs), None)
 
 
 def compile_anew(subject: Subject, environment: Environment) -> CodeType:
-    """Compile a template anew, for an environment that reads its text otherwise."""
+    """Compile the template for an environment that parses it differently."""
     return environment.compile(environment.parse(subject.template.text))
 
 
 def loop_control(subject: Subject) -> int | None:
-    """Return the line of the first `break` or `continue`; None where there is none."""
+    """Return the line of the first `break` or `continue`, or None."""
     if not any(kind.__name__.lower() in subject.template.text for kind in _CONTROLS):
         return None  # a quick way out
     tree = subject.template.syntax_tree
@@ -233,7 +235,7 @@ def loop_control(subject: Subject) -> int | None:
 
 
 def generation_tag(subject: Subject) -> int | None:
-    """Return the line of the first generation tag; None where there is none."""
+    """Return the line of the first generation tag, or None."""
     calls = subject.template.syntax_tree.find_all(nodes.CallBlock)
     tags = (call.lineno for call in calls if isinstance(call.call.node, nodes.ExtensionAttribute))
     return next(tags, None)
@@ -243,7 +245,7 @@ _CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)
 
 
 def ordinary_conversations(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
-    """Return ordinary conversations: in words, as transformers renders them, and the variables."""
+    """Yield ordinary conversations: a name, transformers' render, and the variables."""
     for what, dialogue, tools in (
         ("a chat", subject.chat, False),
         ("a tool call", subject.loop, True),

@@ -1,6 +1,6 @@
-"""What another program's Jinja makes of whole conversations, judged by the template's own renders.
+"""Renders of the matrix by other Jinja implementations, judged by the template's own renders.
 
-Contract: every conversation is asked or counted with the reason why not.
+Every conversation is sent, or counted with the reason for leaving it out.
 """
 
 from __future__ import annotations
@@ -30,16 +30,14 @@ from .conversation_matrix import PlayedConversation
 from .hit import Hit, HitEvidence, Severity, ShownText
 from .lint_renders import NOON, AskedRender, Render
 
-# Conversations, put to another program's Jinja in a process of its own.
-#
-# The process has ended when the answers are there, whatever the template did to it. What was not
-# answered says why.
+# Each implementation runs in a process of its own, which ends with the last answer, whatever the
+# template did to it. A missing answer carries its reason. First the installed implementations:
 
 # Which other programs' Jinja can be asked here.
 
 
 START = 60.0
-"""Seconds for a program to say what is installed."""
+"""The time limit for listing an interpreter's packages, in seconds."""
 _WORKERS = Path(__file__).parent / "jinja_workers"
 _LLAMA = ServerEngine.LLAMA_SERVER.record
 _PYTHON_WORKERS = {"minijinja": "minijinja_worker.py", _LLAMA.package: "llama_worker.py"}
@@ -61,34 +59,35 @@ _RESOLVE = (
 
 @dataclass(frozen=True, slots=True)
 class OtherJinja:
-    """A program with a Jinja of its own, and how it is asked."""
+    """An installed Jinja implementation and the command of its worker."""
 
     name: str
     """``minijinja``, ``llama.cpp`` or ``@huggingface/jinja``."""
     version: str
+    """Its version, e.g. ``2.5.0``."""
     command: tuple[str, ...]
-    """Starts the worker that asks it."""
+    """The command that starts its worker, e.g. ``("python3", ".../minijinja_worker.py")``."""
     own_requests: bool = False
-    """It is asked by requests, and prepares messages, tools and the clock itself."""
+    """Whether it takes chat requests, and prepares messages, tools and the clock itself."""
 
     @property
     def label(self) -> str:
-        """Its name and its version."""
+        """The name and version, e.g. ``minijinja 2.5.0``."""
         return f"{self.name} {self.version}"
 
 
 def installed_jinjas(pythons: Sequence[str]) -> tuple[OtherJinja, ...]:
-    """Return what these Pythons and node have, each program once.
+    """Return the implementations that these Pythons and node have, each once.
 
-    node looks from the working directory upward and where NODE_PATH says. Raises AutoparserError
-    for a Python that cannot be run.
+    node searches from the working directory upward and in NODE_PATH. Raises AutoparserError if a
+    Python cannot be run.
     """
     found: dict[str, OtherJinja] = {}
     for python in pythons:
-        for each in _of_python(python):
-            found.setdefault(each.name, each)
-    for each in _of_node():
-        found[each.name] = each
+        for jinja in _of_python(python):
+            found.setdefault(jinja.name, jinja)
+    for jinja in _of_node():
+        found[jinja.name] = jinja
     return tuple(found.values())
 
 
@@ -119,9 +118,9 @@ def _of_node() -> Iterator[OtherJinja]:
 
 
 SECONDS = 60.0
-"""For all conversations of a template."""
+"""The time limit for all conversations of a template."""
 STANDARD = ("messages", "tools", "documents", "add_generation_prompt", "strftime_now")
-"""What is no switch of a template."""
+"""Variables that are not switches of a template."""
 _BEGIN = ("block_begin", "variable_begin", "raw_begin")
 _MOST_WORDS = 200
 
@@ -131,29 +130,31 @@ class JinjaQuestion:
     """A template and the conversations to render."""
 
     template: str
+    """The template's text."""
     tokens: Mapping[str, str]
-    """The special tokens."""
+    """The special tokens, e.g. ``{"eos_token": "</s>"}``."""
     clock: datetime
-    """The time that the template sees, where that can be said."""
+    """The time of the render, if the implementation lets the caller set it."""
     conversations: Sequence[Mapping[str, object]]
-    """What the template reads, for each."""
+    """The variables of each conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class JinjaAnswer:
-    """What a program made of one conversation."""
+    """An implementation's render of one conversation."""
 
     text: str = ""
+    """The rendered text."""
     error: str = ""
-    """Why it did not render; empty where it did."""
+    """The reason for not rendering; empty if it rendered."""
     at: int | None = None
-    """Where in the template it stopped, in characters; None where that is not known."""
+    """The offset in the template at which it stopped, or None if unknown."""
     was_asked: bool = True
-    """False where the program did not come to it; `error` says why."""
+    """Whether the conversation was sent; if not, `error` has the reason."""
 
 
 def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, ...]:
-    """Return an answer to each conversation, in their order."""
+    """Return an answer for each conversation, in order."""
     given = json.dumps(_question_document(question))
     try:
         with subprocess.Popen(  # noqa: S603 - one of the installed programs
@@ -200,7 +201,7 @@ def _question_document(question: JinjaQuestion) -> Mapping[str, object]:
 
 
 def _mark_tags(text: str, tokens: Sequence[TemplateToken], note: str) -> str:
-    """Return the template with a call before every tag that notes its place."""
+    """Return the template with a call before every tag that notes the tag's offset."""
     pieces: list[str] = []
     end = 0
     for token in tokens:
@@ -214,7 +215,7 @@ def _answers(output_text: str) -> Iterator[JinjaAnswer]:
         try:
             given = json.loads(row)
         except ValueError:
-            # Nothing, or a line that was cut with the process.
+            # An empty line, or one that was cut off when the process ended.
             return
         if "text" in given:
             yield JinjaAnswer(given["text"])
@@ -230,58 +231,66 @@ def _last_line(words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SentConversation:
-    """A conversation that the template renders, and what it is rendered with."""
+    """A conversation that the template renders, with its variables."""
 
     words: str
+    """The conversation in words, e.g. ``a call and its result``."""
     variables: Mapping[str, object]
+    """The variables to send."""
     render: Render
+    """The template's own render of `judged`."""
     judged: Mapping[str, object] | None = None
-    """What the template itself rendered instead, where what is sent should become that text."""
+    """The variables of that render if they differ from the sent ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class TagPlace:
-    """A place of a template, and what stands there."""
+    """A tag of a template."""
 
     line: int
-    """From 1."""
+    """Its line, from 1."""
     text: str
+    """Its source, e.g. ``{{ message.content }}``."""
 
 
 @dataclass(frozen=True, slots=True)
 class JinjaDifference:
-    """A conversation that another program renders otherwise, or not at all."""
+    """A conversation that another implementation renders differently, or not at all."""
 
     conversation: SentConversation
+    """The conversation."""
     answer: JinjaAnswer
+    """The other implementation's answer."""
     place: TagPlace | None
-    """Where it failed, or what wrote the first character that is another; None: not known."""
+    """The tag that failed, or that wrote the first differing character; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class JinjaComparison:
-    """All conversations in one program."""
+    """The answers of one implementation to all conversations."""
 
     jinja: OtherJinja
+    """The implementation."""
     same: tuple[SentConversation, ...]
-    """Those that it renders as the template is meant."""
+    """The conversations with the expected render."""
     differences: tuple[JinjaDifference, ...]
+    """The conversations with another."""
     not_asked: Mapping[str, int]
-    """How many were not asked, by reason."""
+    """The number of unsent conversations, by reason."""
 
     @property
     def alike(self) -> int:
-        """How many it renders as the template is meant."""
+        """The number of conversations with the expected render."""
         return len(self.same)
 
     @property
     def asked_count(self) -> int:
-        """How many were asked."""
+        """The number of sent conversations."""
         return self.alike + len(self.differences)
 
     @property
     def words(self) -> str:
-        """Say in one line what was asked and what was not."""
+        """The result in one line."""
         left = "".join(f"; {count} not asked: {why}" for why, count in self.not_asked.items())
         share = f"{self.alike} of {self.asked_count}"
         return f"{self.jinja.label} renders {share} conversations alike{left}"
@@ -294,7 +303,7 @@ def _find_place(
         return None if answer.at is None else _tag_at(template.text, answer.at)
     usual = conversation.render.text
     first = prefix_length(usual, answer.text)
-    # What the other writes beyond the end comes after the last that is written here.
+    # Additional text at the end belongs to the last tag that wrote something here.
     span = template.source_map(conversation.judged or conversation.variables).span_at(
         min(first, len(usual) - 1)
     )
@@ -302,7 +311,7 @@ def _find_place(
 
 
 def _tag_at(text: str, at: int) -> TagPlace:
-    """Return the tag that holds a place."""
+    """Return the tag around an offset."""
     begun = 0
     for token in template_tokens(text):
         if token.kind in ("block_begin", "variable_begin", "raw_begin"):
@@ -316,7 +325,7 @@ def _place_of(text: str, start: int, end: int) -> TagPlace:
     return TagPlace(text.count("\n", 0, start) + 1, text[start:end].strip())
 
 
-# Which whole conversations another program's Jinja is asked, and why not the others.
+# The choice of conversations, and the reasons for leaving others out.
 
 
 REFUSED = "the template refuses them"
@@ -332,7 +341,7 @@ def compare_matrix(
     played_chats: Sequence[PlayedConversation],
     asked_renders: Sequence[AskedRender],
 ) -> JinjaComparison:
-    """Have a program render what the template rendered, as `asked_renders` were made."""
+    """Compare an implementation's renders with the template's, made as in `asked_renders`."""
     made_with = {id(render.render): render.variables for render in asked_renders}
     texts = {chat.conversation.name: chat.render.text for chat in played_chats}
     sent: list[SentConversation] = []
@@ -342,7 +351,8 @@ def compare_matrix(
         if not chat.render.rendered:
             left[REFUSED] += 1
         elif chat.render.text != texts.get(usual_form, chat.render.text):
-            # That it is written as Python shows a list is a finding of its own.
+            # Content lists that the template writes as Python would are the subject of another
+            # finding.
             left[OTHER_FORM] += 1
         else:
             name, variables = chat.conversation.name, made_with[id(chat.render)]
@@ -354,10 +364,10 @@ def compare_matrix(
 def _in_usual_form(
     template: ChatTemplate, conversation: SentConversation
 ) -> SentConversation | None:
-    """Return a conversation whose contents are texts, where those sent are lists of one text.
+    """Return a conversation with string content if its content is lists of one text.
 
-    The negotiated form is what an analysis can tell most by; callers send a text wherever the
-    template does not raise on it. None where nothing differs, or it does raise.
+    The analysis prefers the form that shows most, but callers send strings unless the template
+    raises. Return None if nothing changes, or if it raises.
     """
     messages = _messages(conversation)
     plain = [{**message, "content": _text_of(message.get("content"))} for message in messages]
@@ -377,13 +387,13 @@ def _text_of(content: object) -> object:
 
 
 SIGNS = "3 > 2 < 4 & \"q\" 'a' c/d\\e é 日本 🚀"
-"""What filters of different programs escape, count or turn otherwise."""
+"""Characters that filters of different implementations escape, count or convert differently."""
 
 
 def _with_signs(
     template: ChatTemplate, conversations: Sequence[SentConversation]
 ) -> Iterator[SentConversation]:
-    """Return the conversations with signs and letters beyond ASCII in what the user says."""
+    """Yield the conversations with punctuation and letters beyond ASCII in user messages."""
     for conversation in conversations:
         messages = [
             {**one, "content": f"{one['content']} {SIGNS}"}
@@ -423,37 +433,40 @@ def compare_sent(
     conversations: Sequence[SentConversation],
     not_asked: Mapping[str, int] = MappingProxyType({}),
 ) -> JinjaComparison:
-    """Have a program render conversations, as far as their text is not of the minute.
+    """Compare renders of conversations, except those that change by the minute.
 
-    `not_asked` are counted already.
+    `not_asked` holds earlier omissions.
     """
     clock = datetime.now() if jinja.own_requests else NOON  # noqa: DTZ005 - as templates see it
     at_clock = [_at_clock(template, conversation, clock) for conversation in conversations]
-    sent = [each for each in at_clock if each is not None]
-    given = JinjaQuestion(template.text, tokens, clock, [each.variables for each in sent])
+    sent = [conversation for conversation in at_clock if conversation is not None]
+    given = JinjaQuestion(
+        template.text, tokens, clock, [conversation.variables for conversation in sent]
+    )
     missing = Counter(not_asked)
     if len(sent) < len(conversations):
         missing[CHANGING] = len(conversations) - len(sent)
     differences: list[JinjaDifference] = []
     same: list[SentConversation] = []
-    for each, answer in zip(sent, ask_jinja(jinja, given), strict=True):
+    for conversation, answer in zip(sent, ask_jinja(jinja, given), strict=True):
         if not answer.was_asked:
             missing[answer.error] += 1
-        elif answer.error or answer.text != each.render.text:
-            differences.append(JinjaDifference(each, answer, _find_place(template, each, answer)))
+        elif answer.error or answer.text != conversation.render.text:
+            place = _find_place(template, conversation, answer)
+            differences.append(JinjaDifference(conversation, answer, place))
         else:
-            same.append(each)
+            same.append(conversation)
     return JinjaComparison(jinja, tuple(same), tuple(differences), missing)
 
 
 def _at_clock(
     template: ChatTemplate, conversation: SentConversation, clock: datetime
 ) -> SentConversation | None:
-    """Return a conversation as it is rendered at a time; None where a minute makes another text."""
+    """Return a conversation rendered at a given time, or None if a minute changes its text."""
     if clock == NOON:
         return conversation
     judged = conversation.judged or conversation.variables
-    given = [{**judged, "strftime_now": at.strftime} for at in (clock, clock + _MINUTE)]
+    given = [{**judged, "strftime_now": time.strftime} for time in (clock, clock + _MINUTE)]
     try:
         text, later = map(template.render_prepared, given)
     except TemplateRenderError:
@@ -466,11 +479,11 @@ def _at_clock(
     )
 
 
-# What another program's Jinja makes of whole conversations, as hits: one for each cause.
+# Differences as hits, one for each cause.
 
 
 _MOST_CHARACTERS = 60
-"""Of what stands at a place."""
+"""The maximum length of a quoted tag."""
 
 _Cause = tuple[TagPlace | None, str]
 
@@ -478,9 +491,9 @@ _Cause = tuple[TagPlace | None, str]
 def hits_of(
     comparison: JinjaComparison, played_chats: Sequence[PlayedConversation], *, failed: bool
 ) -> Iterator[Hit]:
-    """Return a hit for each cause: of failures, or of other texts.
+    """Yield a hit for each cause: of failures, or of other texts.
 
-    `played_chats` is what the template itself makes of the conversations.
+    `played_chats` are the template's own renders.
     """
     by_cause: dict[_Cause, list[JinjaDifference]] = {}
     for difference in comparison.differences:
@@ -499,7 +512,7 @@ def _hit_of(
     name = comparison.jinja.name
     first = those[0]
     settings = {chat.name: chat.conversation.setting for chat in played_chats}
-    switched = all(settings.get(each.conversation.words) for each in those)
+    switched = all(settings.get(difference.conversation.words) for difference in those)
     example = first.conversation.words
     share = f"{len(those)} of {comparison.asked_count} conversations, such as {example}"
     at = "" if place is None or not place.text else f" at {one_line(place.text, _MOST_CHARACTERS)}"
@@ -513,14 +526,14 @@ def _hit_of(
         message,
         (HitEvidence(first.conversation.render.shown_text("as transformers renders it"), there),),
         line=None if place is None else place.line,
-        # The value was made up to see what the switch does; who sends it is not known.
+        # The switch's value was made up to see its effect; no client is known to send it.
         severity=Severity.WARNING if switched else None,
         setting=settings[example] if switched else {},
     )
 
 
 def _as_if_set(difference: JinjaDifference, played_chats: Sequence[PlayedConversation]) -> str:
-    """Say with which value of a switch the template writes that text, too: servers set some."""
+    """Name the switch value with which the template writes the same text: servers set some."""
     for chat in played_chats:
         setting = chat.conversation.setting
         if setting and chat.render.text == difference.answer.text:

@@ -1,4 +1,4 @@
-"""A run over many templates: load, look, and set aside what is accepted or known."""
+"""A run over many templates: load them, inspect them, and separate accepted and known findings."""
 
 from __future__ import annotations
 
@@ -47,49 +47,45 @@ from .rule import Rule, RuleNeed
 if TYPE_CHECKING:
     from .other_renders import OtherJinja
 
-# Answers of inspections in a folder, for the next run over the same templates.
-#
-# What comes out is what went in, to the last byte of every report; an entry that is damaged, cut or
-# of another kind is not there. Nothing in the folder is run or believed beyond its digest: entries
-# are plain values, read as the classes that they are of. What nobody has asked for in a month is
+# Cached results of inspections, for the next run over the same templates. A cached result gives the
+# same reports, byte for byte; an entry that is damaged, truncated or of another kind is ignored.
+# Entries are plain values, verified by a digest and never executed. Entries unused for a month are
 # removed.
 
 
-# What decides the answer of an inspection, as a key: equal keys, equal answers.
-#
-# That is the task, with what stands in the files that it names, the limits, the engine itself and
-# the packages that render, read and encode for it. The engine is known by the text of its files
-# and not by their dates, so that whoever edits a rule is not shown what the rule found before,
-# and another machine with the same engine has the same keys. Rules render at a fixed time, so the
-# date is not part of it.
+# The key of a result: equal keys mean equal results. It covers the task, the content of the files
+# that it names, the limits, the engine and the packages that render, parse and encode for it. The
+# engine is identified by its source text, not by dates: editing a rule invalidates its results, and
+# another machine with the same engine has the same keys. Rules render at a fixed time, so the date
+# is not part of it.
 
 
 DECIDING = ("jinja2", "jiter", "jsonschema", "markupsafe", "referencing", "tokenizers")
-"""Packages that have a part in what rules find."""
+"""Packages that influence findings."""
 
 Stamp = tuple[str, int, int, int, int]
-"""A file, and by what one sees that it is another one."""
+"""A path with the attributes by which a changed file is recognized."""
 
 
 class InspectionKeys:
-    """The keys of one run, which looks once at each directory."""
+    """The keys of one run, which lists each directory once."""
 
     def __init__(self, limits: Limits | None, folder: Path | None = None) -> None:
-        """Make keys of inspections within these limits; `folder` is the cache's."""
+        """Store the limits of the inspections, and the cache's folder."""
         self._limits = limits
         self._folder = folder
         self._stamps: dict[Path, tuple[Stamp, ...]] = {}
 
     def key_of(self, task: InspectionTask) -> str | None:
-        """Return the key of a task; None where more decides than can be seen here."""
+        """Return the key of a task, or None if its result must not be cached."""
         if task.jinjas:
-            # Other programs are asked at the time of day, and may change with their environment.
+            # Other implementations read the real clock, and their environment may change.
             return None
         stamps: tuple[Stamp, ...] = ()
         if task.tokenizer is not None:
             path = Path(task.tokenizer)
             if not path.exists():
-                # A model on the Hub may be another one the next time.
+                # A model on the Hub may change.
                 return None
             stamps += self._of(path if path.is_dir() else path.parent)
         if task.directory is not None:
@@ -106,7 +102,7 @@ class InspectionKeys:
             self._limits,
         )
         places = (task.tokenizer, str(task.directory), stamps, saved, task.tools)
-        # Texts may hold what UTF-8 has no bytes for.
+        # Strings may hold lone surrogates, which UTF-8 cannot encode.
         content = repr((parts, places)).encode("utf-8", "backslashreplace")
         return hashlib.sha256(content).hexdigest()
 
@@ -118,10 +114,10 @@ class InspectionKeys:
 
 @cache
 def engine_digest(folder: Path | None = None) -> str:
-    """Return a digest of the engine and of the packages that decide with it.
+    """Return a digest of the engine and the packages that influence it.
 
-    It is kept in the cache's `folder`, and is not made again while no file has another stamp:
-    reading the engine takes longer than asking the cache.
+    It is stored in the cache's `folder` and recomputed only if a file's stamp changes: reading the
+    engine takes longer than reading the cache.
     """
     files = sorted(files_below(HOME))
     places = (*files, *_package_places())
@@ -140,7 +136,7 @@ def engine_digest(folder: Path | None = None) -> str:
 
 
 def _package_places() -> Iterator[str]:
-    """Return the folders whose stamps change where a package is installed, updated or removed."""
+    """Yield the folders whose stamps change if a package is installed, updated or removed."""
     for name in DECIDING:
         spec = find_spec(name)
         if spec is not None and spec.origin is not None:
@@ -159,7 +155,7 @@ def _engine_digest(files: Iterable[str]) -> str:
 
 
 def _version(name: str) -> str:
-    # Slow to import, and asked for only where something is cached.
+    # It is slow to import, and needed only if something is cached.
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:
@@ -178,25 +174,25 @@ def _stamp(path: str) -> Stamp:
 
 DAY = 24 * 3600.0
 UNUSED = 30 * DAY
-"""Seconds after which an entry is removed that nobody has asked for."""
+"""The age in seconds after which an unused entry is removed."""
 
 _DIGEST = hashlib.sha256().digest_size
 
 _LARGEST, _LARGEST_UNPACKED = 1 << 20, 16 << 20
-"""Bytes of an entry, packed and unpacked; those of real templates have some thousands. An entry is
-read by the process that waits for workers, which nothing bounds."""
+"""The maximum size of an entry, packed and unpacked, in bytes; real ones have some thousands. The
+main process reads entries, and no limit protects it."""
 
 
 class InspectionCache:
-    """The answers in one folder."""
+    """The results in one folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Use this folder, which need not be there."""
+        """Store the folder, which need not exist."""
         self._folder = folder
         self._decoder = msgpack.Decoder(SeenHits)
 
     def get(self, key: str) -> SeenHits | None:
-        """Return the answer that was cached by a key; None where there is none."""
+        """Return the cached result for a key, or None."""
         entry = self._entry(key)
         found = cached_file(entry, largest=_LARGEST)
         if found is None:
@@ -215,23 +211,23 @@ class InspectionCache:
         return seen
 
     def put(self, key: str, seen_hits: SeenHits) -> None:
-        """Cache an answer, unless something was in the way of looking, which may go away."""
+        """Cache a result, unless it had problems, which may be temporary."""
         if seen_hits.troubles or not seen_hits.looked:
             return
         try:
             content = msgpack.encode(seen_hits, enc_hook=_thawed)
             read = self._decoder.decode(content)
-            # One and true are equal, their bytes are not; a set and a list have the same bytes.
+            # 1 and True are equal but encode differently; a set and a list encode alike.
             same = read == seen_hits and msgpack.encode(read) == content
         except (MsgspecError, OverflowError, TypeError, UnicodeError):
-            # Not every text and every number has a place in an entry.
+            # Some strings and numbers cannot be encoded.
             return
         if same:
             body = zlib.compress(content, 1)
             cache_file(self._entry(key), hashlib.sha256(body).digest() + body)
 
     def sweep(self) -> None:
-        """Remove what nobody has asked for in a month; at most once a day."""
+        """Remove entries unused for a month, at most once a day."""
         marker = self._folder / "swept"
         if _age(marker) < DAY:
             return
@@ -252,16 +248,15 @@ def _thawed(value: object) -> object:
 
 
 def _age(path: Path) -> float:
-    """Return the seconds since a file was written or asked for; endless where there is none."""
+    """Return the seconds since a file was last written or used; infinity if it does not exist."""
     try:
         return time() - path.stat().st_mtime
     except OSError:
         return float("inf")
 
 
-# Work on many values in worker processes; the answers come in the order of the values.
-#
-# The one place that knows how it is done.
+# Work on many values in worker processes, with results in the order of the values. No other module
+# starts workers.
 
 
 _Value = TypeVar("_Value")
@@ -277,11 +272,11 @@ def answers_in_order(
     failed: Callable[[AutoparserError], _Answer],
     progress: Callable[[int], Callable[[], object]],
 ) -> Iterator[_Answer]:
-    """Return the answers to all values, in their order.
+    """Yield the results for all values, in order.
 
-    With `limits` each value's work is held to them, in a worker; without, there are workers only
-    where several jobs are wanted. `failed` answers where a limit is reached or a worker died.
-    `progress` is told how many values there are, and gives what is called after each.
+    With `limits`, each value runs in a worker within them; without, workers run only for several
+    jobs. `failed` gives the result if a limit is reached or a worker dies. `progress` receives the
+    number of values and returns a callback for each finished one.
     """
     if not values:
         return
@@ -294,8 +289,8 @@ def answers_in_order(
     from autoparser.analysis.templates.worker_pool import WorkerPool  # noqa: PLC0415 - multiprocessing
 
     with WorkerPool(min(jobs, len(values)) or 1, limits=limits or NO_LIMITS) as pool:
-        # Asked once the workers are there: what shows it may have a thread, and what has threads
-        # is not to be forked.
+        # Call `progress` after forking: it may start a thread, and a process with threads must not
+        # fork.
         advance = progress(len(values))
         for outcome in pool.map(work, values):
             advance()
@@ -307,39 +302,48 @@ _CONFIDENCES = [*Confidence]
 
 @dataclass(frozen=True, slots=True)
 class LintRequest:
-    """What is to be looked at, by which rules, and what of it counts."""
+    """The templates to inspect, the rules to run, and the findings that count."""
 
     sources: tuple[str, ...]
+    """Paths, patterns, Hub names or ``-``."""
     rules: tuple[Rule, ...]
+    """The rules to run."""
     settings: ProjectSettings
+    """The settings of the project."""
     fail_on: FailOn = FailOn.ERROR
+    """The severity from which findings fail the run."""
     min_confidence: Confidence = Confidence.LOW
+    """The lowest confidence that counts."""
     finding_filter: FindingFilter = SHOWING_ALL
+    """The findings to show."""
     tokenizer: Path | None = None
-    """In the place of those beside the templates; that of the settings is for templates without."""
+    """A tokenizer that replaces those beside the templates; the settings' one is only a fallback.
+    """
     baseline: Baseline | None = None
+    """The known findings, or None without a baseline."""
     revision: str | None = None
-    """Of the models on the Hub among the sources."""
+    """The revision of models on the Hub."""
     template_place: str | None = None
-    """Where the template of a saved format is; None: where it was."""
+    """The path of a saved format's template, or None for its original place."""
     jobs: int = 1
+    """The number of worker processes."""
     limits: Limits | None = None
-    """What looking at one template may take; None trusts the templates."""
+    """The limits for inspecting one template, or None if the templates are trusted."""
     jinjas: tuple[OtherJinja, ...] = ()
-    """Programs to ask for renders."""
+    """Other Jinja implementations to compare renders with."""
     cache: Path | None = None
-    """The folder with answers of earlier runs; None asks for none and leaves none."""
+    """The folder of cached results, or None without a cache."""
     tools: tuple[Tool, ...] = ()
-    """Functions to ask with instead of ours, without wrappers."""
+    """Functions to render with instead of the rules' own, without wrappers."""
 
 
 def lint_project(
     request: LintRequest, progress: Callable[[int], Callable[[], object]] | None = None
 ) -> LintRun:
-    """Look at all templates of the sources.
+    """Inspect all templates of the sources.
 
-    `progress` is told how many different templates there are to look at, and gives what is called
-    after each. Nothing that a source or a template does is raised: it is a problem of the run.
+    `progress` receives the number of distinct templates and returns a callback for each finished
+    one. Errors of sources and templates are not raised but reported in the run.
     """
     settings = request.settings
     sources, wrong_sources = gather_sources(request.sources, settings.exclude, settings.root)
@@ -374,7 +378,7 @@ def _find_answers(
     request: LintRequest,
     progress: Callable[[int], Callable[[], object]],
 ) -> dict[object, SeenHits]:
-    """Return the answer to each task, from the cache where it has one."""
+    """Return the result of each task, from the cache if possible."""
     cache = None if request.cache is None else InspectionCache(request.cache)
     keys = InspectionKeys(request.limits, request.cache)
     found: dict[object, SeenHits] = {}
@@ -387,11 +391,11 @@ def _find_answers(
         else:
             found[identity] = seen
     if not waiting:
-        # The engine takes longer to import than all else that a run with cached answers does.
+        # If all results are cached, do not import the engine, which takes longer than the rest.
         return found
     from .template_inspection import inspect_template  # noqa: PLC0415
 
-    # Workers are forked with the checks in memory: no task's time goes into importing them.
+    # Import the checks before forking, so that no task's time limit includes it.
     import_checks(request.rules)
     answers = answers_in_order(
         inspect_template,
@@ -411,14 +415,14 @@ def _find_answers(
 
 
 def _answer_beyond(error: AutoparserError) -> SeenHits:
-    """Return what is seen of a template that is beyond a limit."""
+    """Return the result for a template that exceeded a limit."""
     return SeenHits(troubles=(InputProblem("", error.message, error.hint or ""),), looked=False)
 
 
 def places_of(sources: Sequence[str], settings: ProjectSettings) -> list[Path]:
-    """Return the files and folders by which one sees that something has changed."""
+    """Return the files and folders whose changes affect a run."""
     found, _ = gather_sources(sources, settings.exclude, settings.root)
-    places = [Path(each) for each in sources]
+    places = [Path(source) for source in sources]
     for source in found:
         path = Path(source.argument)
         if path.exists():
@@ -427,7 +431,7 @@ def places_of(sources: Sequence[str], settings: ProjectSettings) -> list[Path]:
 
 
 def shown_path(path: str) -> str:
-    """Return a path as reports show it: from the working directory where it is below that."""
+    """Return a path as reports show it: relative to the working directory if below it."""
     with suppress(OSError, ValueError):
         if Path(path).exists():
             return relative_to(path, Path.cwd().resolve()) or Path(path).as_posix()
@@ -435,7 +439,7 @@ def shown_path(path: str) -> str:
 
 
 def baseline_of(run: LintRun) -> Baseline:
-    """Return the baseline that knows every finding of a run."""
+    """Return a baseline that knows every finding of a run."""
     return Baseline(tuple(_known_finding(*finding) for finding in run.findings))
 
 
@@ -468,12 +472,14 @@ def _inspect_target(
     accepted = _accepted_codes(target, ignores, request.settings)
     seen = seen_hits.findings
     findings, ignored = _split_findings(
-        [each for each in seen if _is_sure(each, request)],
-        lambda each: each.code in accepted,
+        [finding for finding in seen if _is_sure(finding, request)],
+        lambda finding: finding.code in accepted,
     )
-    shown, folded = _split_findings(findings, lambda each: not request.finding_filter.shows(each))
+    shown, folded = _split_findings(
+        findings, lambda finding: not request.finding_filter.shows(finding)
+    )
     looked = {rule.code for rule in request.rules} - {code for code, _ in seen_hits.left_out}
-    met = frozenset(code for each in seen for code in (each.code, *each.also))
+    met = frozenset(code for finding in seen for code in (finding.code, *finding.also))
     template = InspectedTemplate(
         shown_path(target.path),
         target.name,
@@ -482,7 +488,7 @@ def _inspect_target(
         shown,
         ignored=ignored,
         folded=folded,
-        # Of a rule that did not look, nobody can say that it would have found nothing.
+        # A rule that was skipped might have found something.
         unused=tuple(ignore for ignore in unused_ignores(ignores, met) if ignore.codes <= looked),
         remarks=tuple(
             f"{trouble.path or target.path}: {trouble.message}" for trouble in seen_hits.troubles
@@ -514,7 +520,7 @@ def _is_sure(finding: LintFinding, request: LintRequest) -> bool:
 def _split_findings(
     findings: Sequence[LintFinding], aside: Callable[[LintFinding], bool]
 ) -> tuple[tuple[LintFinding, ...], tuple[LintFinding, ...]]:
-    """Return those that stay, and those that are set aside."""
+    """Return the findings that stay, and those that are set aside."""
     return (
         tuple(finding for finding in findings if not aside(finding)),
         tuple(finding for finding in findings if aside(finding)),
@@ -539,7 +545,11 @@ def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
         for template in run.templates
         for rule in run.rules
     }
-    folded = [_known_finding(each, it) for each in run.templates for it in each.folded]
+    folded = [
+        _known_finding(template, finding)
+        for template in run.templates
+        for finding in template.folded
+    ]
     vanished = baseline.count_vanished([*findings, *folded], looked_at)
     return replace(run, templates=tuple(templates), baseline=True, vanished=vanished)
 

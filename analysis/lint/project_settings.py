@@ -1,9 +1,9 @@
-"""The settings of a project: ``[tool.autoparser.lint]`` in pyproject.toml, or autoparser.toml.
+"""Lint settings of a project: ``[tool.autoparser.lint]`` in pyproject.toml, or autoparser.toml.
 
-They are looked for from the working directory upward; of one directory, ``autoparser.toml`` (its
-table is ``[lint]``) goes before ``pyproject.toml``, and a pyproject.toml without the table is
-passed by. Paths and patterns in a file are relative to its directory. What is wrong with a file
-is a SettingsError with the place in it, such as ``tool.autoparser.lint.select[1]``.
+They are searched for from the working directory upward; in one directory, ``autoparser.toml`` (with
+the table ``[lint]``) takes precedence, and a pyproject.toml without the table is skipped. Paths and
+patterns are relative to the file's directory. Mistakes raise SettingsError with their place, such
+as ``tool.autoparser.lint.select[1]``.
 """
 
 from __future__ import annotations
@@ -27,22 +27,21 @@ from .hit import Severity
 from .registry import UnknownRuleError, all_rules, rules_of
 from .rule import Profile, Rule
 
-# Globs against paths, as people know them from files of ignored paths.
-#
-# A pattern without a slash is the name of a file or folder anywhere; with one it begins at the
-# root. ``*`` stays within a folder, ``**`` crosses folders; what names a folder means all in it.
+# Glob patterns as in .gitignore: a pattern without a slash matches a name at any depth; otherwise
+# it starts at the root. ``*`` stays within a folder, ``**`` crosses folders; a folder's name
+# matches everything below it.
 
 
 _MAGIC = re.compile(r"[*?\[]")
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text has any of the characters that stand for others; no address has."""
+    """Return whether a text has wildcards; URLs are never patterns."""
     return "://" not in text and _MAGIC.search(text) is not None
 
 
 def matches_glob(pattern: str, path: str) -> bool:
-    """Whether `path`, relative to the root and with slashes, is meant by `pattern`."""
+    """Return whether a pattern matches `path`, which is relative to the root, with slashes."""
     return _compiled(pattern).fullmatch(path) is not None
 
 
@@ -71,27 +70,26 @@ def _translated(pattern: str) -> list[str]:
     return found
 
 
-# Which rules look, and which findings count: selectors against rules.
-#
-# A selector is a code such as ``AP301``, the beginning of one such as ``AP3``, a rule's name, or
-# ``ALL``. Where one selects a rule and another ignores it, the one that says more about it
-# decides, so ``--select AP3 --ignore AP301`` leaves out one rule and ``--select AP301 --ignore
-# AP3`` takes one; where both say as much, it is ignored.
+# The choice of rules. A selector is a code such as ``AP301``, a prefix such as ``AP3``, a rule's
+# name, or ``ALL``. If a rule is both selected and ignored, the more specific selector decides:
+# ``--select AP3 --ignore AP301`` leaves out one rule and ``--select AP301 --ignore AP3`` keeps one;
+# of equally specific ones, ignoring wins.
 
 
 @dataclass(frozen=True, slots=True)
 class RuleChoice:
-    """What a person wants to be looked for."""
+    """The selected and ignored rules."""
 
     select: tuple[str, ...] | None = None
-    """None selects the rules that run by default."""
+    """The rules to run, e.g. ``("AP3", "header-differs")``; None selects the default ones."""
     ignore: tuple[str, ...] = ()
+    """The rules not to run."""
     extend_select: tuple[str, ...] = ()
-    """Rules beside the selected ones."""
+    """Rules to run in addition."""
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules that are left, by code. Raises UnknownRuleError."""
+        """The chosen rules, in order of the codes. Raises UnknownRuleError."""
         selected = _strengths((*(self.select or ()), *self.extend_select))
         if self.select is None:
             selected = {**{rule.code: 0 for rule in all_rules() if rule.default}, **selected}
@@ -102,12 +100,12 @@ class RuleChoice:
 
 
 def codes_of(selectors: Iterable[str]) -> frozenset[str]:
-    """Return the codes of all rules that the selectors mean. Raises UnknownRuleError."""
+    """Return the codes of all selected rules. Raises UnknownRuleError."""
     return frozenset(rule.code for selector in selectors for rule in rules_of(selector))
 
 
 def _strengths(selectors: Sequence[str]) -> dict[str, int]:
-    """Return for each code how much the selector says that means it most closely."""
+    """Return each code's most specific selector as a number: the length of the matched code."""
     found: dict[str, int] = {}
     for selector in selectors:
         for rule in rules_of(selector):
@@ -125,11 +123,11 @@ OWN_FILE, PYPROJECT = "autoparser.toml", "pyproject.toml"
 
 
 class SettingsError(AutoparserError):
-    """A file of settings is not what it should be."""
+    """A settings file has a mistake."""
 
 
 class FailOn(StrEnum):
-    """From which severity on findings make the exit code 1."""
+    """The severity from which findings make the exit code 1."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -142,7 +140,7 @@ _Texts = Annotated[tuple[_Text, ...], Meta(description='a list of texts, as in [
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The table of the linter as it stands in a file."""
+    """The linter's table in a file."""
 
     select: _Texts | None = None
     ignore: _Texts = ()
@@ -150,7 +148,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     per_file_ignores: Annotated[
         dict[str, _Texts], Meta(description='a table such as {"legacy/**" = ["AP301"]}')
     ] = {}
-    """Patterns of paths, and the selectors that are ignored there."""
+    """Path patterns with the selectors to ignore there, e.g. ``{"legacy/**": ["AP301"]}``."""
     fail_on: FailOn | None = None
     profile: Profile | None = None
     min_severity: Severity | None = None
@@ -159,20 +157,20 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
 
 
 KEYS = _Table.__struct_encode_fields__
-"""The keys of the table, as they are written."""
+"""The keys of the table as spelled in files."""
 
 
 class ProjectSettings(_Table, frozen=True):
-    """What a project wants of the linter."""
+    """The settings of a project."""
 
     file: Path | None = None
-    """Where it says so; None where it says nothing."""
+    """The file, or None without one."""
     root: Path = field(default_factory=Path.cwd)
-    """The directory that patterns, and the tokenizer, are relative to."""
+    """The directory that patterns and the tokenizer's path are relative to."""
 
 
 def find_settings(start: Path) -> ProjectSettings:
-    """Return the settings of the nearest file from `start` upward; the plain ones without any.
+    """Return the settings of the nearest file from `start` upward, or the defaults.
 
     Raises SettingsError.
     """
@@ -188,7 +186,7 @@ def find_settings(start: Path) -> ProjectSettings:
 
 
 def read_settings(file: Path) -> ProjectSettings:
-    """Return the settings of a file. Raises SettingsError also where it has none."""
+    """Return the settings of a file. Raises SettingsError, also if the table is missing."""
     found = _read(file)
     if found is None:
         raise SettingsError(
@@ -260,25 +258,28 @@ class _Tool(Struct, frozen=True):
 
 
 class _Project(Struct, frozen=True):
-    """A pyproject.toml; whatever else is in it is of others."""
+    """A pyproject.toml; tables of other tools are ignored."""
 
     tool: Annotated[_Tool, _HERE] = _Tool()
 
 
 def _settings(file: Path, place: str, table: _Table) -> ProjectSettings:
-    """Return the settings of a table; which rules there are, its kind does not say."""
+    """Return the settings of a table, after checking its selectors, which its type cannot."""
     for key, selectors in (
         ("select", table.select or ()),
         ("ignore", table.ignore),
         ("extend-select", table.extend_select),
-        *((f'per-file-ignores."{each}"', its) for each, its in table.per_file_ignores.items()),
+        *(
+            (f'per-file-ignores."{pattern}"', selectors)
+            for pattern, selectors in table.per_file_ignores.items()
+        ),
     ):
-        for at, selector in enumerate(selectors):
+        for index, selector in enumerate(selectors):
             try:
                 rules_of(selector)
             except UnknownRuleError as error:
                 raise SettingsError(
-                    error.message, file=str(file), place=f"{place}.{key}[{at}]", hint=error.hint
+                    error.message, file=str(file), place=f"{place}.{key}[{index}]", hint=error.hint
                 ) from None
     root = file.parent.resolve()
     given = structs.asdict(table)

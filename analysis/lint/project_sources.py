@@ -1,9 +1,8 @@
-"""From what a person names on the command line to the sources of templates.
+"""The template sources that command-line arguments name.
 
-A file is itself a source, by whatever name. Below a directory, a model directory is one source
-with all its named templates, and every other file of a template's name is one. A pattern stands
-for the files and directories that it meets. What is neither file, directory nor pattern is left
-to `load_template`, which knows the Hub.
+A file is a source, whatever its name. Below a directory, a model directory is one source with all
+its named templates, and every other file with a template's suffix is one. A pattern stands for the
+files and directories that it matches. Anything else is left to `load_template`, which asks the Hub.
 """
 
 from __future__ import annotations
@@ -34,28 +33,29 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .project_settings import is_pattern, matches_glob
 
-# What could not be looked at, and why: it is not a finding, and stops no other template.
+# Inputs that could not be inspected: they are not findings, and do not stop the run.
 
 
 @dataclass(frozen=True, slots=True)
 class InputProblem:
-    """An input that is not what it should be."""
+    """An input with a problem."""
 
     path: str
-    """The file or source that it is about."""
+    """The file or source, e.g. ``model/tokenizer_config.json``."""
     message: str
-    """What is wrong, without a full stop."""
+    """The problem, without a full stop."""
     hint: str = ""
-    """What to do about it."""
+    """The way out."""
     place: str = ""
-    """Where in the file, where that is not a line, such as ``byte 42``."""
+    """The place in the file if it is not a line, e.g. ``byte 42``."""
     line: int | None = None
+    """The line in the file, from 1."""
     in_folder: bool = False
-    """Whether a folder or a pattern has it, rather than that somebody named it: no fault then."""
+    """Whether a folder or pattern led to it, so that it is not the caller's mistake."""
 
 
 def problem_of(error: AutoparserError, path: str) -> InputProblem:
-    """Return an error as a problem of `path`, unless it names a file itself."""
+    """Return an error as a problem of `path`, or of the file that it names."""
     line = error.line if isinstance(error, TemplateSyntaxError) else None
     place = "" if line is not None else error.place or ""
     return InputProblem(error.file or path, error.message, error.hint or "", place, line)
@@ -70,7 +70,7 @@ MODEL_FILES = (
 )
 """Files that may hold the templates of a model directory."""
 ADDITIONAL = "additional_chat_templates"
-"""Part of the model directory that it is in."""
+"""A subfolder that belongs to its model directory."""
 
 NEVER = frozenset(
     {
@@ -93,25 +93,26 @@ NEVER = frozenset(
         "venv",
     }
 )
-"""Folders that hold what others wrote; named themselves, they are read."""
+"""Folders with other people's files; they are searched only if named."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateSource:
-    """What `load_templates` is to load."""
+    """An argument of `load_templates`."""
 
     argument: str
+    """A path, a Hub name or ``-``."""
     within: str | None = None
-    """The directory or pattern that it was found by; None where it was named itself."""
+    """The directory or pattern that led to it, or None if it was named itself."""
 
 
 def gather_sources(
     arguments: Sequence[str], exclude: Sequence[str] = (), root: Path | None = None
 ) -> tuple[tuple[TemplateSource, ...], tuple[InputProblem, ...]]:
-    """Return the sources that the arguments mean, each once, and the arguments that mean none.
+    """Return the sources that the arguments name, each once, and the invalid arguments.
 
-    `exclude` are patterns of paths below `root` (the working directory where it is None); they
-    are for what is found, not for what is named.
+    `exclude` holds patterns of paths below `root`, by default the working directory; they apply to
+    paths that were found, not to named ones.
     """
     problems: list[InputProblem] = []
     walk = _Walk(tuple(exclude), (root or Path.cwd()).resolve(), problems)
@@ -145,7 +146,7 @@ def gather_sources(
 
 
 def nothing_below(directory: str) -> InputProblem:
-    """Return the problem of a directory that holds no template: to pass it would check nothing."""
+    """Return the problem of a directory without templates: ignoring it would check nothing."""
     return InputProblem(
         directory,
         "there is no template in this directory or below",
@@ -167,21 +168,21 @@ class _Walk:
     exclude: tuple[str, ...]
     root: Path
     problems: list[InputProblem]
-    """Where folders go that cannot be searched."""
+    """Receives the folders that cannot be searched."""
 
     def sources(self, argument: str) -> Iterator[TemplateSource]:
         path = Path(argument)
         if _is_directory(path, argument):
             yield from self._below(argument, argument)
         elif is_pattern(argument) and not _exists(path):
-            # A path's own glob takes no absolute pattern.
-            for each in sorted(glob(argument, recursive=True)):  # noqa: PTH207
-                if self._excluded(each):
+            # `Path.glob` takes no absolute pattern.
+            for found in sorted(glob(argument, recursive=True)):  # noqa: PTH207
+                if self._excluded(found):
                     continue
-                if Path(each).is_dir():
-                    yield from self._below(each, argument)
+                if Path(found).is_dir():
+                    yield from self._below(found, argument)
                 else:
-                    yield TemplateSource(each, argument)
+                    yield TemplateSource(found, argument)
         else:
             yield TemplateSource(argument)
 
@@ -216,11 +217,11 @@ class _Walk:
         if not self.exclude:
             return False
         below = relative_to(path, self.root)
-        return below is not None and any(matches_glob(each, below) for each in self.exclude)
+        return below is not None and any(matches_glob(pattern, below) for pattern in self.exclude)
 
 
 def relative_to(path: str, root: Path) -> str | None:
-    """Return a path below `root` with slashes; None where it is not below, or is not a path."""
+    """Return a path relative to `root`, with slashes, or None if it is not below it."""
     try:
         return Path(path).resolve().relative_to(root).as_posix()
     except (OSError, ValueError):
@@ -228,11 +229,11 @@ def relative_to(path: str, root: Path) -> str | None:
 
 
 def leads_out(path: str, within: str) -> bool:
-    """Say whether a file that was found by a folder or a pattern is none of that folder's."""
+    """Return whether a found path leads out of the folder."""
     parts = Path(within).parts
     fixed = [*takewhile(lambda part: not is_pattern(part), parts)]
     try:
-        # A folder that is a link itself was named, and what is in it is meant.
+        # A link to a folder that was named itself is followed.
         return not Path(path).resolve().is_relative_to(Path(*fixed).resolve())
     except OSError:
         return True
@@ -252,34 +253,35 @@ def _exists(path: Path) -> bool:
         return False
 
 
-# From sources to the templates that are looked at, with what belongs to each.
+# The templates of the sources, with the files beside them.
 
 
 _NO_LINES = (".json", ".gguf")
-"""Files in which a template's lines are not lines of the file."""
+"""Files whose lines are not the template's."""
 
 
 @dataclass(frozen=True, slots=True)
 class LintTarget:
-    """One template that is to be looked at."""
+    """A template to inspect."""
 
     template: ChatTemplate
+    """The template."""
     path: str
-    """The file that holds it, or the source: what reports point to."""
+    """The file that holds it, or the source: the path in reports."""
     name: str | None
-    """Its name where its source has several."""
+    """Its name if the source holds several."""
     tokenizer: str | None
-    """What to load for the tokenizer beside it."""
+    """The path of the tokenizer beside it."""
     directory: Path | None
-    """The model directory that it is of."""
+    """The model directory that contains it."""
     saved_format: str | None = None
-    """The saved format that named it: what was learned of its turns."""
+    """The saved format that refers to it, with what was learned from outputs."""
     linked_out: bool = False
-    """Whether it was found below a folder, by a link that leads out of that."""
+    """Whether a link led out of the searched folder to it."""
 
     @property
     def in_lines(self) -> bool:
-        """Whether the template's lines are the lines of the file."""
+        """Whether the template's lines are lines of the file."""
         return not self.path.lower().endswith(_NO_LINES)
 
 
@@ -288,10 +290,10 @@ def load_targets(
     revision: str | None = None,
     template_place: str | None = None,
 ) -> tuple[tuple[LintTarget, ...], tuple[InputProblem, ...]]:
-    """Load every template of every source, and give what could not be loaded.
+    """Load every template of every source, and return the failures as problems.
 
-    `revision` is that of models on the Hub. Of a saved format it is the template that it was
-    learned from, at `template_place` or where it was. Raises AutoparserError where that place is
+    `revision` applies to models on the Hub. A saved format stands for the template that it was
+    learned from, at `template_place` or its original place. Raises AutoparserError if that place is
     given and no source is a saved format.
     """
     sources = tuple(sources)
@@ -304,7 +306,7 @@ def load_targets(
     targets: dict[tuple[str, str | None, str | None], LintTarget] = {}
     problems: list[InputProblem] = []
     within: dict[str, bool] = {}
-    # A directory of many templates is looked through once.
+    # Search a directory of many templates once.
     file_of = cache(tokenizer_file)
     for source in sources:
         if source.within is not None:
@@ -327,7 +329,9 @@ def load_targets(
                     problems.append(problem)
         if source.within is not None:
             within[source.within] = True
-    problems += [nothing_below(each) for each, any_there in within.items() if not any_there]
+    problems += [
+        nothing_below(directory) for directory, any_there in within.items() if not any_there
+    ]
     return tuple(targets.values()), tuple(problems)
 
 
@@ -338,9 +342,9 @@ def _is_saved(source: TemplateSource) -> bool:
 def _load_source(
     source: TemplateSource, revision: str | None, template_place: str | None
 ) -> tuple[Sequence[ChatTemplate], str | None]:
-    """Load a source's templates; of a saved format the one it was learned from, and its file."""
+    """Load a source's templates; for a saved format, its template and its file."""
     if _is_saved(source):
-        # Few sources are saved formats, and what reads them makes parsers, too.
+        # Saved formats are rare, and reading them imports the parser.
         from autoparser.analysis.formats.saved_format import (  # noqa: PLC0415
             load_format,
             template_of_format,
@@ -352,7 +356,7 @@ def _load_source(
 
 
 def _revision(source: TemplateSource, revision: str | None) -> str | None:
-    """Return the revision of a source; what is here has none."""
+    """Return the revision of a source; local ones have none."""
     return None if source.argument == "-" or Path(source.argument).exists() else revision
 
 
@@ -364,7 +368,7 @@ def _target(
     with_name: bool,
 ) -> LintTarget:
     place = Path(source.argument)
-    # Of what is not a path here, a file that it was fetched to would say nothing to anybody else.
+    # For Hub models, the local cache file would mean nothing to the reader.
     path = ((place.exists() or source.argument == "-") and template.origin) or source.argument
     beside = tokenizer_beside(source.argument, file_of) or tokenizer_beside(path, file_of)
     tokenizer = None if beside is None else str(beside)
@@ -380,7 +384,7 @@ def _target(
 
 
 def _problem(error: AutoparserError, source: TemplateSource) -> InputProblem | None:
-    """Return an error as a problem; None for a directory that turns out to be no model's."""
+    """Return an error as a problem, or None for a directory that is not a model's."""
     path = Path(source.argument)
     if isinstance(error, TemplateNotFoundError) and source.within is not None and path.is_dir():
         return None
@@ -396,7 +400,7 @@ def _problem(error: AutoparserError, source: TemplateSource) -> InputProblem | N
 
 
 def _no_template(target: LintTarget) -> InputProblem | None:
-    """Say of a text in which Jinja would find nothing to do what it is."""
+    """Return the problem of a text without any Jinja, or None."""
     text = target.template.text
     if "{{" in text or "{%" in text:
         return None

@@ -1,1 +1,1 @@
-"""Programs that stand alone: each renders by another Jinja, in a process of its own."""
+"""Standalone programs: each renders with another Jinja, in a process of its own."""

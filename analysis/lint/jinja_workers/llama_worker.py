@@ -1,8 +1,8 @@
-"""Renders conversations by llama.cpp's server: a JSON object comes, a line an answer goes.
+"""Render conversations with llama.cpp's server: reads a JSON object, writes a line per answer.
 
-Its Jinja is asked as its users ask it: requests in OpenAI's form go to the server's own page, which
-prepares messages its way and defines `tools` where there are some alone. The model behind it is
-blank, and its first and last token are the template's. The clock is the machine's.
+Requests in OpenAI's form go to the server's own endpoint, which prepares messages its way and
+defines `tools` only if there are some. The model behind it is blank, with the template's first and
+last token. The clock is the machine's.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 SECONDS = 20
-"""For one answer."""
+"""The time limit for one answer."""
 MOMENTS, MOMENT = 40, 0.05
-"""How often it is looked whether the server has written why it does not start; seconds between."""
+"""The number of checks for the server's startup error, and the seconds between them."""
 _PLACE = re.compile(r"at line (\d+), column (\d+) in source")
 
 
 def main() -> None:
-    """Answer all that is asked."""
-    # The server prints what it likes on what is a page of its own here.
+    """Answer all requests."""
+    # The server prints to standard output: keep it away from the answers.
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     request = json.load(sys.stdin)
@@ -58,16 +58,16 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _start_server(request: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the server, or what it said when it did not start."""
+    """Return the server, or the error with which it did not start."""
     xllamacpp = import_module("xllamacpp")
-    # The worker that asks its parser has the model, too, and nothing of this package is installed.
+    # The engines' worker has code for a blank model, and this package is not installed here.
     sys.path.append(str(Path(__file__).parents[2] / "engines"))
     reader = import_module("engine_worker.llama_reader")
     with TemporaryDirectory() as folder, TemporaryFile() as server_log:
         model = Path(folder) / "blank.gguf"
         reader.write_scripted_model(model, request["bos"], request["eos"], [])
         params = reader.server_params(str(model), request["template"], context=512)
-        # Its Jinja is asked and not what it makes of the format of answers.
+        # Only its Jinja is of interest, not its parser.
         params.force_pure_content_parser = True
         params.prefill_assistant = False
         kept = os.dup(2)
@@ -81,7 +81,7 @@ def _start_server(request: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def _read_log(server_log: IO[bytes]) -> str:
-    """Return what the server wrote; a thread of its own writes it, a moment later."""
+    """Return the server's log, which a thread of its own writes after a moment."""
     words = b""
     for _ in range(MOMENTS):
         sleep(MOMENT)
@@ -108,10 +108,10 @@ def _request(variables: Mapping[str, Any], standard: list[str]) -> dict[str, Any
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message in OpenAI's form: arguments are JSON in a string."""
+    """Return a message in OpenAI's form: arguments as a JSON string."""
     sent = dict(message)
     if sent.get("tool_calls"):
-        sent["tool_calls"] = [_call(each) for each in sent["tool_calls"]]
+        sent["tool_calls"] = [_call(call) for call in sent["tool_calls"]]
         sent.setdefault("content", None)
     return sent
 
@@ -126,14 +126,14 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _error(words: str, template: str) -> dict[str, Any]:
-    """Return what it says went wrong, and where: the innermost place that it names."""
+    """Return the error's message and its innermost offset in the template."""
     error_words = re.findall(r"\b[Ee]rror: (.*)$", words, re.MULTILINE)
     places = _PLACE.findall(words)
     at = None
     if places:
         line, column = map(int, places[-1])
         lines = template.split("\n")
-        at = sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
+        at = sum(len(row) + 1 for row in lines[: line - 1]) + column - 1
     return {"error": error_words[-1] if error_words else " ".join(words.split()), "at": at}
 
 

@@ -1,7 +1,7 @@
-"""Renders conversations by minijinja: a JSON object comes, a line an answer goes.
+"""Render conversations with minijinja: reads a JSON object, writes a line per answer.
 
-What programs that render by minijinja add to it is added here: `raise_exception`, `strftime_now`
-and a `tojson` as transformers has it; methods of Python's types are minijinja's own.
+It adds what programs with minijinja usually add: `raise_exception`, `strftime_now` and
+transformers' `tojson`; methods of Python's types are minijinja's own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Answer all that is asked."""
+    """Answer all requests."""
     request = json.load(sys.stdin)
     for answer in answers(request):
         print(json.dumps(answer), flush=True)  # noqa: T201 - whoever started it reads it
@@ -29,7 +29,7 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     environment.add_global("raise_exception", _refuse)
     environment.add_global("strftime_now", datetime.fromisoformat(request["clock"]).strftime)
     environment.add_filter("tojson", _tojson)
-    # Named unlike a page: minijinja escapes by the name.
+    # minijinja derives escaping from the file's suffix: do not name it like a web page.
     name = "template.txt"
     render = _compiled(environment, name, request["template"])
     passed: list[int] = []
@@ -40,7 +40,7 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         except minijinja.TemplateError as error:
             yield {"error": _words(error), "at": _place(error, request["template"])}
         except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
-            # It came through minijinja without a place.
+            # minijinja passed it on without a place.
             passed.clear()
             with suppress(Exception):
                 environment.render_str(request["marked"], "marked.txt", **variables)
@@ -49,7 +49,7 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _compiled(environment: Any, name: str, text: str) -> Callable[[Mapping[str, Any]], str]:
     def render(variables: Mapping[str, Any]) -> str:
-        # Compiled with each: an error of that is an answer to each.
+        # Compile with each render: a compile error is the answer to each.
         if not ready:
             environment.add_template(name, text)
             ready.append(True)
@@ -61,12 +61,12 @@ def _compiled(environment: Any, name: str, text: str) -> Callable[[Mapping[str, 
 
 
 def _words(error: Any) -> str:
-    """Return what it says went wrong, without the place."""
+    """Return the error's message without its place."""
     return f"{error.kind}: {error.detail}" if error.detail else str(error.message)
 
 
 def _place(error: Any, text: str) -> int | None:
-    """Return where in the template it was, in characters; minijinja counts bytes."""
+    """Return the error's offset in the template, in characters; minijinja counts bytes."""
     if error.range is None:
         return None
     return len(text.encode()[: error.range[0]].decode(errors="ignore"))

@@ -1,1 +1,1 @@
-"""The rules: a page each, and beside it the module of its check."""
+"""The rules: a page each, and a module of the same name for its check."""
