@@ -1,4 +1,18 @@
-"""How tool calls are written: the section, one call, its arguments."""
+r"""How tool calls are written: the section, one call, its arguments.
+
+A call is a row of literals and slots. Of a template that writes two calls as
+
+    <tool_calls>
+    <tool>{"name": "find", "arguments": {"city": "Oslo"}}</tool>
+    <tool>{"name": "stop", "arguments": {}}</tool>
+    </tool_calls>
+
+`section_open` is `"<tool_calls>\n"`, `separator` is `"\n"`, `section_close` is
+`"\n</tool_calls>"`, and `row` is
+`('<tool>{"name": "', NAME, '", "arguments": ', ARGUMENTS, '}</tool>')`.
+
+Examples of fields, in all modules of this wing, are values from formats of `fixtures/templates`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +40,7 @@ from .text_alignment import TemplateLiteral
 
 
 class CallLimit(StrEnum):
-    """What becomes of a second call in one message."""
+    """How a template treats a second call in one message."""
 
     MANY = "many calls"
     REFUSED = "one call, more are refused"
@@ -35,7 +49,7 @@ class CallLimit(StrEnum):
 
 
 class ArgumentForm(StrEnum):
-    """In which form a template wants `arguments`."""
+    """The form of `arguments` that the template expects."""
 
     OBJECT = "object"
     STRING = "JSON string"
@@ -45,20 +59,22 @@ class ArgumentFormat(Struct, frozen=True):
     """How a call's arguments are written."""
 
     members: ContainerNotation
-    """Its keys, its separators, and how the values are written."""
+    """The notation of the arguments as a whole: their brackets, keys and separators."""
     values: ValueNotation
+    """The notation of the values, and of the objects and arrays inside them."""
     margin: str = ""
-    """What the lines around the arguments begin with; only indented notations use it."""
+    """The indentation of the lines around the arguments, e.g. `"      "`; for indented notations.
+    """
     refused: frozenset[JsonType] = frozenset()
-    """Types of values on which the template raises."""
+    """The types of values on which the template raises."""
     encoded: bool = False
-    """The whole is JSON text inside a JSON string."""
+    r"""Whether the arguments are a JSON string with JSON text inside: `"{\"city\": \"Oslo\"}"`."""
     verbatim: bool = False
-    """The caller's own JSON text is pasted; the notation is then what callers usually send."""
+    """Whether the caller's JSON text is inserted verbatim; the notation is then the usual one."""
 
     @property
     def is_json(self) -> bool:
-        """Whether names and values come out as JSON, so that a JSON reader reads them back."""
+        """Whether the arguments are valid JSON text."""
         whole = replace(self.values, object=self.members)
         return self.verbatim or (whole.is_json and self.members.key.escape in JSON_ESCAPES)
 
@@ -81,43 +97,48 @@ class ArgumentFormat(Struct, frozen=True):
 
 
 class FreeWord(Struct, frozen=True, order=True):
-    """A word of a call that a template writes by default.
-
-    A message may say another one, and so may a model.
-    """
+    """A word in a call's row that a message may replace, so a model may write another one."""
 
     piece: int
-    """Which piece of the row holds it."""
+    """The index of the row's piece that holds the word."""
     start: int
+    """The offset of the word in that piece."""
     end: int
+    """The offset after the word."""
 
 
 class CallFormat(Struct, frozen=True, dict=True):
     """How a message's calls are written."""
 
     row: Row
-    """One call: literals and the slots for name, id, index and arguments."""
+    r"""One call, with slots, e.g. `("<do>", NAME, "\n", ARGUMENTS, "\n</do>")`."""
     arguments: ArgumentFormat
+    """How the arguments in the row's slot are written."""
     section_open: str = ""
+    r"""Before the first call, e.g. `"<tool_calls>\n"`."""
     section_close: str = ""
+    r"""After the last call, e.g. `"\n</tool_calls>"`."""
     separator: str = ""
+    r"""Between two calls, e.g. `"\n"` or `", "`."""
     empty_row: Row | None = None
-    """A call without arguments, where it is not `row` with empty arguments."""
+    r"""A call without arguments, e.g. `("<do>", NAME, "\n</do>")`; None if `row` serves."""
     later_close: str = ""
-    """Written after every call but the first, where a template closes only those."""
+    """After each call but the first, if the template closes only those."""
     index_base: int = 0
+    """The index of the first call, e.g. `1`."""
     index_goes_on: bool = False
-    """Whether calls are counted through the conversation; else each turn counts its own."""
+    """Whether the index counts through the conversation; else each turn begins anew."""
     limit: CallLimit = CallLimit.MANY
+    """Whether a message may have several calls, e.g. `CallLimit.FIRST`."""
     id_row: Row = ()
-    """How an id carries the name, where a render shows that; see `naming`."""
+    """The parts of an id that contains the name, if a render shows them; see `naming`."""
     free_words: tuple[FreeWord, ...] = ()
-    """Words of the row that a model may write otherwise."""
+    """Words of the row that a model may replace."""
     leads: tuple[str, ...] = ()
-    """Markers that no turn is written with, and that may stand right before the calls."""
+    """Markers that models write before the calls although no render has them."""
 
     def written_calls(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-        """Return the calls that reach the text."""
+        """Return the calls that the template writes."""
         if self.limit is CallLimit.FIRST:
             return calls[:1]
         return calls[-1:] if self.limit is CallLimit.LAST else calls
@@ -165,23 +186,23 @@ class CallFormat(Struct, frozen=True, dict=True):
 
     @cached_property
     def json_fields(self) -> JsonFields | None:
-        """The fields of a call that is one JSON value; None where it is not one."""
+        """The fields of a call that is one JSON value, or None if it is not JSON."""
         return json_fields_of(self.row)
 
     @property
     def opening(self) -> str:
-        """What all calls begin with, up to the first slot of the first one."""
+        """The text before the first slot of the first call."""
         first = self.row[0] if self.row and not isinstance(self.row[0], RowSlot) else ""
         return self.section_open + first
 
     @property
     def is_marked(self) -> bool:
-        """Whether a marker opens the calls, so that nothing else has to tell them from content."""
+        """Whether a marker opens the calls, which then separates them from content."""
         return bool(TemplateLiteral.of(self.opening).markers)
 
     @property
     def naming(self) -> NamingId | None:
-        """How ids carry the names; None where a name is written apart, or no id is."""
+        """How ids contain the names, or None if names are written apart or ids are not written."""
         return (
             NamingId(self.id_row) if self.has(RowSlot.ID) and not self.has(RowSlot.NAME) else None
         )

@@ -1,4 +1,15 @@
-"""How values are written: one recursive description for JSON, Python, tags and the rest."""
+r"""How values are written: one recursive description for JSON, Python, tags and the rest.
+
+A container is `open`, its entries with `separator` between them, and `close`; an entry is a row of
+literals with slots for a key and a value. Of `{"city": "Oslo", "days": 3}`, the entry is
+`(KEY, ": ", VALUE)`, and the key's notation has the quotes. Of
+
+    <parameter=city>
+    Oslo
+    </parameter>
+
+the entry is `("<parameter=", KEY, ">\n", VALUE, "\n</parameter>")`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +29,7 @@ from .text_format import StringEscape, StringText
 
 
 class RowSlot(StrEnum):
-    """A place in a row of literals that a value fills."""
+    """A slot in a row of literals."""
 
     NAME = "name"
     ID = "id"
@@ -33,7 +44,7 @@ Row: TypeAlias = tuple[str | RowSlot, ...]
 
 
 class MemberOrder(StrEnum):
-    """The order in which an object's members are written."""
+    """The order of an object's members."""
 
     GIVEN = "as given"
     SORTED = "sorted"
@@ -50,28 +61,34 @@ class ContainerNotation(Struct, frozen=True):
     """How an array or an object is written."""
 
     open: str = ""
+    """Before the first entry, e.g. `"{"`."""
     close: str = ""
+    """After the last entry, e.g. `"}"`."""
     separator: str = ""
+    r"""Between two entries, e.g. `", "` or `"\n"`."""
     empty: str = ""
+    """The whole container without entries, e.g. `"{}"`."""
     entry: Row = (RowSlot.VALUE,)
-    """How an item or a member is written."""
+    r"""One item or member, e.g. `("<parameter=", KEY, ">\n", VALUE, "\n</parameter>")`."""
     typed: Mapping[JsonType, Row | None] = field(default_factory=dict[JsonType, "Row | None"])
-    """Entries that are written otherwise because of their value's type; None: not written."""
+    """Other rows for values of some types, e.g. `{NULL: None}`; None omits the entry."""
     key: StringText = field(default_factory=StringText)
+    """How keys are written; bare by default."""
     order: MemberOrder = MemberOrder.GIVEN
+    """The order of the members, e.g. `MemberOrder.SORTED`."""
     indent: str = ""
-    """What one level adds to the beginning of a line; empty: all on one line."""
+    """The indentation that one level adds, e.g. `"  "`; empty if all is on one line."""
     values: ValueNotation | None = None
-    """How the values inside are written; None: like the value that holds them."""
+    """The notation of the values inside, or None if it is that of the container."""
 
     def row(self, kind: JsonType) -> Row | None:
-        """Return how an entry whose value has this type is written, or None if it is not."""
+        """Return the row of an entry whose value has this type, or None if it is omitted."""
         return self.typed.get(kind, self.entry)
 
     def write(
         self, entries: Sequence[tuple[str, Json]], outer: ValueNotation, margin: str = ""
     ) -> str:
-        """Write an array's items or an object's members, with what encloses them."""
+        """Write an array or an object with these entries; an array's entries have empty keys."""
         inner = margin + self.indent
         written = [row for row in self._rows(entries, outer, inner) if row is not None]
         if not written:
@@ -109,16 +126,22 @@ class ValueNotation(Struct, frozen=True):
     """How a value of each type is written."""
 
     string: StringText
+    """The quotes and escapes of strings."""
     true: str
+    """The word for true, e.g. `"True"`."""
     false: str
+    """The word for false, e.g. `"False"`."""
     null: str
+    """The word for null, e.g. `"None"`."""
     array: ContainerNotation
+    """The notation of arrays."""
     object: ContainerNotation
+    """The notation of objects."""
     number: StringText = field(default_factory=StringText)
-    """What stands around a number."""
+    """The text around a number; empty in most notations."""
 
     def write(self, value: Json, margin: str = "") -> str:
-        """Write a value; `margin` is what its lines already begin with."""
+        """Write a value whose lines are indented by `margin`."""
         match value:
             case None:
                 return self.null
@@ -135,7 +158,7 @@ class ValueNotation(Struct, frozen=True):
 
     @property
     def is_json(self) -> bool:
-        """Whether every value comes out as JSON, so that a JSON reader reads it back."""
+        """Whether every value is valid JSON text."""
         return self.string.escape in JSON_ESCAPES and (
             self.string.open,
             self.true,
@@ -148,6 +171,7 @@ class ValueNotation(Struct, frozen=True):
 
 
 JSON_ESCAPES = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
+"""The escapes that a JSON reader decodes."""
 
 
 def json_notation(
@@ -196,26 +220,30 @@ _INDEX = 7
 
 
 class JsonFields(Struct, frozen=True):
-    """The names of its JSON fields, and where in the text of a call its JSON stands."""
+    """The keys of a call that is written as JSON, and the text around that JSON."""
 
     fun_name_is_key: bool = False
-    """The function's name is the key, its arguments the value."""
+    """Whether the name is the key of the arguments: `{"find": {"city": "Oslo"}}`."""
     function_field: str = ""
-    """The outer key, where name and arguments stand in an object of their own."""
+    """The key of the object with name and arguments, e.g. `"function"`; empty if not nested."""
     name_field: str = ""
+    """The key of the name, e.g. `"name"`."""
     args_field: str = ""
+    """The key of the arguments, e.g. `"arguments"`."""
     id_field: str = ""
+    """The key of the id, e.g. `"id"`; empty if the call has none."""
     gen_id_field: str = ""
-    """The key of an id that the template makes up by counting."""
+    """The key of an id that the template generates by counting."""
     parameter_order: tuple[str, ...] = ()
+    """The order of these keys, e.g. `("name", "arguments")`."""
     before: str = ""
-    """The text of a call before its JSON."""
+    """The text before the JSON, e.g. `"<tool>"`."""
     after: str = ""
-    """The text of a call after its JSON."""
+    """The text after the JSON, e.g. `"</tool>"`."""
 
 
 def json_fields_of(row: Row) -> JsonFields | None:
-    """Read a call as JSON (or as a Python literal), or None if the name stands in no JSON."""
+    """Read a call as JSON or a Python literal; return None if the name is not inside one."""
     if RowSlot.NAME not in row:
         return None
     python = any("'" in piece for piece in row if not isinstance(piece, RowSlot))
@@ -309,35 +337,34 @@ def _key_of(members: dict[str, Json], value: Json) -> str | None:
     return next((key for key, found in members.items() if found == value), None)
 
 
-# Ids that carry the name of a call's function, where nothing else of a call does.
+# Ids that contain the name of a call's function, in formats that write no name elsewhere.
 #
-# Where a render shows how such an id is put together or taken apart, that is its row. Where none
-# does, one general rule holds. The words of an id are its letters, digits, `_` and `-`; what
-# stands between them is its own separators. The only offered name that stands in it as whole
-# words names the call: `functions.delete:0` calls `delete`, and `functions.undelete:0` does not.
-# Of names of which one holds the other, the longer one counts. Else the call is of an unknown
-# function: of the last word in an id such as `functions.remove:0`, or, where several offered
-# names stand in it, of the whole id. An id that looks otherwise, such as `weird@id`, names
-# nothing.
+# If a render shows how such an id is composed, that is its row. If none does, one general rule
+# applies. The words of an id consist of letters, digits, `_` and `-`, with separators between
+# them. If exactly one offered name occurs in the id as whole words, it names the call:
+# `functions.delete:0` calls `delete`, and `functions.undelete:0` does not. Of two names, one
+# inside the other, the longer one counts. Otherwise the function is unknown: its name is the last
+# word of an id such as `functions.remove:0`, or the whole id if several offered names occur in it.
+# An id of another form, such as `weird@id`, contains no name.
 
 
 class NamingId(Struct, frozen=True):
-    """How an id carries a name."""
+    """How an id contains a name."""
 
     row: Row = ()
-    """Literals and slots, as the template itself writes such an id or takes it apart: the name, the
-    index, and for a word that no render tells anything about, the id. Empty: no render shows it."""
+    """The id's literals and slots, such as `("functions.", NAME, ":", INDEX)`; the slot ID matches
+    any word. Empty if no render shows them."""
 
     def write(self, name: str, index: int) -> str:
-        """Write the id of the call that has this index; where no render shows one, a plain one."""
+        """Write the id of the call with this index; `name:index` if no render shows the form."""
         slots = {RowSlot.NAME: name, RowSlot.INDEX: str(index), RowSlot.ID: str(index)}
         row = self.row or (RowSlot.NAME, ":", RowSlot.INDEX)
         return "".join(slots[piece] if isinstance(piece, RowSlot) else piece for piece in row)
 
     def pattern(self, name: str, escaped: Callable[[str], str], *, word: str, number: str) -> str:
-        """Put a regular expression of such ids together: of its parts' own, without groups.
+        """Return a regular expression for such ids, from those of its parts, without groups.
 
-        Where no render shows one, other words may stand before the name, and a number after it.
+        If no render shows the form, words may precede the name and a number may follow it.
         """
         if not self.row:
             return f"(?:{word}[{_SIGNS}])?{name}(?:[{_SIGNS}]{number})?"
@@ -347,7 +374,7 @@ class NamingId(Struct, frozen=True):
         )
 
     def name_in(self, call_id: str, offered: Collection[str] | None) -> str:
-        """Find the name in an id, empty where it holds none; `offered` are the tools, None: any."""
+        """Return the name in an id, or an empty text; `offered` are the tools, None allows any."""
         if self.row:
             pattern = self.pattern(r"(.+?)", re.escape, word=r".*?", number=r"\d+")
             match = re.fullmatch(pattern, call_id, re.DOTALL)
@@ -368,7 +395,7 @@ _UNKNOWN = re.compile(rf"(?:[\w-]+[{_SIGNS}])*(?!\d+(?:[{_SIGNS}]|$))([\w-]+)(?:
 
 
 def _stands(name: str, text: str) -> bool:
-    """Whether a name stands in a text as whole words."""
+    """Return whether a name occurs in a text as whole words."""
     return bool(name) and bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text))
 
 

@@ -1,4 +1,4 @@
-"""An assistant message as plain values: what a parser returns and a format writes."""
+"""An assistant message as plain values, as parsers return it and formats write it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from msgspec.structs import replace
 
 from .errors import is_list, is_mapping
 
-# What YAML and Python have and JSON has not: dates, sets, keys that are not text.
+# Values of YAML and Python that JSON lacks: dates, sets, keys that are not strings.
 
 
 DEEPEST = 128
-"""Objects and lists in one another that a request may have; no client sends as many."""
+"""The deepest nesting of a request; no client sends as many levels."""
 
 
 def beyond_json(value: object, place: str, depth: int = 0) -> Iterator[tuple[str, str, str]]:
-    """Return the place of each value that JSON does not have, what is wrong, and the way out.
+    """Yield the place of each value that is not JSON, the fault, and the way out.
 
-    A template would see a placeholder for it: `date: 2025-01-01` in YAML is a date, no text. An
-    anchor of YAML may hold itself, as in `&a [*a]`: that has no end.
+    A template would see a placeholder for it: `date: 2025-01-01` in YAML is a date, not a string.
+    An anchor of YAML may contain itself, as in `&a [*a]`, which never ends.
     """
     if depth > DEEPEST:
         words = f"this has more than {DEEPEST} levels, or holds itself"
@@ -43,22 +43,25 @@ def beyond_json(value: object, place: str, depth: int = 0) -> Iterator[tuple[str
 
 _QUOTE = "put it in quotes"
 _SHOWN = 60
-"""Characters of a place whose levels have no end."""
+"""How many characters of a too deep place are shown."""
 
 
 if TYPE_CHECKING:
     Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 else:
-    # msgspec, which reads and writes classes with such fields, has no recursive types.
+    # msgspec reads and writes classes with such fields, and lacks recursive types.
     Json = Any
 
 
 class Presence(NamedTuple):
-    """Which parts an assistant message has; templates lay a turn out by it."""
+    """Which parts an assistant message has; a template has one layout for each combination."""
 
     reasoning: bool = False
+    """Whether its reasoning is not empty."""
     content: bool = False
+    """Whether its content is not empty."""
     calls: bool = False
+    """Whether it has calls."""
 
     def __str__(self) -> str:
         """Name the parts, as reports print them."""
@@ -69,16 +72,22 @@ class ToolCall(Struct, frozen=True):
     """One call of a function, its arguments decoded."""
 
     name: str
+    """The function's name, e.g. `"get_forecast"`."""
     arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The arguments by name, e.g. `{"city": "Oslo", "days": 3}`."""
     id: str = ""
+    """The id for the tool's result, e.g. `"aB3dE6gH1"`; empty if there is none."""
 
 
 class Message(Struct, frozen=True):
     """One assistant message. An empty text is an absent one."""
 
     content: str = ""
+    """The answer for the user, e.g. `"Here is what I found."`."""
     reasoning: str = ""
+    r"""The thoughts before it, e.g. `"The user wants facts.\nA lookup is due."`."""
     calls: tuple[ToolCall, ...] = ()
+    """The tool calls in their order."""
 
     @property
     def presence(self) -> Presence:
@@ -86,7 +95,7 @@ class Message(Struct, frozen=True):
         return Presence(bool(self.reasoning), bool(self.content), bool(self.calls))
 
     def to_dict(self) -> dict[str, Json]:
-        """Return the message in the words of reports: only the parts that are there."""
+        """Return the message as reports show it: only the parts that are not empty."""
         parts: dict[str, Json] = {}
         if self.reasoning:
             parts["reasoning"] = self.reasoning
@@ -103,12 +112,12 @@ class Message(Struct, frozen=True):
 # Images, videos and sounds as parts of a message's content, in the forms that callers send.
 #
 # The forms are those of transformers' processors, of OpenAI's API, and of engines that follow it.
-# A template sees what is passed to it: a tokenizer passes each form as it is, a processor of
-# transformers makes `{type: image, url: …}` of `{type: image_url, image_url: {url: …}}` first.
+# A tokenizer passes each form to the template unchanged; a processor of transformers first turns
+# `{type: image_url, image_url: {url: …}}` into `{type: image, url: …}`.
 
 
 class MediaKind(StrEnum):
-    """What a part of the content is, other than text."""
+    """The kinds of content parts that are not text."""
 
     IMAGE = "image"
     VIDEO = "video"
@@ -116,16 +125,18 @@ class MediaKind(StrEnum):
 
 
 class MediaForm(Struct, frozen=True):
-    """One way of giving a part."""
+    """One way of giving a media part."""
 
     kind: MediaKind
+    """The medium, such as `MediaKind.IMAGE`."""
     name: str
-    """The part's type, and the key that holds its data."""
+    """The form in words, such as `"image with url"`."""
     type: str
+    """The part's `type`, such as `"image_url"`."""
     key: str = ""
-    """The key that holds the data; empty: the data comes beside the messages."""
+    """The key of the data, such as `"image_url"`; empty if data is passed beside the messages."""
     inner: str = ""
-    """The key inside that, where an object holds it."""
+    """The key inside that object, such as `"url"`; empty if the data is not nested."""
 
     def part(self, data: str) -> dict[str, Json]:
         """Return a part of this form with its data: an address, a path, base64."""
@@ -158,9 +169,9 @@ _KINDS = {form.type: form.kind for form in MEDIA_FORMS}
 
 
 def media_kind(part: object) -> MediaKind | None:
-    """Return the kind of medium that a part of a message's content is, or None if it is not one.
+    """Return the medium of a part of a message's content, or None if it is not a media part.
 
-    A part without a type is of the kind whose key it has, as `{image: …}`.
+    A part without a type has the medium of its key, as in `{image: …}`.
     """
     if not is_mapping(part):
         return None
@@ -170,58 +181,63 @@ def media_kind(part: object) -> MediaKind | None:
     return next((kind for name, kind in _KINDS.items() if name in part), None)
 
 
-# A conversation as the engine thinks of it: users, assistants and answers, no field names yet.
+# A conversation without field names: user messages, assistant messages and tool results.
 
 
 class UserMessage(Struct, frozen=True):
     """One user message."""
 
     text: str
+    """The user's words, such as `"What is the weather in Oslo?"`."""
     media: tuple[MediaKind, ...] = ()
-    """Images, videos and sounds that come before the text."""
+    """Images, videos and sounds before the text, such as `(MediaKind.IMAGE,)`."""
 
 
 class ToolResult(Struct, frozen=True):
     """One tool result: the answer to the call with this id."""
 
     text: str
+    """The result's text."""
     name: str
+    """The name of the function that was called, such as `"get_forecast"`."""
     call_id: str
+    """The id of the call, such as `"aB3dE6gH1"`."""
     media: tuple[MediaKind, ...] = ()
-    """Images, videos and sounds that come before the text."""
+    """Images, videos and sounds before the text, such as `(MediaKind.IMAGE,)`."""
 
 
 Entry: TypeAlias = UserMessage | Message | ToolResult
 Dialogue: TypeAlias = tuple[Entry, ...]
 
-# What a program read of a model's text, judged by the message that the text means.
+# A message that a program parsed, compared with the message that the text means.
 #
 # Contract: arguments are compared as JSON, names and their order exactly, reasoning and content
 # exactly and up to the whitespace at their edges. A template may write two messages alike; then
-# no reader can tell them apart, and either is right. So the judge is the template, not a format
-# of ours: a message read with other whitespace, or with other arguments that their schema allows,
-# is right where the template writes it as the very text that was read.
+# no parser can distinguish them, and either is right. So the judge is the template, not a format
+# of ours: a message parsed with other whitespace, or with other arguments that their schema
+# allows, is right if the template renders it to the very text that was parsed.
 
 
 class MessageAgreement(StrEnum):
-    """How far a message that was read is the one that was meant."""
+    """How far a parsed message equals the expected one."""
 
     EXACT = "exact"
     EDGES = "edges"
-    """But for whitespace at the edges of the reasoning or the content."""
+    """Equal except for whitespace at the edges of the reasoning or the content."""
     OTHER = "other"
 
 
 class ReadCall(Struct, frozen=True):
-    """A call as a program gives it."""
+    """A call as a program parsed it."""
 
     name: str
+    """The function's name, such as `"get_forecast"`."""
     arguments: str
-    """JSON text, as servers give it; whether it is valid has yet to be seen."""
+    """JSON text, as servers return it, and perhaps invalid: `'{"city": "Oslo"}'`."""
 
     @property
     def as_json(self) -> Json:
-        """The call with its arguments as JSON; as the text that came where that is not JSON."""
+        """The call with its arguments decoded, or as text if they are not valid JSON."""
         try:
             arguments: Json = json.loads(self.arguments)
         except ValueError:
@@ -230,27 +246,33 @@ class ReadCall(Struct, frozen=True):
 
 
 class ReadMessage(Struct, frozen=True):
-    """A message as a program gives it. An empty text is an absent one."""
+    """A message as a program parsed it. An empty text is an absent one."""
 
     content: str = ""
+    """The content, such as `"Here is what I found."`."""
     reasoning: str = ""
+    """The reasoning, such as `"A lookup is due."`."""
     calls: tuple[ReadCall, ...] = ()
+    """The calls in their order."""
 
     @classmethod
     def of(cls, message: Message) -> ReadMessage:
-        """Return what a program should give of a message."""
+        """Return the result of a program that parses a message correctly."""
         calls = [ReadCall(call.name, json.dumps(dict(call.arguments))) for call in message.calls]
         return cls(message.content, message.reasoning, tuple(calls))
 
 
 class ReadingVerdict(Struct, frozen=True):
-    """How one message was read, and the first difference where it was read otherwise."""
+    """How one message was parsed, with the first difference if there is one."""
 
     agreement: MessageAgreement
+    """How far the messages are equal."""
     part: str = ""
-    """Which part of the message differs, in words."""
+    """The part that differs, such as `"content"` or `"arguments of get_forecast"`."""
     expected: str = ""
+    """The text that was expected of that part; of calls, their names as JSON."""
     actual: str = ""
+    """The text that was parsed instead."""
 
     @property
     def right(self) -> bool:
@@ -259,15 +281,15 @@ class ReadingVerdict(Struct, frozen=True):
 
 
 class ReadingJudge(Struct, frozen=True):
-    """Judges what was read of texts that a template wrote."""
+    """Compares parsed messages with those that a template rendered."""
 
     written_alike: Callable[[Message, Message], bool]
-    """Whether the template writes the second message as it writes the first."""
+    """Whether the template renders both messages to the same text."""
     allowed: Callable[[ToolCall], bool]
     """Whether the schema of a call's tool allows its arguments."""
 
     def judge(self, expected: Message, read: ReadMessage) -> ReadingVerdict:
-        """Compare what was read of the text of a message with the message."""
+        """Compare a message with the one that was parsed from its render."""
         found = next(self._differences(expected, read), None)
         if found is not None:
             return found
@@ -275,7 +297,7 @@ class ReadingJudge(Struct, frozen=True):
         if as_read == expected or self.written_alike(expected, as_read):
             return ReadingVerdict(MessageAgreement.EXACT)
         part = "reasoning" if as_read.reasoning != expected.reasoning else "content"
-        texts = (str(getattr(each, part)) for each in (expected, as_read))
+        texts = (str(getattr(message, part)) for message in (expected, as_read))
         return ReadingVerdict(MessageAgreement.EDGES, part, *texts)
 
     def _differences(self, expected: Message, read: ReadMessage) -> Iterator[ReadingVerdict]:
@@ -302,7 +324,7 @@ class ReadingJudge(Struct, frozen=True):
 
 
 def same_json(one: Json, other: Json) -> bool:
-    """Whether two values are equal as JSON: 1 is 1.0, but not true; keys have no order."""
+    """Return whether two values are equal as JSON: 1 is 1.0, but not true; keys have no order."""
     match one, other:
         case dict(), dict():
             return one.keys() == other.keys() and all(
@@ -322,7 +344,7 @@ def _difference(part: str, expected: str, actual: str) -> ReadingVerdict:
 
 
 def _decode_call(read_call: ReadCall, meant: ToolCall) -> ToolCall | None:
-    """Return a call with the id and key order that were meant, or None if it is not JSON."""
+    """Return the call with the expected id and key order, or None if it is not JSON."""
     try:
         value: Json = json.loads(read_call.arguments)
     except (ValueError, RecursionError):
@@ -333,7 +355,7 @@ def _decode_call(read_call: ReadCall, meant: ToolCall) -> ToolCall | None:
     return ToolCall(read_call.name, {**ordered, **value}, meant.id)
 
 
-# Tools to offer: a template may look a call's name and arguments up in their schemas.
+# Tools to offer, since a template may look up a call's name and arguments in their schemas.
 
 
 Tool: TypeAlias = dict[str, Json]
@@ -346,16 +368,16 @@ def function_of(tool: object) -> Any:
 
 
 def with_properties(tool: Tool, change: Callable[[str, Any], Json], **more: Json) -> Tool:
-    """Return a function whose properties are changed, and what `more` says of its parameters."""
+    """Return a tool with changed properties, and with the keywords of `more` in its parameters."""
     parameters: Any = tool["parameters"]
     changed = {key: change(key, schema) for key, schema in parameters["properties"].items()}
     return {**tool, "parameters": {**parameters, "properties": changed, **more}}
 
 
 def tool_for(name: str, description: str, properties: Mapping[str, str]) -> Tool:
-    """Describe a function whose parameters are `properties`: JSON type by name.
+    """Return a function whose parameters are `properties`: JSON type by name.
 
-    The inner function object is given; the wrapper around it is a matter of shape.
+    It is the inner object; `MessageShape.tool` adds the wrapper if a template expects it.
     """
     typed: dict[str, Json] = {}
     for key, kind in properties.items():

@@ -1,8 +1,8 @@
-"""What this program writes as JSON, as data classes: a document and its schema have one source.
+"""JSON documents as data classes, so that a document and its schema have one source.
 
-Contract: a document has the keys of its class, all of them and in their order, and nothing that a
-JSON writer refuses. A class is a `JsonDocument`, or any other frozen data class whose fields are
-what is to be told; what a field means is said by the text below it, and stands in the schema.
+Contract: a document has the keys of its class, all of them and in their order, and no value that
+a JSON writer refuses. A class is a `JsonDocument`, or another frozen data class with the same
+fields; the string below a field is its description in the schema.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec import Meta, Struct, field, inspect, to_builtins
 from .conversation import Json
 from .errors import AutoparserError, is_mapping, kind_of, missing_name_hint, spelling_hint
 
-# What a data class expects at a place, for the words about a value that is something else.
+# The expected value at a place of a data class, for messages about another value there.
 
 
 _KINDS: Mapping[type[inspect.Type], str] = {
@@ -38,27 +38,29 @@ _KINDS: Mapping[type[inspect.Type], str] = {
 
 
 class ExpectedValue(Struct, frozen=True):
-    """What stands at a place in words, and what may be written there."""
+    """The description of a place, and its allowed values."""
 
     kind: str
+    """The kind of value in words, such as `"a text or a list"`."""
     words: str = ""
-    """What its `Meta` says; empty where it says nothing."""
+    """The description in its `Meta`, such as `"a list of messages"`; empty if it has none."""
     choices: tuple[str, ...] = ()
+    """The allowed values of an enumeration, such as `("user", "assistant")`."""
     members: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Its keys, each with what is said of it."""
+    """The description of each key, such as `{"name": "the tool's name"}`."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that it may have."""
+        """The allowed keys."""
         return tuple(self.members)
 
     def of(self, key: str) -> str:
-        """Describe what stands at a key."""
+        """Describe the value of a key."""
         return self.members.get(key) or f"the {key}"
 
 
 def expected_at(kind: type[object], parts: Sequence[str | int]) -> ExpectedValue:
-    """Return what `kind` expects at a place in it, such as `("tools", 1, "name")`."""
+    """Return the expected value at a place in a `kind`, such as `("tools", 1, "name")`."""
     node: inspect.Type = inspect.type_info(kind)
     words = _description(node)
     for part in parts:
@@ -66,7 +68,7 @@ def expected_at(kind: type[object], parts: Sequence[str | int]) -> ExpectedValue
         if inner is None:
             break
         node = inner
-        # What is said of a list holds for its members, too, where they have no keys to tell.
+        # The description of a list serves for its items, too, if they have no keys of their own.
         of_list = isinstance(part, int) and not _members_of(node)
         words = _description(node) or (words if of_list else "")
     alternatives = [*_alternatives(node)]
@@ -82,7 +84,7 @@ def expected_at(kind: type[object], parts: Sequence[str | int]) -> ExpectedValue
 
 
 def _alternatives(node: inspect.Type) -> Iterator[inspect.Type]:
-    """Return what a union may be, and what its metadata are about."""
+    """Yield the types of a union, without their metadata."""
     if isinstance(node, inspect.Metadata):
         yield from _alternatives(node.type)
     elif isinstance(node, inspect.UnionType):
@@ -94,10 +96,10 @@ def _alternatives(node: inspect.Type) -> Iterator[inspect.Type]:
 
 def _members_of(node: inspect.Type) -> dict[str, str]:
     return {
-        each.encode_name: _description(each.type)
+        member.encode_name: _description(member.type)
         for structure in _alternatives(node)
         if isinstance(structure, inspect.StructType)
-        for each in structure.fields
+        for member in structure.fields
     }
 
 
@@ -116,7 +118,7 @@ def _type_at(node: inspect.Type, part: str | int) -> inspect.Type | None:
 
 def _choices_of(node: inspect.Type) -> Iterator[str]:
     if isinstance(node, inspect.EnumType):
-        yield from (str(each.value) for each in node.cls)
+        yield from (str(member.value) for member in node.cls)
     elif isinstance(node, inspect.LiteralType):
         yield from map(str, node.values)
 
@@ -126,28 +128,28 @@ def _description(node: inspect.Type) -> str:
         return "".join([words for kind in node.types if (words := _description(kind))][:1])
     if not isinstance(node, inspect.Metadata):
         return ""
-    # Its members have no types.
+    # msgspec does not type its members.
     extra_schema = cast("dict[str, object]", node.extra_json_schema or {})  # pyright: ignore[reportUnknownMemberType]
     return str(extra_schema.get("description", ""))
 
 
-# What a person gives, read as data classes: the one home of its checks and of their words.
+# Input of users, converted to data classes: the one home of these checks and their messages.
 #
-# Contract: a value that is not of the wanted kind is an AutoparserError with the file, the place
-# in it, such as `tools[1].function.parameters`, what stands there, what was expected, and the
-# known word that a misspelled key or choice was probably meant to be.
+# Contract: a value of another kind raises an AutoparserError with the file, the place in it, such
+# as `tools[1].function.parameters`, the value there, the expected one, and the known word that a
+# misspelled key or choice was probably meant to be.
 #
-# The kinds are msgspec's: it weighs a tenth of pydantic, is imported in half the time, and has
-# its first value read before pydantic has built the first of its validators. It tells what is
-# wrong in one text, of which the place is taken here; all words for a person are ours. What a
-# field expects is said once, as the `description` of its `Meta`.
+# msgspec converts: it has a tenth of pydantic's size, is imported in half the time, and converts
+# its first value before pydantic has built its first validator. Its errors are one text, from
+# which the place is parsed here; the messages are ours. A field's expectation is stated once, as
+# the `description` of its `Meta`.
 
 
 _Kind = TypeVar("_Kind")
 _Struct = TypeVar("_Struct", bound=Struct)
 
 _ANY_MEMBER = "..."
-"""What msgspec writes in the place of a mapping's key."""
+"""msgspec's placeholder for the key of a mapping."""
 _WHERE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>.*)`$", re.DOTALL)
 _PART = re.compile(r"\[(?P<index>\d+)\]|\[(?P<any>\.\.\.)\]|\.(?P<name>[^.\[]+)")
 _PLAIN = re.compile(r"[\w$-]+")
@@ -176,15 +178,15 @@ def read_value(
     wrong: type[AutoparserError] = AutoparserError,
     hint: str = "",
 ) -> _Kind:
-    """Read plain values, as JSON, YAML and TOML have them, as a `kind`.
+    """Convert plain values, as of JSON, YAML and TOML, to a `kind`.
 
-    `place` is where the value stands in `file`. `hint` says what to do about a file that nobody
-    writes by hand, whatever is wrong with it. Raises `wrong`.
+    `place` is the value's place in `file`. `hint` is the advice for files that are not written by
+    hand, whatever their fault. Raises `wrong`.
     """
     try:
         return msgspec.convert(value, kind)
     except UnicodeEncodeError:
-        # JSON can name half a surrogate pair.
+        # JSON can escape half of a surrogate pair.
         words, where, then = "a key has half a character", place, ""
     except msgspec.ValidationError as error:
         parts, words, then = _explain(str(error), value, kind)
@@ -200,9 +202,10 @@ def _path_parts(path: str) -> Iterator[str | int]:
 def _name_members(
     parts: tuple[str | int, ...], value: object, kind: type[object], complaint: str
 ) -> tuple[str | int, ...]:
-    """Name the mapping's members that the complaint does not: those that alone give it again."""
+    """Replace placeholders for keys: by the key whose member alone causes the same complaint."""
     while _ANY_MEMBER in parts:
-        before, behind = parts[: (at := parts.index(_ANY_MEMBER))], parts[at + 1 :]
+        index = parts.index(_ANY_MEMBER)
+        before, behind = parts[:index], parts[index + 1 :]
         for key in _value_at(value, before):
             alone = _keep_one_member(value, before, key)
             try:
@@ -234,7 +237,7 @@ def _value_at(value: Any, path: Sequence[str | int]) -> Any:
 def _explain(
     complaint: str, value: object, kind: type[object]
 ) -> tuple[tuple[str | int, ...], str, str]:
-    """Explain a complaint of msgspec: the place, what is wrong there, and what to do."""
+    """Explain a complaint of msgspec: return the place, the fault, and the way out."""
     found = _WHERE.search(complaint)
     statement = complaint[: found.start()] if found else complaint
     parts = (
@@ -275,7 +278,7 @@ def _explain(
 
 
 def _explain_choice(stands: object, choices: Sequence[object]) -> tuple[str, str]:
-    """Explain that a value is not one of those that there are, and what to write."""
+    """Explain that a value is not one of the choices, and how to correct it."""
     if len(choices) == 1:
         return f"this is {stands!r}, not {choices[0]}", f"write {choices[0]}"
     near = spelling_hint(str(stands), choices, "write one of them")
@@ -283,7 +286,7 @@ def _explain_choice(stands: object, choices: Sequence[object]) -> tuple[str, str
 
 
 def _explain_bound(bound: re.Match[str], stands: Any) -> tuple[str, str]:
-    """Explain that a number or a length is out of its range, and what to write."""
+    """Explain that a number or a length is out of its range, and how to correct it."""
     size = f"{_SIGNS[bound['sign']]} {bound['bound']}"
     if bound["length"]:
         return f"this has a length of {len(stands)}, not of {size}", f"write a length of {size}"
@@ -291,7 +294,7 @@ def _explain_bound(bound: re.Match[str], stands: Any) -> tuple[str, str]:
 
 
 def _unknown_keys(value: object, expected: ExpectedValue) -> list[str]:
-    """Return the keys of a value that its kind does not know."""
+    """Return the keys of a value that its kind does not have."""
     return [str(key) for key in value if key not in expected.keys] if is_mapping(value) else []
 
 
@@ -306,45 +309,45 @@ def _write_hint(words: str) -> str:
 
 
 SAVED_FORMATS = "autoparser.format/"
-"""What the schemas of saved formats begin with, whatever their version."""
+"""The prefix of the schemas of saved formats, in all versions."""
 RuleCode = Annotated[str, Meta(pattern="^AP[0-9]{3}$")]
 Count = Annotated[int, Meta(ge=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[int, Meta(ge=1)]
 ONE_KEY = Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})
-"""Of an object that has one of its keys."""
+"""The constraint of an object with exactly one of its keys."""
 SettingValues = Annotated[
     Mapping[str, Json], Meta(description="Values of the template's switches, by name.")
 ]
 
 
 def text_digest(text: str) -> str:
-    """Return the SHA-256 of a text in UTF-8, by which a template is told from others."""
+    """Return the SHA-256 of a text in UTF-8, which identifies a template."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class JsonDocument(Struct, frozen=True, forbid_unknown_fields=True):
-    """An object of a document, with the keys that it has."""
+    """An object of a document; unknown keys are refused."""
 
 
 def copy_fields(kind: type[_Struct], source: object, /, **own: Any) -> _Struct:
-    """Return a `kind` with the values of `own`, and of the source for its other fields.
+    """Return a `kind` with the values of `own`, and its other fields copied from the source.
 
-    The source is of any class: its attributes with the names of the fields are taken, properties
-    among them. Nothing is converted; `msgspec.convert` does that, down to the last value.
+    The source may be of any class; its attributes and properties with the names of the fields are
+    copied. Unlike `msgspec.convert`, it converts nothing.
     """
     names = kind.__struct_fields__
     return kind(**{name: own[name] if name in own else getattr(source, name) for name in names})
 
 
 def json_of(document: object) -> dict[str, Json]:
-    """Return a document's data class as the values that are written."""
+    """Return a document as plain JSON values."""
     written: dict[str, Json] = to_builtins(document, enc_hook=dict)
     return {name: json_value_of(value) for name, value in written.items()}
 
 
 def json_value_of(value: Json | tuple[Json, ...]) -> Json:
-    """Return a value as JSON can hold it: what is not a number in JSON is given by its name."""
+    """Return a value as JSON can represent it: infinities and NaN become their names."""
     match value:
         case float() if not math.isfinite(value):
             return str(value)

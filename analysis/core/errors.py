@@ -1,8 +1,10 @@
-"""Every error that autoparser raises on purpose, each one line for a person.
+"""All errors that autoparser raises on purpose, each with a message of one line.
 
-Contract: ``str(error)`` is a single printable line that names the file, the place in
-it and what to do. Text that comes from a template or a file is shown with its control
-characters escaped and is cut where it is long; the attributes keep more of it.
+    chat.yaml: messages[0]: this has no role; did you mean role for rol? add one such as …
+
+Contract: `str(error)` is a single printable line with the file, the place in it and the way out.
+Text from a template or a file has its control characters escaped, and is cut if it is long; the
+attributes keep more of it.
 """
 
 from __future__ import annotations
@@ -14,22 +16,22 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any, TypeGuard, TypeVar
 
-# Which characters a person sees as what they are, and escapes for all others.
+# Characters that are visible as what they are, and escapes for all others.
 #
-# A terminal obeys control characters, marks of direction turn what is beside them, and some
-# characters that count as printable show nothing at all. Unicode 16, DerivedCoreProperties.txt,
-# has those as Default_Ignorable_Code_Point; the empty Braille pattern is drawn as a space.
+# A terminal obeys control characters, direction marks reverse the text beside them, and some
+# characters that count as printable are invisible. Those are Default_Ignorable_Code_Point in
+# DerivedCoreProperties.txt of Unicode 16; the empty Braille pattern is drawn as a space.
 
 
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0100-\U000e01ef]"
 )
-"""Printable by Python's account, as letters, marks and symbols are."""
+"""Invisible characters for which Python's `str.isprintable` is true."""
 
 
 def is_inert(text: str) -> bool:
-    """Whether every character of the text shows itself, and does nothing else."""
+    """Return whether every character of the text is visible, and has no effect on a terminal."""
     return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)
 
 
@@ -44,19 +46,19 @@ def escape_text(text: str) -> str:
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of systems for a disk that is full or broken."""
+"""Error numbers of a disk that is full or broken."""
 
 
-# What a person probably meant by a word that is not known: the one home of "did you mean".
+# Suggestions for unknown words: the one home of "did you mean".
 
 
 NEAR = 0.6
-"""The share of characters that two words have in common, in order, to be taken for each other."""
+"""The similarity of two words, by `difflib`, from which one may be a misspelling of the other."""
 
 
 def nearest_word(wrong_word: str, known_words: Iterable[object]) -> str | None:
-    """Return the known word that is most like a given one, in any case, or None if none is."""
-    # Only an error needs it.
+    """Return the known word most similar to a wrong one, ignoring case, or None if none is near."""
+    # Imported here because only errors need it.
     from difflib import get_close_matches  # noqa: PLC0415
 
     by_letters = {str(word).casefold(): str(word) for word in known_words}
@@ -65,18 +67,18 @@ def nearest_word(wrong_word: str, known_words: Iterable[object]) -> str | None:
 
 
 def spelling_hint(wrong_word: str, known_words: Iterable[object], then: str = "") -> str:
-    """Return a hint: what was probably meant, if anything is near; and `then`."""
+    """Return a hint with the nearest known word, if any is near, and `then`."""
     close = nearest_word(wrong_word, known_words)
     return " ".join(filter(None, (close and f"did you mean {close}?", then)))
 
 
 def missing_name_hint(wanted: str, names: Iterable[object], then: str = "") -> str:
-    """Return a hint about a missing name: which of those given stands for it; and `then`."""
+    """Return a hint about a missing name with the nearest given one, if any is near, and `then`."""
     close = nearest_word(wanted, (name for name in names if name != wanted))
     return " ".join(filter(None, (close and f"did you mean {wanted} for {close}?", then)))
 
 
-# What a value of a YAML, TOML or JSON file is, in words.
+# The kinds of values in YAML, TOML and JSON files, in words.
 
 
 _KINDS: Mapping[type[object], str] = {
@@ -91,7 +93,7 @@ _KINDS: Mapping[type[object], str] = {
 
 
 _MAPPINGS = (dict, Mapping)
-"""Nearly every object is a plain dictionary, which needs no question to an abstract class."""
+"""`dict` first: nearly every object is one, and a check of an abstract class is slower."""
 
 
 def kind_of(value: object) -> str:
@@ -100,28 +102,28 @@ def kind_of(value: object) -> str:
 
 
 def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
-    """Return whether a value is an object, whatever its members are."""
+    """Return whether a value is an object, with any members."""
     return isinstance(value, _MAPPINGS)
 
 
 def is_list(value: object) -> TypeGuard[list[object]]:
-    """Return whether a value is a list, whatever its items are."""
+    """Return whether a value is a list, with any items."""
     return isinstance(value, list)
 
 
 def is_row(value: object) -> TypeGuard[Sequence[object]]:
-    """Return whether a value is a list or a tuple, whatever its items are."""
+    """Return whether a value is a list or a tuple, with any items."""
     return isinstance(value, list | tuple)
 
 
 _Error = TypeVar("_Error", bound="AutoparserError")
 
 LONGEST_TEXT = 400
-"""Characters of one part of an error line; what is longer is cut in the middle."""
+"""The most characters of one part of an error line; a longer one is cut in the middle."""
 
 
 def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Return ``text`` as one printable line: escapes for control characters, a cut if long."""
+    """Return `text` as one printable line: control characters escaped, cut if long."""
     if len(text) > longest:
         kept = longest // 2
         text = f"{text[:kept]} … {text[-kept:]}"
@@ -129,7 +131,7 @@ def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
 
 
 class LimitKind(StrEnum):
-    """What a worker's task is held to; the words by which messages name it."""
+    """The limits of a worker's task, by their names in messages."""
 
     RENDER_TIME = "time of one render"
     TASK_TIME = "time"
@@ -150,13 +152,13 @@ class AutoparserError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        """What is wrong, in words."""
+        """The fault in words."""
         self.file = file
-        """The file, directory or source that it is about; None where there is none."""
+        """The file, directory or source with the fault, or None."""
         self.place = place
-        """Where in the file, such as ``line 3, column 7``; None for the whole of it."""
+        """The place in the file, e.g. `"line 3, column 7"`, or None for all of it."""
         self.hint = hint
-        """What to do about it; None where nothing is left to say."""
+        """The way out, e.g. `"add content, or tool_calls"`, or None."""
 
     def __str__(self) -> str:
         where = [one_line(part) for part in (self.file, self.place) if part]
@@ -164,29 +166,29 @@ class AutoparserError(Exception):
         return f"{line}; {one_line(self.hint)}" if self.hint else line
 
     def __reduce__(self) -> tuple[object, ...]:
-        # An exception is rebuilt from its constructor's arguments by default, and those of the
-        # errors below are not what they keep.
+        # By default, an exception is rebuilt from its constructor's arguments, and the errors
+        # below do not keep theirs.
         return _rebuild, (type(self), self.args, {**self.__dict__})
 
 
 class TemplateNotFoundError(AutoparserError):
-    """There is no template where one was looked for."""
+    """A source has no template."""
 
 
 class TemplateReadError(AutoparserError):
-    """A file that should hold a template is there but cannot be read as one."""
+    """A file exists but cannot be read as a template."""
 
 
 class TemplateNeededError(AutoparserError):
-    """What is asked takes a render, and a saved format has no template."""
+    """A saved format, which has no template, is used for something that needs a render."""
 
 
 class TokenizerError(AutoparserError):
-    """A tokenizer is not there, cannot be read, or lacks what is asked of it."""
+    """A tokenizer is missing, cannot be read, or lacks a needed feature."""
 
 
 class TemplateSyntaxError(AutoparserError):
-    """Jinja cannot read the template's text."""
+    """Jinja cannot parse the template."""
 
     def __init__(
         self,
@@ -201,13 +203,13 @@ class TemplateSyntaxError(AutoparserError):
     ) -> None:
         super().__init__(message, file=file, place=_line_place(line, column), hint=hint)
         self.line = line
-        """The template's line, from 1; None where Jinja cannot tell."""
+        """The template's line, from 1, or None if Jinja does not report it."""
         self.column = column
-        """The column in that line in characters, from 1; None where it is not known."""
+        """The column in that line in characters, from 1, or None if unknown."""
         self.excerpt = excerpt
         """The line with a caret under the column, two lines of text; empty if unknown."""
         self.limit = limit
-        """Which limit of a worker its compilation went beyond; None: that was not it."""
+        """The worker's limit that compilation exceeded, or None if it exceeded none."""
 
 
 class TemplateRenderError(AutoparserError):
@@ -226,17 +228,17 @@ class TemplateRenderError(AutoparserError):
         verb = "refuses the conversation" if refused else "cannot render the conversation"
         super().__init__(f"{verb}: {reason}", file=file, place=_line_place(line, None), hint=hint)
         self.reason = reason
-        """The template's own words if it refused, else the error's type and words."""
+        """The template's own message if it refused, else the error's type and message."""
         self.line = line
-        """The template's line, from 1; None where it is not known."""
+        """The template's line, from 1, or None if unknown."""
         self.refused = refused
-        """True when the template itself called ``raise_exception``."""
+        """Whether the template itself called `raise_exception`."""
         self.forbidden = forbidden
-        """True when Jinja's sandbox forbids what the template did."""
+        """Whether Jinja's sandbox raised."""
 
 
 class TemplateUnusableError(AutoparserError):
-    """The template renders, or refuses, in a way from which nothing can be concluded."""
+    """The template's renders or refusals allow no conclusions."""
 
     def __init__(
         self,
@@ -248,11 +250,11 @@ class TemplateUnusableError(AutoparserError):
     ) -> None:
         super().__init__(message, file=file, place=_line_place(line, None), hint=hint)
         self.line = line
-        """The template's line, from 1; None where it is not known."""
+        """The template's line, from 1, or None if unknown."""
 
 
 class TemplateLimitError(TemplateRenderError):
-    """A render went beyond a limit; only a worker holds renders to limits."""
+    """A render exceeded a limit; only workers have limits."""
 
     def __init__(
         self,
@@ -265,11 +267,11 @@ class TemplateLimitError(TemplateRenderError):
     ) -> None:
         super().__init__(reason, file=file, line=line, hint=hint)
         self.limit = limit
-        """Which limit."""
+        """The limit."""
 
 
 class TaskLimitError(AutoparserError):
-    """A worker's whole task went beyond a limit, and was ended."""
+    """A worker's task exceeded a limit and was ended."""
 
     def __init__(
         self,
@@ -282,24 +284,24 @@ class TaskLimitError(AutoparserError):
     ) -> None:
         super().__init__(message, file=file, place=place, hint=hint)
         self.limit = limit
-        """Which limit."""
+        """The limit."""
 
 
 class WorkerDiedError(AutoparserError):
-    """A worker was killed or crashed in the middle of a task, which has no result."""
+    """A worker was killed or crashed during a task, which has no result."""
 
 
 class FaultError(WorkerDiedError):
-    """A fault of this program ended a task: something was raised that nobody raises on purpose."""
+    """A bug of this program ended a task with an unexpected exception."""
 
 
 fault_keeper: ContextVar[Callable[[BaseException], object]] = ContextVar("fault_keeper")
-"""Writes the traceback of a fault to a file and returns its path, or None if it cannot. A command
-sets it; a program that uses the package has the exception itself."""
+"""A function that writes the traceback of a bug to a file and returns its path, or None if it
+cannot. Commands set it; programs that use the package have the exception itself."""
 
 
 def fault_error(fault: BaseException, file: str | None) -> FaultError:
-    """Return the error of a task that ended in a fault of this program."""
+    """Return the error of a task that a bug of this program ended."""
     words = f"a fault of autoparser ({type(fault).__name__}: {fault})"
     keep = fault_keeper.get(None)
     kept = None if keep is None else keep(fault)

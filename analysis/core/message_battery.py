@@ -1,4 +1,4 @@
-"""The messages that every analysis is checked with: fixed, and the same for every template."""
+"""The messages of the self-check: fixed, and the same for every template."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from .conversation import Json, Message, Tool, ToolCall, tool_for, with_properti
 
 
 class BatteryCase(NamedTuple):
-    """One message of the battery, and what it is there for."""
+    """One message of the battery, with its title."""
 
     title: str
+    """The message in words, e.g. `"content and 1 call"`."""
     message: Message
+    """The message."""
     parts: tuple[BatteryCase, ...] = ()
-    """Smaller messages, one for each thing that this one has at once: a template that writes this
-    one as expected writes those so as well, and where it does not, they show which is to blame."""
+    """Smaller messages with one feature of this one each. They are only asked if this one fails,
+    to show which feature is to blame."""
 
 
 CITY_TOOL = "get_forecast"
 MIXED_TOOL = "update_record"
 EDGE_TOOL = "1Find-Town_2"
-"""With what a name may hold in a request: a capital, a hyphen, an underscore and a digit."""
+"""A name with all that requests allow: a capital, a hyphen, an underscore and digits."""
 EDGE_KEY = "Post-Code_2"
 STRANGE_KEY = "naïve'&<\\key"
-"""What notations escape, without the double quote: many a format puts that around a name as it is,
-so that no reader could tell where the name ends."""
+"""A key with the characters that notations escape, except the double quote: many formats put
+quotes around a key without escaping it, so that no parser could find its end."""
 
 _SIGNS = '(#1) $2 + 3 * 4 = ~5; a|b, c/d - me@e.x: ^ no_one `c` \\ it\'s "so"!?'
-"""With the brackets of markup, every sign of ASCII: a template may write one otherwise."""
+"""With the brackets of `markup`, all punctuation of ASCII, since a template may escape any."""
 
 LONG_TEXT_SIZE = 4000
 
 
 def long_text(subject: str, size: int = LONG_TEXT_SIZE) -> str:
-    """Return a text of so many characters in paragraphs, no two sentences alike.
+    """Return a text of so many characters in paragraphs, all sentences different.
 
-    Where it is cut, the last number says how much is left of it.
+    If a template cuts it, the last sentence's number shows where.
     """
     sentences = (
         f"Sentence {at} is about {subject}.{' ' if at % 5 else chr(10) * 2}" for at in count(1)
@@ -112,7 +114,7 @@ _MIXED: dict[str, Json] = {
 
 @lru_cache(maxsize=1)
 def battery_messages() -> tuple[BatteryCase, ...]:
-    """Return the messages: parts in every combination, values of every type, hostile texts."""
+    """Return the messages: all combinations of parts, values of every type, hostile texts."""
     cases: list[BatteryCase] = []
     for calls, reasoning, content in product(range(4), (False, True), (False, True)):
         names = ["reasoning"] * reasoning + ["content"] * content
@@ -222,7 +224,7 @@ def battery_tools() -> tuple[Tool, ...]:
 
 @lru_cache(maxsize=1)
 def loose_tools() -> tuple[Json, ...]:
-    """Return the tools as a request offers them, with schemas that all of the arguments meet."""
+    """Return the tools in OpenAI's form, with schemas that allow all arguments of the battery."""
     loose: dict[str, Json] = {
         "parent": {"type": ["string", "null"]},
         "labels": {"type": "array"},

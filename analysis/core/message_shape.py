@@ -1,4 +1,10 @@
-"""The shape in which a template takes its messages, and the messages in that shape."""
+"""The shape in which a template expects its messages, and messages in that shape.
+
+A call in OpenAI's form is `{"id": …, "type": "function", "function": {"name": "find",
+"arguments": {"city": "Oslo"}}}`. Of a template that reads `call.name` and pastes JSON text, the
+shape is `MessageShape(calls=CallForm.BARE, arguments_as_string=True)`, and the same call is
+`{"id": …, "type": "function", "name": "find", "arguments": '{"city": "Oslo"}'}`.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +18,18 @@ from msgspec.structs import replace
 from .conversation import Dialogue, Json, Message, Tool, ToolCall, ToolResult, UserMessage
 
 _SENT = "https://example.org/sent"
-"""What images, videos and sounds of a conversation hold."""
+"""URL of the media in probe messages."""
 
 
 class ContentForm(StrEnum):
-    """How a message's text is given."""
+    """The form of a message's text."""
 
     TEXT = "text"
     PARTS = "list of parts"
 
 
 class EmptyContent(StrEnum):
-    """What stands for content where there is none beside calls."""
+    """The form of absent content in a message with calls."""
 
     EMPTY = "empty text"
     ABSENT = "no content key"
@@ -31,7 +37,7 @@ class EmptyContent(StrEnum):
 
 
 class ToolForm(StrEnum):
-    """How tools are given."""
+    """The form of offered tools."""
 
     WRAPPED = "wrapped in an object of type function"
     BARE = "bare function schema"
@@ -39,21 +45,21 @@ class ToolForm(StrEnum):
 
 
 class CallForm(StrEnum):
-    """How a message's calls are given."""
+    """The form of a message's calls."""
 
     WRAPPED = "wrapped in an object of type function"
     BARE = "bare name and arguments"
 
 
 class ReasoningForm(StrEnum):
-    """Where a message's reasoning is given."""
+    """The place of a message's reasoning."""
 
     FIELD = "field of the message"
     PART = "part of the content"
 
 
 class StringArguments(StrEnum):
-    """What becomes of a call's arguments that are given as JSON text."""
+    """How a template renders arguments that are given as JSON text."""
 
     SAME = "written like the object"
     PASTED = "pasted as they are"
@@ -63,21 +69,29 @@ class StringArguments(StrEnum):
 
 
 class MessageShape(Struct, frozen=True):
-    """What a template wants of the messages it is given."""
+    """The form of messages, calls and tools that a template expects."""
 
     system: bool = False
-    """A system message must come first."""
+    """Whether a system message must come first."""
     user_content: ContentForm = ContentForm.TEXT
+    """The form of user and system messages, e.g. `ContentForm.PARTS`."""
     assistant_content: ContentForm = ContentForm.TEXT
+    """The form of assistant messages and tool results, e.g. `ContentForm.PARTS`."""
     empty_content: EmptyContent = EmptyContent.EMPTY
+    """The form of absent content beside calls, e.g. `EmptyContent.EMPTY`."""
     arguments_as_string: bool = False
+    """Whether arguments are JSON text, not an object, e.g. `True`."""
     tools: ToolForm = ToolForm.WRAPPED
+    """The form of offered tools, e.g. `ToolForm.BARE`."""
     calls: CallForm = CallForm.WRAPPED
+    """The form of calls, e.g. `CallForm.WRAPPED`."""
     answered: bool = False
-    """A message with calls is refused unless tool results follow it."""
+    """Whether a message with calls is refused unless tool results follow it, e.g. `True`."""
     reasoning_form: ReasoningForm = ReasoningForm.FIELD
+    """The place of reasoning, e.g. `ReasoningForm.PART`."""
     reasoning_field: str | None = None
-    """The name of the field, or the type of the part."""
+    """The name of the reasoning field, or the type of the part, e.g. `"reasoning_content"`; None
+    if the template reads no reasoning."""
 
     def message(self, message: Message) -> dict[str, Json]:
         """Return an assistant message in this shape."""
@@ -159,31 +173,31 @@ class MessageShape(Struct, frozen=True):
 
 
 USUAL_REASONING = "reasoning_content"
-"""The field in which chat APIs and transformers give reasoning."""
+"""The reasoning field of chat APIs and of transformers."""
 
 
 class FormDeparture(Struct, frozen=True):
-    """One thing in which a template's shape departs from the form that users send."""
+    """A difference between the form that a template expects and OpenAI's."""
 
     usual: str
-    """What users send, such as ``arguments as an object``."""
+    """OpenAI's form, such as `"arguments as an object"`."""
     wanted: str
-    """What the template takes in its place, such as ``arguments as JSON text``."""
+    """The form that the template expects, such as `"arguments as JSON text"`."""
     shape: MessageShape
-    """The template's shape, but that this one thing is as users send it."""
+    """The template's shape with this one difference undone."""
     own_shape: MessageShape
     """The template's shape."""
     convention: bool = False
-    """Whether it is one of several names for a field, of which a template may read any."""
+    """Whether only a field's name differs, for which several names are in use."""
 
     @property
     def plain_text(self) -> bool:
-        """Whether it is that content is given as text."""
+        """Whether the difference is content as text instead of parts."""
         forms = (self.own_shape.user_content, self.own_shape.assistant_content)
         return forms != (self.shape.user_content, self.shape.assistant_content)
 
     def same(self, dialogue: Dialogue, *, tools: bool) -> bool:
-        """Whether a conversation is sent alike in both forms, so that it shows nothing."""
+        """Return whether a conversation is the same in both forms, so that it shows nothing."""
         if tools and self.shape.tools is not self.own_shape.tools:
             return False
         one, other = self.shape, self.own_shape
@@ -191,7 +205,7 @@ class FormDeparture(Struct, frozen=True):
 
 
 def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
-    """Return all these departures, of one shape, as one: each is as users send it at once."""
+    """Return several departures of one shape as a single one, with all of them undone."""
     taken = departures[0].own_shape
     change = {
         name: getattr(departure.shape, name)
@@ -208,9 +222,9 @@ def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
 
 
 def departures_of(shape: MessageShape) -> tuple[FormDeparture, ...]:
-    """Return in what a shape departs from OpenAI's form, each thing put back by itself.
+    """Return the differences between a shape and OpenAI's form, one by one.
 
-    That a call must be answered is no departure: in every request it is.
+    The rule that a call must be answered is not among them, since requests always answer calls.
     """
     text = ContentForm.TEXT
     parts = ContentForm.PARTS in (shape.user_content, shape.assistant_content)
@@ -274,7 +288,7 @@ def departures_of(shape: MessageShape) -> tuple[FormDeparture, ...]:
 
 
 def offered_tools(tools: Sequence[Tool], shape: MessageShape) -> list[Json] | None:
-    """Return the tools in this shape, or None if the shape has none."""
+    """Return the tools in this shape, or None if the template takes no tools."""
     return None if shape.tools is ToolForm.NONE else [shape.tool(tool) for tool in tools]
 
 

@@ -1,4 +1,4 @@
-"""Where a template came from: what was asked for, and what exactly that was."""
+"""The source of a template: its name as a user gave it, and the exact file and commit."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ class SourceKind(StrEnum):
 
 
 class Provenance(Struct, frozen=True):
-    """A source as it was found; the same source at the same commit gives the same value."""
+    """A resolved source; the same source at the same commit gives the same value."""
 
     kind: SourceKind
+    """The kind of source, such as `"hub"`."""
     id: str
-    """What names it: a path, ``-``, a repository, an encoder's ``module:function``."""
+    """A path, `-`, a repository such as `"org/model"`, or an encoder's `module:function`."""
     file: str | None = None
-    """The file that holds the template, within a directory or repository; None if it is `id`."""
+    """The template's file in a directory or repository, such as `"chat_template.jinja"`, or None
+    if `id` is the file."""
     revision: str | None = None
-    """The revision that was asked for; None for the default one, and where there are none."""
+    """The requested revision, such as `"main"`, or None for the default."""
     commit: str | None = None
-    """The commit that the revision was at; None where there are none."""
+    """The commit of the revision, or None if the source has no commits."""
     ran_code: bool = False
     """Whether Python code of the source was run to render."""
 
 
 class NamedTemplate(Protocol):
-    """What names a template, whether its text is at hand or not."""
+    """The names of a template, with or without its text."""
 
     @property
     def name(self) -> str | None:
@@ -47,25 +49,26 @@ class NamedTemplate(Protocol):
 
     @property
     def origin(self) -> str | None:
-        """The file, or standard input."""
+        """Its file, or standard input."""
         ...
 
     @property
     def source(self) -> Provenance | None:
-        """Where it came from; None for a text that was given directly."""
+        """Its source, or None for a text that was given directly."""
         ...
 
 
 class TemplateDocument(JsonDocument, frozen=True):
-    """What names a template."""
+    """The names of a template."""
 
     name: str | None
+    """Its name among the templates of a model, such as `"tool_use"`, or null."""
     origin: str | None
-    """The file, or standard input."""
+    """Its file, such as `"chat_template.jinja"`, or standard input."""
     source: Provenance | None
-    """Where it came from; null for a text that was given directly."""
+    """Its source; null for a text that was given directly."""
 
 
 def named_template(template: NamedTemplate) -> TemplateDocument:
-    """Return what names a template, for documents of what was done with it."""
+    """Return the names of a template, as documents have them."""
     return convert(template, TemplateDocument, from_attributes=True)

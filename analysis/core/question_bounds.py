@@ -1,7 +1,7 @@
-"""What a template was asked: the bounds of every verdict on it, counted from the renders.
+"""The range of inputs behind every verdict on a template, counted from the renders.
 
-A verdict says that nothing is wrong; over which requests it says so stands here alone, and nobody
-types it. A request that raises counts for nothing, since it shows nothing.
+A verdict covers only the requests that were rendered: `AskedBounds(messages=6, calls=3, tools=3,
+longest_text=4004, …)`. Requests that raise show nothing and are not counted.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from .errors import is_list, is_mapping
 
 
 class AskedBounds(Struct, frozen=True):
-    """What the requests of some renders held at most."""
+    """The largest values in the requests of some renders."""
 
     forms: dict[str, Count]
-    """In which forms messages, calls and tools were sent, in words, each with its renders."""
+    """Renders by form of messages, calls and tools, such as `{"content as text": 199}`."""
     settings: tuple[SettingValues, ...]
-    """Values of switches that were set, each setting once."""
+    """The settings of switches, each once, such as `({}, {"enable_thinking": False})`."""
     messages: Count
-    """The most messages of one conversation."""
+    """The most messages in one conversation, e.g. `6`."""
     calls: Count
-    """The most calls of one conversation."""
+    """The most calls in one conversation, e.g. `3`."""
     tools: Count
-    """The most tools that were offered at once."""
+    """The most tools in one request, e.g. `3`."""
     longest_text: Count
-    """Characters of the longest text: of a message, a result, or an argument."""
+    """Characters of the longest text of a message, result or argument, e.g. `4004`."""
     largest_number: float
-    """The number in an argument that is furthest from zero, by its size."""
+    """The largest absolute value of a number in an argument, e.g. `7654321.0`."""
     name_signs: str
-    """The characters of the names of tools, sorted."""
+    """The characters of the names of tools, sorted, e.g. `"-12FT_acdefghiknopqrstuwx"`."""
 
 
 class AskedTally(Struct):
-    """Counts what is asked, render by render."""
+    """Counts the requests of renders, one by one."""
 
     _forms: Counter[frozenset[str]] = field(default_factory=Counter[frozenset[str]])
-    """The forms that stood together in one request."""
+    """Number of requests by the forms in them."""
     _settings: dict[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
     _messages: int = 0
     _calls: int = 0
@@ -51,12 +51,13 @@ class AskedTally(Struct):
     _largest: float = 0
     _signs: set[str] = field(default_factory=set[str])
     _known_tools: Sequence[Json] | None = None
-    """The tools of the last request, which those of the next one mostly are."""
+    """The tools of the last request; mostly the next request has the same ones."""
     _tool_forms: set[str] = field(default_factory=set[str])
+    """The forms of these tools."""
     _known_name: object = ""
-    """The name of the last function, which is often that of the next one."""
+    """The name of the last function; often the next function has the same one."""
     _known_setting: Mapping[str, Json] | None = None
-    """That of the last request, which that of the next one mostly is."""
+    """The setting of the last request; mostly the next request has the same one."""
 
     def add(
         self,
@@ -64,7 +65,7 @@ class AskedTally(Struct):
         tools: Sequence[Json] | None,
         setting: Mapping[str, Json],
     ) -> None:
-        """Count one request that came out as a text."""
+        """Count one request that was rendered."""
         forms: set[str] = set()
         if setting is not self._known_setting:
             self._known_setting = setting
@@ -82,7 +83,7 @@ class AskedTally(Struct):
 
     @property
     def bounds(self) -> AskedBounds:
-        """What was asked so far."""
+        """The bounds of all requests so far."""
         counted = Counter[str]()
         for together, renders in self._forms.items():
             counted.update(dict.fromkeys(together, renders))
@@ -98,7 +99,7 @@ class AskedTally(Struct):
         )
 
     def merge(self, other: AskedTally) -> None:
-        """Count what another one has counted as well."""
+        """Add the counts of another tally."""
         self._forms.update(other._forms)
         self._settings = {**self._settings, **other._settings}
         self._messages = max(self._messages, other._messages)
@@ -116,13 +117,13 @@ class AskedTally(Struct):
         return forms
 
     def _add_message(self, message: Mapping[str, Any], forms: set[str]) -> int:
-        """Count a message; return how many calls it has."""
+        """Count a message; return its number of calls."""
         content: Any = message.get("content")
         if isinstance(content, str):
             self._longest = max(self._longest, len(content))
             forms.add("content as text")
             if len(message) == len(_PLAIN_FIELDS) and message.get("role") in _USUAL_ROLES:
-                # Most messages hold nothing else.
+                # Most messages have no other fields.
                 return 0
         elif is_list(content):
             forms.add("content as a list of parts")

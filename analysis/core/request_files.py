@@ -1,8 +1,8 @@
-"""Tools, messages and schemas that a person gives, in files of any command.
+"""Tools, messages and schemas in files of users, for all commands.
 
 Contract: `wrong` is raised with the file, the place in it, such as `tools[1].function.parameters`,
-what is wrong there and what was expected. What is returned is what was given: a template may read
-more of it than is checked here.
+the fault and the expected value. Values are returned unchanged: a template may read more of them
+than is checked here.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
 _MESSAGE = "{role: user, content: …}"
 _CALL = "{type: function, function: {name: …, arguments: {…}}}"
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
-"""Where a tool's schema stands: to OpenAI, to MCP, to Anthropic."""
+"""The key of a tool's schema: OpenAI's, MCP's, Anthropic's."""
 _SAYING = ("content", "tool_calls", "reasoning_content", "reasoning", "thinking")
-"""Fields of a message that say something; a template may read others, too."""
+"""Fields with a message's text or calls; a template may read others, too."""
 
 
 _EXPECTED = {
@@ -44,7 +44,7 @@ _EXPECTED = {
     ),
     **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), "expected a list of schemas"),
 }
-"""What a keyword should hold."""
+"""The expected value of a keyword."""
 _TOO_DEEP = ("it is nested too deep", "write a simpler one")
 
 _Complaint: TypeAlias = tuple[tuple[str | int, ...], str, str]
@@ -96,7 +96,7 @@ def given_tools(
 ) -> tuple[Tool, ...]:
     """Read tools: a list, or a mapping with it as `tools`.
 
-    What MCP's `tools/list` answers is read as well, and so are Anthropic's tools; they come back in
+    Answers of MCP's `tools/list` and Anthropic's tools are accepted, too, and are returned in
     OpenAI's form.
     """
     answer = value.get("result") if is_mapping(value) else None
@@ -108,7 +108,7 @@ def given_tools(
 
 
 def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserError]) -> Tool:
-    """Read one tool. Raises `wrong` where it has no name, or its parameters are no schema."""
+    """Read one tool. Raises `wrong` if it lacks a name, or its parameters are not a schema."""
     tool, keyword = raw_tool, "parameters"
     if "function" in tool:
         function = read_value(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
@@ -167,13 +167,13 @@ def given_schema(
     words: str = "this is not a valid JSON schema",
     wrong: type[AutoparserError] = AutoparserError,
 ) -> None:
-    """Raise `wrong` where this is not a JSON schema; None is none, and allowed."""
+    """Raise `wrong` unless this is a JSON schema or None."""
     for where, complaint, hint in _complaints(schema, place):
         raise wrong(f"{words}: {complaint}", file=file, place=where, hint=hint)
 
 
 def _complaints(schema: Any, place: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the places that are not a schema, what is wrong there, and what was expected."""
+    """Yield each place that is not a schema, with the fault and the expected value."""
     if schema is None:
         return
     for path, wrong, hint in _unreadable(schema, ()):
@@ -189,7 +189,7 @@ def _complaints(schema: Any, place: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _unreadable(value: object, path: tuple[str | int, ...]) -> Iterator[_Complaint]:
-    """Yield what of a value no JSON text could hold."""
+    """Yield the parts of a value that JSON cannot represent."""
     if len(path) > DEEPEST:
         yield path, *_TOO_DEEP
     elif is_mapping(value):
@@ -208,7 +208,7 @@ def _within(place: str, path: Sequence[str | int]) -> str:
 
 
 def _words(flaw: SchemaFlaw) -> tuple[str, str]:
-    """Describe what is wrong, and what was expected."""
+    """Describe the fault and the expected value."""
     keyword = str(flaw.path[-1]) if flaw.path else ""
     if flaw.is_no_schema:
         if keyword == "items" and isinstance(flaw.value, list):

@@ -1,4 +1,4 @@
-"""The keywords of a schema: which of them hold schemas, and walks through these."""
+"""The keywords of JSON schemas: which of them contain schemas, and traversals of these."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TypeAlias, TypeGuard
 from .conversation import Json
 from .errors import AutoparserError
 
-# JSON values: their types, and which of them are equal.
+# JSON values: their types and their equality.
 
 
 class JsonType(StrEnum):
-    """The types that a schema can name and a template can tell apart."""
+    """The types that a schema can name and a template can distinguish."""
 
     STRING = "string"
     INTEGER = "integer"
@@ -27,7 +27,7 @@ class JsonType(StrEnum):
 
 
 def type_of(value: Json) -> JsonType:
-    """Name the JSON type of a decoded value; a float is a number, also a whole one."""
+    """Return the JSON type of a decoded value; every float is a number, not an integer."""
     match value:
         case None:
             return JsonType.NULL
@@ -46,7 +46,7 @@ def type_of(value: Json) -> JsonType:
 
 
 def value_identity(value: Json) -> str:
-    """Return a text that equal JSON values share: 1 and 1.0 are equal, 1 and true are not."""
+    """Return a text that is the same for equal JSON values: 1 equals 1.0, but not true."""
     match value:
         case float() if value.is_integer():
             return repr(int(value))
@@ -59,14 +59,14 @@ def value_identity(value: Json) -> str:
             return repr(value)
 
 
-# The errors of this package: a schema that cannot be read, or not be held to.
+# Errors of schemas: invalid ones, and those that cannot be enforced.
 
 
 class SchemaError(AutoparserError):
-    """A schema that cannot be read, or that what is made from it cannot be held to.
+    """A schema that is invalid, or that a grammar cannot enforce.
 
-    Where a keyword is to blame, ``str(error)`` begins with its JSON pointer, such as
-    ``#/properties/a/not``.
+    If a keyword is to blame, `str(error)` begins with its JSON pointer, such as
+    `#/properties/a/not`.
     """
 
     def __init__(
@@ -82,20 +82,20 @@ class SchemaError(AutoparserError):
         found = pointer_below(pointer, keyword) if keyword and pointer else pointer
         super().__init__(message, place=place or found or None, hint=hint)
         self.pointer = found
-        """JSON pointer of the keyword, or of the schema where no keyword is to blame."""
+        """JSON pointer of the keyword, or of the schema if no keyword is to blame."""
         self.keyword = keyword
-        """The keyword that cannot be held to; empty where no single one is to blame."""
+        """The keyword that cannot be enforced, e.g. `"not"`; empty if no single one is to blame."""
         self.tools: tuple[str, ...] = ()
-        """The tools known to be refused, where several were read."""
+        """The names of all tools that are refused, if there are several."""
 
     def moved(self, pointer: str) -> SchemaError:
-        """Return the same error at another place; empty: at the same one."""
+        """Return the same error at another pointer; an empty one changes nothing."""
         found = type(self)(self.message, pointer=pointer or self.pointer, hint=self.hint)
         found.keyword = self.keyword
         return found
 
     def within(self, owner: str) -> SchemaError:
-        """Return the same error, its place told with whose schema it is."""
+        """Return the same error with the schema's owner in its place."""
         place = owner if not self.pointer or self.pointer == "#" else f"{owner}, {self.pointer}"
         found = type(self)(self.message, place=place, hint=self.hint)
         found.pointer, found.keyword = self.pointer, self.keyword
@@ -103,9 +103,9 @@ class SchemaError(AutoparserError):
 
 
 class UnheldKeywordError(SchemaError):
-    """A keyword that means something, and that what is made from the schema cannot be held to.
+    """A keyword that a grammar cannot enforce.
 
-    Without it the schema could be: whoever may be less strict leaves it out.
+    Without it the schema can be enforced, so a less strict grammar omits it.
     """
 
 
@@ -115,46 +115,46 @@ def escape_pointer(token: str) -> str:
 
 
 def pointer_below(pointer: str, *tokens: str | int) -> str:
-    """Return the JSON pointer of something inside."""
+    """Return the JSON pointer of a value inside the one of `pointer`."""
     return "/".join([pointer, *(escape_pointer(str(token)) for token in tokens)])
 
 
 Schema: TypeAlias = dict[str, Json]
-"""A schema that is an object; the others are true and false."""
+"""A schema that is an object; other schemas are true and false."""
 
 BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords that hold schemas by name: what is named there is no keyword."""
+"""Keywords that map names to schemas; the names are not keywords."""
 VALUES = frozenset({"const", "default", "enum", "example", "examples", "x-guidance"})
-"""Keywords that hold values: what looks like a schema there is none."""
+"""Keywords that contain values; objects in them are not schemas."""
 
 _CONTAINERS = (dict, list)
 
 
 def is_number(value: Json | None) -> TypeGuard[int | float]:
-    """Whether a value is a JSON number; true and false are none."""
+    """Return whether a value is a JSON number; true and false are not numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def keyword_count(schema: Schema, keyword: str) -> int | None:
-    """Return a keyword's value where it counts something, or None if it is absent."""
+    """Return the value of a keyword that is a count, or None if it is absent."""
     value = schema.get(keyword)
     return int(value) if is_number(value) else None
 
 
 def schemas_of(schema: Schema, keyword: str) -> list[Json]:
-    """Return the schemas of a keyword that holds a list; none where it is absent."""
+    """Return the schemas of a keyword with a list of them; an empty list if it is absent."""
     value = schema.get(keyword)
     return value if isinstance(value, list) else []
 
 
 def schema_map(schema: Schema, keyword: str) -> Schema:
-    """Return the schemas of a keyword that holds them by name; none where it is absent."""
+    """Return the schemas of a keyword with schemas by name; an empty mapping if it is absent."""
     value = schema.get(keyword)
     return value if isinstance(value, dict) else {}
 
 
 def names_of(schema: Schema, keyword: str) -> list[str]:
-    """Return the texts of a keyword that holds a list of them, each once."""
+    """Return the distinct strings of a keyword with a list of them."""
     return list(dict.fromkeys(map(str, schemas_of(schema, keyword))))
 
 
@@ -164,9 +164,9 @@ def without_keywords(schema: Schema, *keywords: str) -> Schema:
 
 
 def map_schemas(schema: Json, change: Callable[[Schema], Json]) -> Json:
-    """Return a schema in which every schema is changed, what is inside it first.
+    """Return a schema in which every schema is changed, inner ones first.
 
-    Keywords that are not known are walked through as well: a reference may lead there.
+    Unknown keywords are traversed as well, since a reference may lead there.
     """
     if isinstance(schema, list):
         return [map_schemas(inner, change) for inner in schema]
@@ -184,7 +184,7 @@ def _inside(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json
 
 
 def keys_within(value: Json) -> set[str]:
-    """Return all keys in a value, keywords or not: most schemas say by these what they lack."""
+    """Return all keys in a value, keywords or not, as a quick test that a keyword is absent."""
     found: set[str] = set()
     waiting: list[Json] = [value]
     for outer in waiting:
@@ -197,7 +197,7 @@ def keys_within(value: Json) -> set[str]:
 
 
 def schema_references(schema: Json) -> Iterator[str]:
-    """Return the references in a schema and in all schemas in it."""
+    """Yield the references in a schema and in all schemas inside it."""
     waiting: list[Json] = [schema]
     while waiting:
         value = waiting.pop()
@@ -215,9 +215,9 @@ def schema_references(schema: Json) -> Iterator[str]:
 
 
 def without_free_names(schema: Json) -> Json:
-    """Return a schema without each ``propertyNames`` that allows every name.
+    """Return a schema without each `propertyNames` that allows every name.
 
-    Libraries that make schemas of types write ``{"type": "string"}`` there: names are texts anyway.
+    Libraries that derive schemas from types write `{"type": "string"}` there, which all names are.
     """
     if "propertyNames" not in keys_within(schema):
         return schema
@@ -238,14 +238,14 @@ def _has_free_names(schema: Schema) -> bool:
 
 
 _NOTES = frozenset({"title", "description", "default", "examples", "$comment"})
-"""Keywords that say nothing of which values are valid."""
+"""Keywords without influence on which values are valid."""
 
 
 def with_names_told_apart(schema: Json) -> Json:
-    """Return a schema without each ``oneOf`` whose options say only which members are required.
+    """Return a schema without each `oneOf` whose options only require members.
 
-    Of ``[{"required": ["path"]}, {"required": ["id"]}]`` exactly one holds where one of the members
-    is there and the other is not, which an ``anyOf`` can say.
+    Exactly one of `[{"required": ["path"]}, {"required": ["id"]}]` holds if one of the members is
+    present and the other absent, which an `anyOf` can express.
     """
     if "oneOf" not in keys_within(schema):
         return schema
@@ -255,14 +255,14 @@ def with_names_told_apart(schema: Json) -> Json:
 def _with_names_told_apart(schema: Schema) -> Json:
     given = schemas_of(schema, "oneOf")
     wanted = [names for names in map(_names_alone, given) if names is not None]
-    # What says nothing of the type says nothing of other values, which meet all such options.
+    # An option without a type allows all values that are not objects, so several would hold.
     of_any = [option for option in given if isinstance(option, dict) and "type" not in option]
     is_object = schema.get("type") == "object" or len(of_any) != 1
     if len(wanted) < 2 or len(wanted) < len(given) or not is_object:  # noqa: PLR2004 - a choice
         return schema
     options: list[Json] = []
     for names in wanted:
-        others = [[name for name in each if name not in names] for each in wanted]
+        others = [[name for name in other if name not in names] for other in wanted]
         others.remove([])  # Its own.
         if prod(map(len, others)) + len(options) > _MOST_OPTIONS:
             return schema
@@ -279,11 +279,11 @@ def _with_names_told_apart(schema: Schema) -> Json:
 
 
 _MOST_OPTIONS = 16
-"""One option for each choice of members that are not there, one of each other option."""
+"""The most options of the `anyOf`: one for each choice of an absent member of each other option."""
 
 
 def _names_alone(schema: Json) -> list[str] | None:
-    """Return the members that have to be there, where a schema says nothing else."""
+    """Return the members that a schema requires, or None if it has other constraints."""
     if not isinstance(schema, dict) or schema.keys() - {"type", "required", *_NOTES}:
         return None
     return names_of(schema, "required") if schema.get("type", "object") == "object" else None

@@ -1,6 +1,9 @@
-"""The switches of a template: the variables a caller may set, and what each changes.
+"""The switches of a template: the variables that a caller may set, with their effects.
 
-Callers know them as `chat_template_kwargs`.
+Callers know them as `chat_template_kwargs`. A template that reads `enable_thinking` and, if it is
+false, ends its prompt with `<think></think>` gives
+`Switch(name="enable_thinking", values=(True, False), default=True, …)` with the effect "the
+generation prompt" for `False`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from .documents import JsonDocument
 
 
 class SwitchEffect(StrEnum):
-    """What a switch changes."""
+    """The effects of a switch."""
 
     GENERATION_PROMPT = "the generation prompt"
     HISTORY_REASONING = "whether reasoning stays in the history"
@@ -29,56 +32,61 @@ class Switch(JsonDocument, frozen=True):
     """A variable that changes a render."""
 
     name: str
+    """The variable's name, e.g. `"enable_thinking"`."""
     values: tuple[Json, ...]
-    """Values whose renders all differ: one that renders as the unset variable does, if any word
-    or number does or another boolean does not, and those with an effect."""
+    """Values whose renders all differ, e.g. `("medium", "none", "low", "high")`: those with an
+    effect, and one without, if there is a boolean, word or number without."""
     default: Json
-    """The value that renders as the unset variable does; None: no value that was tried does."""
+    """The value that renders as the unset variable does, e.g. `"medium"`; null if no value that
+    was tried does."""
     effects: tuple[tuple[SwitchEffect, ...], ...]
-    """What each of the values changes against the unset variable."""
+    """The effects of each value, compared with the unset variable, e.g.
+    `((), ("the generation prompt",))`."""
     inserted: bool
-    """The value itself is written into the text, so any text is a value."""
+    """Whether the value itself is written into the text, so that any text is a value."""
     text_effects: tuple[SwitchEffect, ...]
-    """What any text changes, where it is inserted."""
+    """The effects of any text, if it is inserted."""
     only: str
-    """In words, when alone it changes anything; empty: always, as far as was tried."""
+    """The condition in words under which it has an effect, e.g. `"without tools"`; empty if it
+    always has one, as far as was tried."""
     conditions: tuple[str, ...] = ()
-    """The same for each of the values; empty: for all of them what holds for the switch."""
+    """The condition of each value, e.g. `("without tools", "")`; empty if that of the switch holds
+    for all."""
     equal_values: tuple[tuple[Json, ...], ...] = ()
-    """For each of the values, the others that were tried and render alike; empty: for none."""
+    """For each value, the others with the same renders, e.g. `(("high",),)`; empty if none has."""
     any_other: Json = None
-    """The value, one of them or equal to one, that stands for any that the template does not know;
-    None: those do nothing."""
+    """The value that renders as any unknown value does; null if unknown values have no effect."""
     raising: tuple[Json, ...] = ()
-    """Values that the template compares it with, and that make the usual conversation raise."""
+    """Values that the template knows and with which the usual conversation raises."""
     others_raise: bool = False
-    """A value that the template does not know makes the usual conversation raise."""
+    """Whether the usual conversation raises with an unknown value."""
     numeric: bool = False
-    """It is compared with numbers, so any number is what is written in, does something or raises,
-    rather than any text."""
+    """Whether the template compares it with numbers, so that any number, not any text, is
+    inserted, has an effect or raises."""
 
     @property
     def changes(self) -> frozenset[SwitchEffect]:
-        """All that any value changes."""
+        """The effects of all values."""
         every = (*self.effects, self.text_effects)
         return frozenset(effect for effects in every for effect in effects)
 
     def effects_of(self, value: Json) -> tuple[SwitchEffect, ...]:
-        """Return what a value changes against the unset variable."""
-        # By their texts, since to Python true is 1.
+        """Return the effects of a value, compared with the unset variable."""
+        # Compared by their texts, since to Python true equals 1.
         known = zip(self.values, self.effects, strict=True)
         return next((effects for one, effects in known if repr(one) == repr(value)), ())
 
     @property
     def groups(self) -> tuple[tuple[Json, ...], ...]:
-        """The values with those that render alike behind each."""
+        """Each value, followed by the others with the same renders."""
         equal = self.equal_values or ((),) * len(self.values)
         return tuple((one, *more) for one, more in zip(self.values, equal, strict=True))
 
 
 class UnmovedVariable(Struct, frozen=True):
-    """A variable that the template reads, of which no effect was found."""
+    """A variable that the template reads without a visible effect."""
 
     name: str
+    """The variable's name, such as `"image_prompts"`."""
     raises: bool = False
-    """Some value that was tried makes the usual conversation raise."""
+    """Whether the usual conversation raises with some value that was tried."""

@@ -1,11 +1,10 @@
-r"""What two texts share, cut between units, and what of a literal a reader may notice.
+r"""Common prefixes and suffixes of texts, cut between units, and the markers in a literal.
 
-Common beginnings and ends never cut a unit in two. A unit is what a person would not break: a
-word, something between brackets such as an angle-bracketed tag (closed or still open at the end
-of the text), a run of one punctuation character. Cutting between units keeps a marker whole when
-its neighbor begins alike.
+A common prefix or suffix never cuts a unit in two. A unit is a word, a text in brackets such as a
+tag (closed, or still open at the end of the text), or a run of one punctuation character. This
+keeps a marker whole if its neighbor begins with the same characters.
 
-Two tags that begin alike share nothing, a line break before them is shared:
+Two tags with the same beginning share nothing, but a line break before them is shared:
 
     >>> common_prefix("<tool_call>one", "<tool_response>two")
     ''
@@ -52,7 +51,7 @@ _UNIT = re.compile(
 
 
 def _inside(text: str, position: int) -> tuple[int, int] | None:
-    """Find the unit of `text` that `position` falls strictly inside of."""
+    """Return the span of the unit of `text` that has `position` strictly inside, or None."""
     if not 0 < position < len(text):
         return None
     for match in _UNIT.finditer(text, _line_start(text, position)):
@@ -64,15 +63,16 @@ def _inside(text: str, position: int) -> tuple[int, int] | None:
 
 
 def _line_start(text: str, position: int) -> int:
-    """Return where the line of a position begins; no unit reaches over the end of a line."""
+    """Return the start of a position's line; no unit extends over the end of a line."""
     return text.rfind("\n", 0, position) + 1
 
 
 def prefix_length(left: str, right: str) -> int:
-    """Count the characters that two texts have in common at their beginning."""
+    """Return the length of the longest common prefix of two texts, in characters."""
     limit = min(len(left), len(right))
     if left[:limit] == right[:limit]:
         return limit
+    # Comparing slices is done in C, so halving them beats a loop over characters.
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
@@ -84,14 +84,14 @@ def prefix_length(left: str, right: str) -> int:
 
 
 def suffix_length(left: str, right: str) -> int:
-    """Count the characters that two texts have in common at their end."""
+    """Return the length of the longest common suffix of two texts, in characters."""
     return prefix_length(left[::-1], right[::-1])
 
 
 def differing_parts(left: str, right: str) -> tuple[str, str]:
-    """Return what each of two texts has between their longest common prefix and suffix.
+    """Return the middle of each of two texts, without their longest common prefix and suffix.
 
-    Characters alone count: a unit may be cut in two, which `diff_split` never does.
+    It compares characters, so a unit may be cut in two, which `diff_split` never does.
     """
     start = prefix_length(left, right)
     rest = suffix_length(left[start:], right[start:])
@@ -99,9 +99,9 @@ def differing_parts(left: str, right: str) -> tuple[str, str]:
 
 
 def common_prefix(first: str, *others: str) -> str:
-    """Return the longest common beginning that ends between units in every text.
+    """Return the longest common prefix that ends between units in every text.
 
-    A marker that leads to a different word in each text goes with its word.
+    A marker at its end is left out if a different word follows it in each text.
     """
     texts = (first, *others)
     length = min((prefix_length(first, other) for other in others), default=len(first))
@@ -119,9 +119,9 @@ def common_prefix(first: str, *others: str) -> str:
 
 
 def common_suffix(first: str, *others: str) -> str:
-    """Return the longest common end that begins between units in every text.
+    """Return the longest common suffix that begins between units in every text.
 
-    A marker that ends a different word in each text goes with its word.
+    A marker at its start is left out if a different word precedes it in each text.
     """
     texts = (first, *others)
     length = min((suffix_length(first, other) for other in others), default=len(first))
@@ -143,7 +143,7 @@ def common_suffix(first: str, *others: str) -> str:
 
 
 def _marker_ending(text: str, position: int) -> int | None:
-    """Return the beginning of the bracketed unit that ends at `position`."""
+    """Return the start of the marker that ends at `position`, or None."""
     for match in _UNIT.finditer(text, _line_start(text, position)):
         if match.end() == position and match["marker"]:
             return match.start()
@@ -153,13 +153,13 @@ def _marker_ending(text: str, position: int) -> int | None:
 
 
 def _marker_beginning(text: str, position: int) -> int | None:
-    """Return the end of the bracketed unit that begins at `position`."""
+    """Return the end of the marker that begins at `position`, or None."""
     match = _UNIT.match(text, position)
     return match.end() if match and match["marker"] else None
 
 
 def edge_units(text: str) -> list[str]:
-    """Cut a text into its units and what stands between them."""
+    """Cut a text into its units and the texts between them."""
     cuts = [0]
     for match in _UNIT.finditer(text):
         cuts += match.span()
@@ -168,7 +168,7 @@ def edge_units(text: str) -> list[str]:
 
 
 def is_unit(text: str) -> bool:
-    """Whether the text is one word in brackets or between signs, the usual look of a marker."""
+    """Return whether the text is one marker: a word in brackets or between signs."""
     match = _UNIT.fullmatch(text)
     return match is not None and bool(match["marker"]) and len(text) > _SHORTEST_MARKER
 
@@ -180,8 +180,8 @@ _SHORTEST_MARKER = 2
 def first_marker(text: str) -> str:
     """Cut a text after its first marker and the whitespace that follows it.
 
-    A marker that leads to a word goes with the word, up to the marker after it. A text without
-    a marker comes back whole.
+    A word between this marker and the next one is included, with the next one:
+    `"<|channel|>final<|message|>"` is one marker here. A text without a marker is returned whole.
     """
     units = edge_units(text)
     for at, unit in enumerate(units):
@@ -197,20 +197,24 @@ def first_marker(text: str) -> str:
     return text
 
 
-# The difference of two renders: what both begin with, what both end with, what each has alone.
+# The difference of two renders: their common prefix, their common suffix, and both middles.
 
 
 class DiffSplit(Struct, frozen=True):
-    """Two texts, split where they differ."""
+    """Two texts, split around the place where they differ."""
 
     prefix: str
+    """The common prefix, such as `"<do>"` of `"<do>find</do>"` and `"<do>stop</do>"`."""
     left: str
+    """The middle of the left text, such as `"find"`."""
     right: str
+    """The middle of the right text, such as `"stop"`."""
     suffix: str
+    """The common suffix, such as `"</do>"`."""
 
 
 def diff_split(left: str, right: str) -> DiffSplit:
-    """Split two texts; neither split cuts a tag or another unit in two."""
+    """Split two texts around their difference, without cutting a unit in two."""
     prefix = common_prefix(left, right)
     left_rest, right_rest = left[len(prefix) :], right[len(prefix) :]
     suffix = common_suffix(left_rest, right_rest)
@@ -222,7 +226,7 @@ def diff_split(left: str, right: str) -> DiffSplit:
     )
 
 
-# A text in which sentinels were found: slots, and the literals around them.
+# A render in which sentinels were found: slots, and the literals around them.
 
 
 Label = TypeVar("Label")
@@ -232,8 +236,9 @@ class AlignedPieces(Struct, Generic[Label], frozen=True):
     """Slots in order, and the literals before, between and after them."""
 
     literals: tuple[str, ...]
-    """One more than there are slots."""
+    """The texts around the slots, one more than there are slots, such as `("<do>", "</do>")`."""
     slots: tuple[Label, ...]
+    """The labels of the slots, such as `(NAME,)`."""
 
 
 @lru_cache(maxsize=512)
@@ -242,34 +247,35 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def find_slots(text: str, labels: Mapping[str, Label]) -> AlignedPieces[Label]:
-    """Find every sentinel in `text`; `labels`, at least one, name the slot that each stands for."""
+    """Split `text` at its sentinels; `labels` is not empty and has the slot of each sentinel."""
     parts = _pattern(tuple(labels)).split(text)
     return AlignedPieces(tuple(parts[::2]), tuple(labels[word] for word in parts[1::2]))
 
 
-# Taking apart what repeats: calls in a section, arguments in a call, items in an array.
+# Repetitions taken apart: calls in a section, arguments in a call, items in an array.
 
 
 class RepeatedText(Struct, frozen=True):
-    """What surrounds repeated things, cut into its parts."""
+    """The literals around repeated items, such as in `<calls><do>a</do>, <do>b</do></calls>`."""
 
     prefix: str
-    """Before the first."""
+    """Before the first item, such as `"<calls>"`."""
     open: str
-    """Opens each."""
+    """Before each item, such as `"<do>"`."""
     separator: str
+    """Between two items, such as `", "`."""
     close: str
-    """Closes each."""
+    """After each item, such as `"</do>"`."""
     suffix: str
-    """After the last."""
+    """After the last item, such as `"</calls>"`."""
 
 
 def split_repetition(before: str, between: str, after: str) -> RepeatedText:
-    """Split the literals before the first, between two and after the last thing.
+    """Split the literals before the first, between two and after the last item.
 
-    What follows a thing whether or not another comes is its close; what stands before a thing
-    whether or not it is the first is its open. Whitespace at the outer edges belongs to the
-    things' surroundings, so prefix + open == before and close + separator + open == between.
+    The text after every item, last or not, is its close; the text before every item, first or
+    not, is its open. Whitespace at the outer edges belongs to the surroundings, so
+    prefix + open == before and close + separator + open == between.
     """
     close = common_prefix(between, after).rstrip()
     rest = between[len(close) :]
@@ -284,31 +290,31 @@ def split_repetition(before: str, between: str, after: str) -> RepeatedText:
 
 
 class TemplateLiteral(Struct, frozen=True, dict=True):
-    """Text that the template writes, the whitespace at its edges apart.
-
-    What of it looks like a marker is answered once, for all who read it.
-    """
+    """Text that the template writes, with the whitespace at its edges kept apart."""
 
     before: str = ""
+    r"""The whitespace before the core, e.g. `"\n"`; all of a text that is only whitespace."""
     core: str = ""
+    """The text without whitespace at its edges, e.g. `"</think>"`."""
     after: str = ""
+    r"""The whitespace after the core, e.g. `"\n\n"`."""
 
     @classmethod
     def of(cls, text: str) -> TemplateLiteral:
-        """Cut a text into its core and its edges; all of a text without a core is before it."""
-        return _short(text) if len(text) <= _SHORT else _cut(text)
+        """Cut a text into its core and the whitespace at its edges."""
+        return _cut_short(text) if len(text) <= _SHORT else _cut(text)
 
     @property
     def text(self) -> str:
-        """All that is written."""
+        """The whole text."""
         return f"{self.before}{self.core}{self.after}"
 
     @cached_property
     def units(self) -> tuple[str, ...]:
         """The parts of the core between which a model may put whitespace.
 
-        The space after `(call ` makes a marker of it, so what follows the core is looked at too.
-        What stands between two markers is cut at its whitespace, and after a tag that closes in it.
+        Its space makes `(call ` a marker, so the whitespace after the core counts, too. The text
+        between two markers is cut at whitespace, and after the `>` of a tag.
         """
         units: list[str] = []
         for unit in map(str.strip, edge_units(f"{self.core}{self.after}")):
@@ -317,37 +323,37 @@ class TemplateLiteral(Struct, frozen=True, dict=True):
 
     @cached_property
     def markers(self) -> tuple[str, ...]:
-        """The units that look like a marker: a word in brackets or between signs."""
+        """The units that are markers: a word in brackets or between signs."""
         return tuple(filter(is_unit, self.units))
 
     @property
     def is_marker(self) -> bool:
-        """Whether all of it is one marker."""
+        """Whether the whole core is one marker."""
         return is_unit(self.core)
 
     @property
     def is_marked(self) -> bool:
-        """Whether it begins with a marker."""
+        """Whether the core begins with a marker."""
         return bool(self.units) and is_unit(self.units[0])
 
     @property
     def first(self) -> str:
-        """The core up to and with its first marker; all of it where it has none."""
+        """The core up to the end of its first marker; the whole core if it has none."""
         return first_marker(self.core).strip()
 
     @property
     def trigger(self) -> str:
-        """The text by which a reader notices it: the marker it begins with, or all of it."""
+        """The text by which a reader recognizes it: the marker at its start, or the whole core."""
         return self.first if self.is_marked else self.core
 
     @property
     def noticed_by_marker(self) -> bool:
-        """Whether one marker is its trigger: no word after it belongs to that."""
+        """Whether its trigger is a single marker, without a word after it."""
         return is_unit(self.trigger)
 
     @property
     def mark(self) -> str:
-        """The core, where it is noticed in a text; empty where it is only punctuation."""
+        """The core if it can be recognized in a text; empty if it is only punctuation."""
         return self.core if any(map(str.isalnum, self.core)) else ""
 
 
@@ -361,8 +367,8 @@ def _cut(text: str) -> TemplateLiteral:
 
 _BETWEEN = re.compile(r"\s+|(?<=>)(?=[^\s>])")
 _SHORT = 256
-_short = lru_cache(maxsize=2048)(_cut)
-"""Every request asks the same of the same few texts of a format."""
+_cut_short = lru_cache(maxsize=2048)(_cut)
+"""Cached, since every request cuts the same few texts of a format."""
 
 
 _MOST_VARIED = 8
@@ -370,19 +376,19 @@ _MOST_VARIED = 8
 
 @lru_cache(maxsize=256)
 def spaced_spellings(text: str) -> tuple[str, ...]:
-    """Return a text, first as it is written, then with other whitespace where it has some.
+    """Return a text and its variants with other whitespace in its gaps, the text itself first.
 
-    Words keep the space between them: it is a part of what they say.
+    The space between two words is not a gap, since it belongs to the words.
     """
     if _GAP.search(text) is None:
         return (text,)
     pieces = _GAP.split(text)
     gaps = [
         tuple(dict.fromkeys((gap, *_GAPS)))
-        if at < _MOST_FREE
-        # Each gap doubles the spellings: a text with many is no marker that a model misspells.
-        else ((gap, "") if at < _MOST_VARIED else (gap,))
-        for at, gap in enumerate(pieces[1::2])
+        if index < _MOST_FREE
+        # Each gap doubles the variants, and models do not misspell texts with many gaps.
+        else ((gap, "") if index < _MOST_VARIED else (gap,))
+        for index, gap in enumerate(pieces[1::2])
     ]
     rows = (zip_longest(pieces[::2], chosen, fillvalue="") for chosen in product(*gaps))
     return tuple("".join(chain.from_iterable(row)) for row in rows)
@@ -391,26 +397,28 @@ def spaced_spellings(text: str) -> tuple[str, ...]:
 _GAP = re.compile(r"(?<=\S)((?<!\w)\s+|\s+(?!\w))(?=\S)")
 _GAPS = ("", " ", "\n", "\r\n", "\n\n", "\r\n\r\n")
 _MOST_FREE = 2
-"""So many gaps of a text may be any of these; a further one is as it is written, or missing."""
+"""How many gaps vary over all of `_GAPS`; a further one is unchanged or empty."""
 
 
 class MarkerBlock(Struct, frozen=True):
-    """What opens and closes reasoning or content."""
+    """The markers around reasoning or content."""
 
     open: TemplateLiteral
+    r"""The opening marker, such as `<think>` with `"\n"` after it."""
     close: TemplateLiteral
+    r"""The closing marker, such as `</think>` with `"\n"` before and `"\n\n"` after it."""
     others: tuple[TemplateLiteral, ...] = ()
-    """Literals that open it beside other parts."""
+    """Further opening markers, which occur beside other parts."""
     leads: bool = False
-    """The turn begins with it, and nothing opens it."""
+    """Whether the turn begins with the block without an opening marker, e.g. `True`."""
     empty: str | None = None
-    """Whitespace after it where it is empty; None: the template writes no empty block."""
+    r"""The whitespace after an empty block, e.g. `"\n\n"`; None if none is ever written."""
 
     def opened_by(self, prompt: str) -> str | None:
-        """Return the whitespace that is missing after a prompt that opens it at its very end.
+        """Return the whitespace still missing after a prompt that ends with the opening marker.
 
-        None where it opens nothing. The front of a generation prompt varies: after the result of
-        a call some templates write no header.
+        Return None for any other prompt. Only the end of the prompt counts: its beginning varies,
+        since some templates write no header after the result of a call.
         """
         core = prompt.rstrip()
         if not self.open.mark or not core.endswith(self.open.mark):

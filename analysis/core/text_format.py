@@ -1,4 +1,4 @@
-"""How a string is written: its quotes, its escapes, and what a template strips from it."""
+"""How a string is written: its quotes, its escapes, and the whitespace that is stripped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .documents import ONE_KEY, Count, JsonDocument
 
 
 class EdgeStrip(StrEnum):
-    """What one edge of a text loses when the template writes it."""
+    """The characters that a template strips from one edge of a text."""
 
     NOTHING = "nothing"
     NEWLINE = "one newline"
@@ -44,10 +44,12 @@ _STRIPPED: Mapping[EdgeStrip, str | None] = {
 
 
 class StrippedEdges(Struct, frozen=True):
-    """What the two edges of a text lose."""
+    """The characters that a template strips from both edges of a text."""
 
     left: EdgeStrip = EdgeStrip.NOTHING
+    """From the beginning, e.g. `EdgeStrip.WHITESPACE`."""
     right: EdgeStrip = EdgeStrip.NOTHING
+    """From the end, e.g. `EdgeStrip.WHITESPACE`."""
 
     def apply(self, text: str) -> str:
         """Write `text` as the template does."""
@@ -57,21 +59,21 @@ class StrippedEdges(Struct, frozen=True):
 
 
 class StringEscape(StrEnum):
-    """How the inside of a string is written."""
+    """How the characters of a string are escaped."""
 
     VERBATIM = "verbatim"
     JSON = "json"
     JSON_ASCII = "json-ascii"
     PYTHON = "python"
-    """Python's `repr`, which chooses its quotes by what the string holds."""
+    """Python's `repr`, which chooses the quotes by the string's characters."""
     HTML = "html"
     JSON_HTML = "json, then html"
     TABLE = "table"
-    """Character by character, as `Text.table` says."""
+    """Character by character, by `StringText.table`."""
 
     @property
     def words(self) -> str:
-        """Return what comes after "written", for a person."""
+        """Describe the escape in words that follow "written"."""
         return _WORDS[self]
 
 
@@ -87,7 +89,7 @@ _WORDS = {
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
-"""`json.dumps` makes one for each text, which takes longer than most texts."""
+"""Shared, since `json.dumps` makes one for each text, which takes longer than most texts."""
 
 
 def _to_json(text: str) -> str:
@@ -102,14 +104,14 @@ def _from_json(inside: str) -> str:
 
 
 def _from_html(inside: str) -> str:
-    # Its table of entities is large, and few templates escape so.
+    # Imported here because its table of entities is large, and few templates escape so.
     from html import unescape  # noqa: PLC0415
 
     return unescape(inside)
 
 
 def from_python(literal: str) -> str:
-    """Return the string of a Python literal; the text itself where it is not one."""
+    """Return the string of a Python literal, or the text itself if it is not one."""
     try:
         value = ast.literal_eval(literal)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -132,33 +134,42 @@ _BY_RULE: Mapping[StringEscape, tuple[Callable[[str], str], Callable[[str], str]
         lambda inside: _from_json(_from_html(inside)),
     ),
 }
-"""What writes the inside of a string, and what reads it."""
+"""The functions that escape and unescape a string."""
 
 ESCAPES_BY_RULE = tuple(_BY_RULE)
-"""The escapes that one rule tells for all characters; a table is read off a render instead."""
+"""The escapes with one rule for all characters; a table is learned from a render instead."""
 
 
 class StringGuard(Struct, frozen=True):
-    """A wrapper written only around strings that hold one of these characters."""
+    """A wrapper around those strings only that contain one of these characters."""
 
     characters: str
+    r"""Characters that need the wrapper, e.g. `"\n<&"`."""
     open: str
+    """Before the string, e.g. `"<![CDATA["`."""
     close: str
+    """After the string, e.g. `"]]>"`."""
 
 
 class StringText(Struct, frozen=True):
     """How a string value or a key is written."""
 
     open: str = ""
+    """The opening quote, e.g. `'"'` or `'<|"|>'`; empty if a string has no quotes."""
     close: str = ""
+    """The closing quote, e.g. `'"'` or `'<|"|>'`."""
     escape: StringEscape = StringEscape.VERBATIM
+    """How the characters between the quotes are escaped, e.g. `StringEscape.JSON`."""
     edges: StrippedEdges = field(default_factory=StrippedEdges)
+    """The whitespace that is stripped first."""
     table: Mapping[str, str] = field(default_factory=dict[str, str])
+    r"""The text of each character that is escaped, such as `{"'": "\\'"}`, for `TABLE`."""
     guard: StringGuard | None = None
+    """The wrapper around strings with certain characters, or None."""
 
     @property
     def escapes(self) -> tuple[str, ...]:
-        """What a table writes for a character so that its own close can be told from text."""
+        """The escapes of a table that contain the closing quote, which close no string."""
         if self.escape is not StringEscape.TABLE or not self.close:
             return ()
         return tuple(written for written in self.table.values() if self.close[0] in written)
@@ -176,7 +187,7 @@ class StringText(Struct, frozen=True):
         return f"{self.open}{inner}{self.close}"
 
     def read(self, inside: str) -> str:
-        """Return the string whose inside is written so: what stands between `open` and `close`."""
+        """Decode the text between `open` and `close`."""
         if self.escape is StringEscape.TABLE:
             return self._from_table(inside)
         guard = self.guard
@@ -185,7 +196,7 @@ class StringText(Struct, frozen=True):
         return _BY_RULE[self.escape][1](inside)
 
     def has_written(self, inside: str) -> bool:
-        """Return whether `write` writes this inside for its string, spaces at the edges aside."""
+        """Return whether `write` gives this text between the quotes, spaces at its edges aside."""
         whole = self.write(self.read(inside))
         return whole[len(self.open) : len(whole) - len(self.close)].strip() == inside.strip()
 
@@ -197,7 +208,7 @@ class StringText(Struct, frozen=True):
         return re.sub(written, lambda match: back[match.group()], inside)
 
 
-# The parts of a turn, and how turns are laid out that have some of them.
+# The parts of a turn, and the layout of turns with some of them.
 
 
 class TurnPart(StrEnum):
@@ -209,38 +220,42 @@ class TurnPart(StrEnum):
 
 
 class TurnLayout(Struct, frozen=True):
-    """How a turn with certain parts is laid out."""
+    """The layout of turns with certain parts."""
 
     parts: tuple[TurnPart, ...] = ()
-    """The parts that reach the text, in order; a part may be dropped, or written twice."""
+    """The parts that are written, in order, e.g. `(CONTENT, CALLS)`; a template may drop or repeat
+    a part."""
     literals: tuple[str, ...] = ("",)
-    """What stands before, between and after the parts; one more than there are parts."""
+    r"""The texts before, between and after the parts, e.g.
+    `("<|im_start|>assistant\n", "<|im_end|>\n")` around one part."""
     reasoning: StrippedEdges = field(default_factory=StrippedEdges)
+    """The whitespace that is stripped from reasoning."""
     content: StrippedEdges = field(default_factory=StrippedEdges)
+    """The whitespace that is stripped from content."""
     refusal: str = ""
-    """The template's own words where it refuses such a message."""
+    """The message of the exception with which the template refuses such turns."""
 
 
-# What a template makes of parts of a message that are not text: placeholders, or nothing.
+# How a template renders parts of a message that are not text: as placeholders, or not at all.
 
 
 class PartsOutcome(StrEnum):
-    """What becomes of parts in a prompt."""
+    """How a template treats media parts, or content that is a list of parts."""
 
     WRITTEN = "written"
     DROPPED = "dropped"
-    """The prompt is as if they were not there."""
+    """The prompt is the same without them."""
     REFUSED = "refused"
     """The template raises an exception of its own."""
     CRASHES = "crashes"
     PRINTED = "printed"
-    """As Python or JSON prints a list, brackets and all."""
+    """As Python or JSON prints a list, with its brackets."""
     SPREAD = "spread"
-    """The prompt changes, but no one stretch of it stands for the part."""
+    """The prompt changes in several places, so none of them is the placeholder."""
 
 
 class MediaPlace(StrEnum):
-    """Where in a message a placeholder stands."""
+    """The place of a placeholder in its message."""
 
     INLINE = "in the place of the part"
     BEFORE = "before the texts of the message"
@@ -248,79 +263,83 @@ class MediaPlace(StrEnum):
 
 
 class MediaSlot(StrEnum):
-    """What in a placeholder is not always the same."""
+    """The variable pieces of a placeholder."""
 
     NUMBER = "number"
     """The number of the part, counted through the prompt."""
     DATA = "data"
-    """What the part holds: an address, a path."""
+    """The part's data: a URL or a path."""
 
 
 class PlaceholderPiece(JsonDocument, frozen=True):
-    """A text of a placeholder, or what differs from part to part."""
+    """A literal or a slot of a placeholder."""
 
     literal: str | UnsetType = UNSET
+    """Text that is the same for every part, such as `"<|image|>"`."""
     slot: MediaSlot | UnsetType = UNSET
+    """The variable text, such as `"number"`."""
 
     def filled(self, slots: Mapping[MediaSlot, str]) -> str:
-        """Return the text, or that of the slot."""
+        """Return the literal, or the slot's text."""
         if self.slot is not UNSET:
             return slots[self.slot]
         return "" if self.literal is UNSET else self.literal
 
 
 Placeholder: TypeAlias = tuple[Annotated[PlaceholderPiece, ONE_KEY], ...]
-"""What stands for a part: texts, and between them what differs from part to part."""
+"""The text that a template writes for a media part, such as `<image:1>` with a slot for 1."""
 
 
 class MediaTreatment(JsonDocument, frozen=True):
-    """What becomes of parts of one kind."""
+    """How a template treats media parts of one kind."""
 
     kind: MediaKind
+    """The medium, such as `"image"`."""
     outcome: PartsOutcome
-    """The best that becomes of any form."""
+    """The best outcome of any form, such as `"written"`."""
     forms: Mapping[str, PartsOutcome]
-    """What becomes of each form in which callers send such parts."""
+    """The outcome of each form that callers send, such as `{"image_url": "dropped"}`."""
     placeholder: Placeholder
-    """What stands for a part; empty where nothing does."""
+    """The text that stands for a part; empty if none does."""
     alone: Placeholder
-    """What stands for a part that is the only one of its kind; empty where that is the same."""
+    """The text for the only part of its kind; empty if it is the usual placeholder."""
     place: MediaPlace | None
-    """Where it stands; null where nothing does."""
+    """The place of the placeholder in its message; null if there is none."""
     each: bool
-    """Whether every part of a message has its own; else all have one."""
+    """Whether every part of a message has its own placeholder; otherwise all share one."""
     first_number: Count | None
-    """The number of the first part; null where they are not counted."""
+    """The number of the first part; null if parts are not numbered."""
     roles: tuple[str, ...]
-    """The roles of messages in which it is written."""
+    """The roles of messages in which placeholders are written, such as `("user", "tool")`."""
     earlier: bool
-    """Whether it is still written when later messages follow."""
+    """Whether placeholders are still written after later messages."""
     loses_text: bool
-    """Whether a text beside such a part is lost."""
+    """Whether text beside such a part is lost."""
     reason: str
-    """The template's words where it raises."""
+    """The message of the template's exception; empty if it raises none."""
 
 
 class ContentParts(JsonDocument, frozen=True):
-    """What becomes of a user's content that is a list of parts."""
+    """How a template treats user content that is a list of parts."""
 
     texts: PartsOutcome
-    """What becomes of a list of texts."""
+    """The outcome of a list of text parts."""
     reason: str
-    """The template's words where it raises on that."""
+    """The message of the exception that such a list raises; empty if it raises none."""
     media: tuple[MediaTreatment, ...]
-    """Images, videos, audio; empty where a list of texts is not written already."""
+    """Images, videos and audio; empty unless lists of text parts are written."""
     renders: Count
-    """How many renders say so."""
+    """The number of renders behind these results."""
 
     def of(self, kind: MediaKind) -> MediaTreatment | None:
-        """Return what becomes of parts of a kind, or None if that was not asked."""
-        return next((each for each in self.media if each.kind is kind), None)
+        """Return the treatment of a kind of part, or None if it was not probed."""
+        return next((treatment for treatment in self.media if treatment.kind is kind), None)
 
     @property
     def written_media(self) -> tuple[MediaTreatment, ...]:
-        """The kinds that reach the prompt."""
-        return tuple(each for each in self.media if each.outcome is PartsOutcome.WRITTEN)
+        """The kinds of media that are written into the prompt."""
+        written = PartsOutcome.WRITTEN
+        return tuple(treatment for treatment in self.media if treatment.outcome is written)
 
 
 _BEST = (
@@ -334,5 +353,5 @@ _BEST = (
 
 
 def best_outcome(outcomes: Iterable[PartsOutcome]) -> PartsOutcome:
-    """Return the outcome that a caller would choose."""
+    """Return the outcome that a caller would prefer."""
     return min(outcomes, key=_BEST.index)

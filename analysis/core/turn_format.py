@@ -1,4 +1,10 @@
-"""What an assistant turn looks like: the one value that everything after the analysis reads."""
+"""The format of an assistant turn: the value that parsers, grammars and reports read.
+
+`TurnFormat` adds to the observed `TurnShape` the markers that follow from it, and `write`, which
+writes a turn as the template would. `Formats` holds one format for every setting of the switches
+and finds the one of a prompt: under `enable_thinking=False` a prompt may end with
+`<think></think>`, and then its format is the one with this opening.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +31,14 @@ from .verdicts import EvidenceKind
 
 
 class RefusedMessageError(ValueError):
-    """The template does not write such a message: it raises."""
+    """The template raises on such a message."""
 
 
 class TurnFormat(TurnShape, frozen=True):
-    """An assistant turn, and what follows from how it was seen.
-
-    It is answered once: what opens and closes a part, what ends a turn.
-    """
+    """An assistant turn, with the markers of its parts and its ends, each derived once."""
 
     def __repr__(self) -> str:
-        """Return the parts that a turn has, and its stop strings, in one line."""
+        """Return the parts of turns and the stop strings in one line."""
         parts = ", ".join(part.value for part in TurnPart if part in self.shown_parts)
         stops = ", ".join(map(repr, self.stop_strings))
         ends = f" until {stops}" if stops else ""
@@ -43,22 +46,22 @@ class TurnFormat(TurnShape, frozen=True):
 
     @cached_property
     def reasoning(self) -> MarkerBlock | None:
-        """What opens and closes reasoning; None where nothing does."""
+        """The markers around reasoning, or None if the format has none."""
         return reasoning_of(self)
 
     @cached_property
     def content(self) -> MarkerBlock:
-        """What opens and closes content."""
+        """The markers around content, which may be empty."""
         return content_of(self, self.reasoning)
 
     @cached_property
     def end_literals(self) -> tuple[TemplateLiteral, ...]:
-        """The texts that end a turn, each with the whitespace between it and content."""
+        """The ends of turns, each with the whitespace between content and it."""
         return end_literals_of(self)
 
     @property
     def evidence(self) -> dict[TurnPart, EvidenceKind]:
-        """What is the evidence for each part that is read, in the order of the parts."""
+        """The evidence for each part that is parsed, in the order of the parts."""
         reasoning = {TurnPart.REASONING} if self.reasoning is not None else set[TurnPart]()
         read = self.shown_parts | self.elsewhere | self.not_rendered.keys() | reasoning
         return {
@@ -69,19 +72,19 @@ class TurnFormat(TurnShape, frozen=True):
 
     @cached_property
     def prompted_header(self) -> str:
-        """The header, where a generation prompt writes it; empty where the model writes it.
+        """The header if a generation prompt writes it; empty if the model writes it.
 
-        One prompt may leave it out, as some do after the result of a call; where all do, nobody
-        but the model is left to write it.
+        One prompt may omit it, as some do after the result of a call; only if all prompts omit it
+        does the model write it.
         """
         written = any(opening.written is not PromptProgress.NOTHING for opening in self.openings)
         return self.header if written else ""
 
     @cached_property
     def whole(self) -> TurnFormat:
-        """The format with its whole header.
+        """The format with the whole header of the default prompt.
 
-        Where a switch varies the header's front, that is what the default prompt writes of it.
+        If a switch varies the header, `header` is only the common part of all settings.
         """
         default = next(iter(self.openings), None)
         layouts = [layout for layout in self.layouts.values() if not layout.refusal]
@@ -96,7 +99,7 @@ class TurnFormat(TurnShape, frozen=True):
         return replace(self, header=default.text)
 
     def with_naming_ids(self, message: Message) -> Message:
-        """Return the message with ids that carry the names, where nothing else of a call does."""
+        """Return the message with ids that contain the names, if names are not written apart."""
         calls = self.calls
         if calls is None or calls.naming is None:
             return message
@@ -109,12 +112,12 @@ class TurnFormat(TurnShape, frozen=True):
     def write(self, message: Message) -> str:
         """Write the turn as the template would, from the format alone.
 
-        Raises RefusedMessageError where the template raises on such a message.
+        Raises RefusedMessageError if the template raises on such a message.
         """
         return "".join(self.pieces(message))
 
     def pieces(self, message: Message) -> list[str]:
-        """Write the turn as `write` does, in pieces: a literal, a part, a literal, and so on."""
+        """Write the turn as `write` does, in pieces: literal, part, literal, and so on."""
         layout = self.layouts[message.presence]
         if layout.refusal:
             raise RefusedMessageError(layout.refusal)
@@ -141,12 +144,12 @@ class TurnFormat(TurnShape, frozen=True):
                 return self.calls.write(message.calls)
 
     def without_cut(self, content: str) -> str:
-        """Return what is left of a content out of which the template cuts reasoning."""
+        """Return the content without reasoning that the template cuts from it."""
         cut = self.reasoning_cut
         return content.rpartition(cut)[2] if cut else content
 
 
-# What stands between two neighbors of a turn, over all layouts in which they are neighbors.
+# The literals between two neighbors of a turn, over all layouts in which they are neighbors.
 
 
 START = "start"
@@ -154,56 +157,60 @@ END = "end"
 
 
 def joints_of(format_: TurnFormat) -> Mapping[tuple[str, str], Mapping[str, Sequence[Presence]]]:
-    """Return the literals between two neighbors, each with the turns that have it there.
+    """Return the literals between two neighbors, each with the layouts that have it there.
 
-    A neighbor is a part's name, `start`, or `end`.
+    A neighbor is the name of a part, `start` or `end`.
     """
     seen: dict[tuple[str, str], dict[str, list[Presence]]] = {}
     for presence, layout in sorted(format_.layouts.items()):
         if layout.refusal:
             continue
         stations = [START, *(part.value for part in layout.parts), END]
-        for at, literal in enumerate(layout.literals):
-            texts = seen.setdefault((stations[at], stations[at + 1]), {})
+        for index, literal in enumerate(layout.literals):
+            texts = seen.setdefault((stations[index], stations[index + 1]), {})
             texts.setdefault(literal, []).append(presence)
     return seen
 
 
-# The texts at which a turn ends, by what stands before them: content, or calls.
+# The texts at which a turn ends, after content or after calls.
 #
-# What ends one turn may stand inside another. Where a template writes ``<|end|>`` after reasoning
-# and after content, an output does not end at the first one, and does at the second.
+# The end of one turn may occur inside another. If a template writes ``<|end|>`` both after
+# reasoning and after content, an output ends only at the second one.
 
 
 class StopText(Struct, frozen=True):
     """A text that ends a turn."""
 
     text: str
+    """The whole text, such as `"<|close|><|end|>"`."""
     last: str
-    """Its last marker, at which it is complete; all of it where it is one marker, or none."""
+    """The last marker of the text, which completes it, such as `"<|end|>"`."""
     inside: bool = False
-    """It also stands inside turns: only after content, or after a call, an output ends there."""
+    """Whether the text also occurs inside turns; an output then ends at it only after content or
+    after a call."""
 
 
 class StopTexts(Struct, frozen=True):
-    """What ends turns, that which the template writes first."""
+    """The ends of turns, those that the template itself writes first."""
 
     after_content: tuple[StopText, ...]
+    """The ends after content."""
     after_calls: tuple[StopText, ...]
+    """The ends after calls; empty if the format has none."""
 
 
 def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
-    """Return what ends the turns of a template under any of its settings.
+    """Return the ends of a template's turns under all of its settings.
 
-    `eos` is the token that ends an output whatever the template writes; empty where none does.
+    `eos` is the token that ends an output in any case, or an empty text.
     """
-    inside = [text for format_ in formats for text in _inside(format_)]
+    inside = [text for format_ in formats for text in _texts_inside_turns(format_)]
 
     def after(part: TurnPart) -> tuple[StopText, ...]:
-        # Under one setting a turn may be left open that others end.
-        ended = [format_ for format_ in formats if _ends_after(format_, part)] or formats
-        ends = [end for format_ in ended for end in _ends(format_, part)]
-        found = [_stop(end, inside) for end in (*ends, eos) if end]
+        # One setting may leave a turn open that others close.
+        ended = [format_ for format_ in formats if _written_ends(format_, part)] or formats
+        ends = [end for format_ in ended for end in _possible_ends(format_, part)]
+        found = [_stop_text(end, inside) for end in (*ends, eos) if end]
         return tuple({stop.text: stop for stop in reversed(found)}.values())[::-1]
 
     calling = any(format_.calls is not None for format_ in formats)
@@ -211,10 +218,10 @@ def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
 
 
 def whole_stops(format_: TurnFormat) -> dict[str, str]:
-    """Return each stop string, and it with all that a model goes on to write there.
+    """Return each stop string with the whole text that a model writes at that end.
 
-    Where ``<close>`` also closes what stands inside a turn, an output goes on after
-    ``<close>msg`` to the ``<fin>`` behind it, which alone is not seen before.
+    If ``<close>`` also occurs inside turns, a model writes ``<close>msg<fin>`` at the end, and
+    only ``<fin>`` is unambiguous.
     """
     texts = stop_texts_of([format_])
     ends = [stop.text for stop in (*texts.after_content, *texts.after_calls)]
@@ -225,31 +232,32 @@ def whole_stops(format_: TurnFormat) -> dict[str, str]:
     }
 
 
-def _ends(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
-    """Return what stands after a part that is the last one of its turn."""
+def _possible_ends(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
+    """Return the possible ends of a turn whose last part this is."""
     calls = format_.calls if part is TurnPart.CALLS else None
     if part is TurnPart.CALLS and calls is None:
         return ()
-    closer = () if calls is None else _closer(calls, format_.stop_strings)
-    # What the next message begins with, or the template's text names, ends a turn, too.
-    return _ends_after(format_, part) or closer or format_.stop_strings
+    closer = () if calls is None else _last_call_marker(calls, format_.stop_strings)
+    # Stop strings end a turn, too: the beginning of the next message, or a token that the
+    # template's text names.
+    return _written_ends(format_, part) or closer or format_.stop_strings
 
 
-def _ends_after(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
-    """Return what the template itself writes after such a part, the last turn's end first."""
+def _written_ends(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
+    """Return the ends that the template writes after this part, those of last turns first."""
     ends = [
         TemplateLiteral.of(end.text).core or TemplateLiteral.of(end.historic or "").core
         for end in format_.ends
         if end.after is part
     ]
-    # A single sign is too little to end a turn.
+    # A single character occurs too often inside turns to end one.
     return tuple(end for end in ends if end[1:])
 
 
-def _closer(calls: CallFormat, stops: Sequence[str]) -> tuple[str, ...]:
-    """Return the last marker of calls after which nothing ends the turn.
+def _last_call_marker(calls: CallFormat, stops: Sequence[str]) -> tuple[str, ...]:
+    """Return the last marker of calls, for a format that writes no end after them.
 
-    What closes each of several calls ends none of them.
+    A marker that closes each of several calls does not end the turn.
     """
     tail = calls.row[-1] if calls.row and not isinstance(calls.row[-1], RowSlot) else ""
     text = f"{tail}{calls.section_close}".rstrip()
@@ -258,8 +266,8 @@ def _closer(calls: CallFormat, stops: Sequence[str]) -> tuple[str, ...]:
     return (unit,) if is_unit(unit) and (alone or unit in stops) else ()
 
 
-def _stop(end: str, inside: Sequence[str]) -> StopText:
-    """Cut an end after the first marker that stands inside no turn."""
+def _stop_text(end: str, inside: Sequence[str]) -> StopText:
+    """Cut an end after its first marker that does not occur inside turns."""
     text = ""
     for unit in edge_units(end):
         text += unit
@@ -270,67 +278,68 @@ def _stop(end: str, inside: Sequence[str]) -> StopText:
     return StopText(first, markers[0] if markers else end, any(first in text for text in inside))
 
 
-def _inside(format_: TurnFormat) -> Iterator[str]:
-    """Return what the template writes in turns before what ends their last part."""
+def _texts_inside_turns(format_: TurnFormat) -> Iterator[str]:
+    """Yield the literals of turns that come before the end of their last part."""
     calls = format_.calls
     for layout in format_.layouts.values():
         if layout.parts:
-            yield from _between(format_, layout)
+            yield from _texts_inside_layout(format_, layout)
     if calls is not None:
         row = [piece for piece in calls.row if not isinstance(piece, RowSlot)]
         tail = row.pop().rstrip() if row else ""
-        for closer in _ends(format_, TurnPart.CALLS):
+        for closer in _possible_ends(format_, TurnPart.CALLS):
             tail = tail.removesuffix(closer)
         yield from (calls.section_open, calls.separator, *row, tail)
         if any(TurnPart.CALLS in layout.parts[:-1] for layout in format_.layouts.values()):
             yield calls.section_close
 
 
-def _between(format_: TurnFormat, layout: TurnLayout) -> Iterator[str]:
-    """Return the texts of a layout, without an end that stands where a turn may end.
+def _texts_inside_layout(format_: TurnFormat, layout: TurnLayout) -> Iterator[str]:
+    """Yield the literals of a layout, without the ends of turns where a turn may end.
 
-    What stands last ends the turn, and may be the end of another part than the last: with calls
-    before its content, a turn that waits for results may end as after calls.
+    The last literal may be the end after another part than the last one: a turn with calls before
+    its content that waits for results may end as after calls.
     """
     yield layout.literals[0].removeprefix(format_.header)
     for part, literal in zip(layout.parts[:-1], layout.literals[1:], strict=False):
         text = literal.strip()
-        for end in _ends(format_, part) if part is not TurnPart.REASONING else ():
+        for end in _possible_ends(format_, part) if part is not TurnPart.REASONING else ():
             text = text.removeprefix(edge_units(end)[0])
         yield text
     if layout.parts[-1] is not TurnPart.REASONING:
         text = layout.literals[-1].strip()
         for part in layout.parts:
-            for end in _ends(format_, part) if part is not TurnPart.REASONING else ():
+            for end in _possible_ends(format_, part) if part is not TurnPart.REASONING else ():
                 text = text.removesuffix(end)
         yield text
 
 
-# All formats of a template: which of them a prompt or a setting belongs to is answered here.
+# All formats of a template, and which of them belongs to a prompt or a setting.
 
 
 class PromptFormat(Struct, frozen=True):
-    """A format, and the generation prompt that begins its turns."""
+    """A format with the generation prompt that begins its turns."""
 
     format: TurnFormat
+    """The format of the turn after the prompt."""
     opening: TurnOpening | None
-    """None: no generation prompt is known, as where the template raises on being asked for one."""
+    """The generation prompt, or None if it is unknown, as when the template raises on it."""
 
 
 class Formats(Struct, frozen=True):
     """One format for every setting of the switches that changes a turn, equal ones shared.
 
-    Each format holds the openings of its settings; none is in two formats.
+    A format has the openings of all its settings; no opening is in two formats.
     """
 
     each: tuple[TurnFormat, ...]
-    """The default's first."""
+    """The formats, that of the default setting first."""
     base: Mapping[str, Json]
-    """What is set by default: nothing, but where the template cannot be rendered without it."""
+    """The default setting: empty unless the template cannot be rendered without some value."""
     fullest: TurnFormat
-    """The format that shows most of a message: the default's, unless that keeps reasoning out."""
+    """The format with most parts: that of the default setting, unless it omits reasoning."""
     untried: int = 0
-    """Settings beyond the number that is tried."""
+    """The number of settings that were not tried, beyond the limit."""
 
     @classmethod
     def of(cls, format_: TurnFormat) -> Formats:
@@ -338,48 +347,47 @@ class Formats(Struct, frozen=True):
         return cls((format_,), format_.setting, fullest=format_)
 
     def __repr__(self) -> str:
-        """Return how many there are, and the default one, in one line."""
+        """Return the number of formats and the default one in one line."""
         return f"<{type(self).__name__}: {len(self)}, by default {self.default.format!r}>"
 
     def __iter__(self) -> Iterator[TurnFormat]:
-        """Go through the formats, the default's first."""
+        """Iterate over the formats, that of the default setting first."""
         return iter(self.each)
 
     def __len__(self) -> int:
-        """Count the formats."""
+        """Return the number of formats."""
         return len(self.each)
 
     @property
     def default(self) -> PromptFormat:
-        """What a prompt belongs to for which nothing was set, tools being offered."""
+        """The format and the generation prompt of the default setting, with tools offered."""
         return self.under(self.base) or PromptFormat(self.each[0], None)
 
     @property
     def openings(self) -> tuple[TurnOpening, ...]:
-        """Every setting's generation prompt, the default's first."""
-        return tuple(opening for each in self.each for opening in each.openings)
+        """The generation prompts of all settings, that of the default first."""
+        return tuple(opening for format_ in self.each for opening in format_.openings)
 
     @property
     def united(self) -> TurnFormat:
-        """The fullest format with every setting's openings, to be looked at as a whole."""
+        """The fullest format with the openings of all settings, for reports."""
         return replace(self.fullest, openings=self.openings)
 
     def under(self, setting: Mapping[str, Json], *, tools: bool = True) -> PromptFormat | None:
-        """Find what belongs to exactly this setting, or None if it was not learned.
+        """Return the format of exactly this setting, or None if it was not learned.
 
-        Switches that change neither a turn nor its beginning make no difference.
-
-        `tools` says whether tools are offered, where that changes the generation prompt.
+        Switches that change neither a turn nor its beginning are ignored. `tools` is whether tools
+        are offered, which may change the generation prompt.
         """
         switch_names = {name for opening in self.openings for name in opening.setting}
-        wanted = _key(
+        wanted = _setting_key(
             {**self.base, **{name: setting[name] for name in setting if name in switch_names}}
         )
         found = [
-            PromptFormat(each, opening)
-            for each in self.each
-            for opening in each.openings
-            if _key(opening.setting) == wanted
+            PromptFormat(format_, opening)
+            for format_ in self.each
+            for opening in format_.openings
+            if _setting_key(opening.setting) == wanted
         ]
         return next(
             (begun for begun in found if begun.opening and begun.opening.tools is tools),
@@ -394,55 +402,56 @@ class Formats(Struct, frozen=True):
         return begun.opening.text
 
     def behind(self, prompt: str) -> tuple[PromptFormat, ...]:
-        """Find what a rendered prompt, or any tail of it, may belong to, by how it ends.
+        """Return the formats of a rendered prompt, or any tail of it, by the opening at its end.
 
-        Of the openings that it ends with, the longest one counts; formats whose openings are
-        alike are all given, the default's first, unless what stands before tells them apart.
-        None where it ends with no opening.
+        The longest such opening counts. Formats with equal openings are all returned, that of the
+        default first, unless the text before the opening distinguishes them. Empty if the prompt
+        does not end with an opening.
         """
         found: list[PromptFormat] = []
         longest = 0
-        for each in self.each:
-            best = opening_at_end(each, prompt)
+        for format_ in self.each:
+            best = opening_at_end(format_, prompt)
             if best is None:
                 continue
             size = len(best.text.rstrip())
             if size > longest:
                 found, longest = [], size
             if size == longest:
-                found.append(PromptFormat(each, best))
-        signed = [each for each in found if each.opening and _signed(each.opening, prompt)]
+                found.append(PromptFormat(format_, best))
+        signed = [match for match in found if match.opening and _has_signs(match.opening, prompt)]
         return tuple(signed if len(found) > 1 and signed else found)
 
     def within(self, prompt: str) -> tuple[PromptFormat, ...]:
-        """Find what a prompt may belong to that has gone on after a generation prompt.
+        """Return the formats of a prompt that continues after its generation prompt.
 
-        The opening counts that begins last in it, of several the longest one.
+        The last opening in the prompt counts, and the longest one of several there.
         """
         found: list[tuple[int, int, PromptFormat]] = []
-        for each in self.each:
-            for opening in each.openings:
+        for format_ in self.each:
+            for opening in format_.openings:
                 core = opening.text.strip()
-                at = prompt.rfind(core) if any(map(str.isalnum, core)) else -1
-                if at >= 0:
-                    found.append((at, len(core), PromptFormat(each, opening)))
+                # Punctuation alone occurs in any text.
+                start = prompt.rfind(core) if any(map(str.isalnum, core)) else -1
+                if start >= 0:
+                    found.append((start, len(core), PromptFormat(format_, opening)))
         last = max((place[:2] for place in found), default=None)
         latest: dict[int, PromptFormat] = {}
-        for at, size, begun in found:
-            if (at, size) == last:
+        for start, size, begun in found:
+            if (start, size) == last:
                 latest.setdefault(id(begun.format), begun)
         return tuple(latest.values())
 
     @property
     def alike(self) -> tuple[tuple[PromptFormat, ...], ...]:
-        """Return the groups of formats that a generation prompt's text does not tell apart."""
+        """The groups of formats with equal generation prompts."""
         texts = dict.fromkeys(opening.text for opening in self.openings if opening.text.strip())
         groups = (self.behind(text) for text in texts)
         return tuple(group for group in groups if len(group) > 1)
 
 
 def opening_at_end(format_: TurnFormat, prompt: str) -> TurnOpening | None:
-    """Find the longest of a format's openings that a prompt ends with, or None if there is none."""
+    """Return the longest opening of a format at the end of a prompt, or None if there is none."""
     end = prompt.rstrip()
     fitting = [
         opening
@@ -452,28 +461,28 @@ def opening_at_end(format_: TurnFormat, prompt: str) -> TurnOpening | None:
     return max(fitting, key=lambda opening: len(opening.text.rstrip()), default=None)
 
 
-def _signed(opening: TurnOpening, prompt: str) -> bool:
+def _has_signs(opening: TurnOpening, prompt: str) -> bool:
     return bool(opening.signs) and all(sign in prompt for sign in opening.signs)
 
 
-def _key(setting: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
+def _setting_key(setting: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
     """Return a key that differs for true and 1, which are equal to Python."""
     return tuple(sorted((name, repr(value)) for name, value in setting.items()))
 
 
 def written_alike(one: TurnFormat, other: TurnFormat) -> bool:
-    """Whether two formats differ in their settings and openings alone."""
+    """Return whether two formats differ only in their settings and openings."""
     return replace(one, openings=(), setting={}) == replace(other, openings=(), setting={})
 
 
 def share_settings(formats: list[TurnFormat]) -> list[TurnFormat]:
-    """Put formats together that differ in their settings and openings alone."""
+    """Merge formats that differ only in their settings and openings."""
     shared: list[TurnFormat] = []
-    for each in formats:
-        for at, other in enumerate(shared):
-            if written_alike(other, each):
-                shared[at] = replace(other, openings=(*other.openings, *each.openings))
+    for format_ in formats:
+        for index, other in enumerate(shared):
+            if written_alike(other, format_):
+                shared[index] = replace(other, openings=(*other.openings, *format_.openings))
                 break
         else:
-            shared.append(each)
+            shared.append(format_)
     return shared

@@ -1,4 +1,19 @@
-"""What was seen of an assistant turn: its layouts, its prompts, its ends, and how it is kept."""
+r"""The observed parts of an assistant turn: layouts, prompts, ends, retention of reasoning.
+
+A template that renders a message with reasoning and content as
+
+    <|im_start|>assistant
+    <think>
+    REASONING
+    </think>
+
+    CONTENT<|im_end|>
+
+gives the layout with the parts `(REASONING, CONTENT)` and the literals
+`("<|im_start|>assistant\n<think>\n", "\n</think>\n\n", "<|im_end|>\n")`. There is one layout for
+each combination of parts. The functions below find in all of them together what opens and closes
+a part: of a literal between two parts, only comparison shows which of the two it belongs to.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +36,7 @@ class PromptProgress(StrEnum):
     """How much of the turn a generation prompt has already written."""
 
     NOTHING = "nothing"
-    """Not even the header: the template has no generation prompt here."""
+    """Not even the header, since the template has no generation prompt."""
     HEADER = "the header"
     PART_OF_HEADER = "a part of the header"
     REASONING_OPEN = "the reasoning's opening"
@@ -33,107 +48,119 @@ class TurnOpening(JsonDocument, frozen=True):
     """The generation prompt under one setting of the switches."""
 
     setting: SettingValues
+    """Values of the template's switches, e.g. `{"enable_thinking": False}`."""
     text: str
-    """The generation prompt."""
+    r"""The generation prompt, e.g. `"<|im_start|>assistant\n<think>\n"`."""
     written: PromptProgress
-    """How much of the turn it has written."""
+    """How much of the turn it has written, e.g. `"the header"`."""
     tools: bool
-    """False: so it is only where no tools are offered."""
+    """Whether this is the prompt when tools are offered; false if only without tools."""
     signs: tuple[str, ...] = ()
-    """Texts further up in the prompt, each of which prompts of some other format do not have."""
+    """Texts earlier in the prompt that distinguish it from the prompts of another format."""
     stands_for: str | None = None
-    """The beginning of a turn that the text amounts to, where a turn begins otherwise behind
-    earlier turns: behind the result of a call some templates write no header."""
+    """The equivalent beginning of a turn after a user's message; null if it is the text itself.
+    After the result of a call, some templates write no header."""
 
     @property
     def turn_begun(self) -> str:
-        """How much of a turn, as it is behind a user's message, has been written."""
+        """The part of a turn after a user's message that has already been written."""
         return self.text if self.stands_for is None else self.stands_for
 
 
 class TurnEnd(Struct, frozen=True):
-    """What closes a turn."""
+    """The text that closes a turn."""
 
     after: TurnPart
+    """The last part of the turn, e.g. `CONTENT`."""
     text: str
-    """After the last turn of a conversation."""
+    r"""After the last turn of a conversation, e.g. `"<|im_end|>\n"`."""
     historic: str | None
-    """After an earlier turn, as far as it can be told from the next message; None: unknown."""
+    r"""After an earlier turn, up to the next message, e.g. `"<|im_end|>\n"`; None if unknown."""
 
 
 class ReasoningRetention(Struct, frozen=True):
-    """When the reasoning of an earlier turn is still in the prompt."""
+    """Whether later prompts keep the reasoning of an earlier turn; None if not observed."""
 
     tool_loop: bool | None = None
-    """After the call was answered; None: could not be observed."""
+    """After the call was answered, e.g. `True`."""
     next_user: bool | None = None
-    """After the next user message, where tools are offered."""
+    """After the next user message if tools are offered, e.g. `False`."""
     answered_loop: bool | None = None
-    """In a tool loop, once a later user message came."""
+    """In a finished tool loop, after a later user message, e.g. `False`."""
     next_user_without_tools: bool | None = None
-    """After the next user message, where no tools are offered."""
+    """After the next user message if no tools are offered, e.g. `False`."""
 
     @property
     def differs(self) -> bool:
-        """Whether the next user message takes it with tools and not without, or the reverse."""
+        """Whether retention after the next user message depends on offered tools."""
         return {self.next_user, self.next_user_without_tools} == {True, False}
 
 
 class TurnShape(Struct, frozen=True, dict=True):
-    """An assistant turn as it was seen, from where the text before it ends to the text's end."""
+    """An assistant turn as it was rendered, from the end of the text before it to its own end."""
 
     header: str
-    """What begins every turn."""
+    r"""The text before every turn, e.g. `"<|im_start|>assistant\n"`."""
     layouts: Mapping[Presence, TurnLayout]
+    """One layout for each combination of parts."""
     calls: CallFormat | None = None
+    """The format of tool calls, or None if the template writes none."""
     openings: tuple[TurnOpening, ...] = ()
-    """The generation prompts of the settings under which turns look so."""
+    """The generation prompts of all settings with these layouts."""
     later_openings: tuple[TurnOpening, ...] = ()
-    """Those behind a call's result, or behind more turns, where they end as no other does."""
+    """Further generation prompts, after a call's result or after several turns."""
     ends: tuple[TurnEnd, ...] = ()
+    """The text that closes a turn, for each part that may be the last one."""
     stop_strings: tuple[str, ...] = ()
+    """The texts at which generation stops, e.g. `("<|im_end|>",)`."""
     argument_form: ArgumentForm = ArgumentForm.OBJECT
+    """The form of `arguments` that the template expects, e.g. `ArgumentForm.STRING`."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """The switches under which the layouts were seen, the first of the openings' settings."""
+    """The values of switches in the renders of the layouts, e.g. `{"preserve_thinking": True}`;
+    the first of the openings' settings."""
     reasoning_cut: str | None = None
-    """Where reasoning is only cut out of the content: the text up to and with this is lost."""
+    """The text up to which content is cut if the template strips reasoning from it, e.g.
+    `"</muse>"`."""
     reasoning_open: str = ""
-    """What opens reasoning, where no turn shows it but a generation prompt or its words do."""
+    """The opening of reasoning if only a generation prompt or its words show it, e.g. `"<think>"`.
+    """
     reasoning_close: str = ""
-    """What closes it there."""
+    """The closing of reasoning if only a generation prompt or its words show it, e.g.
+    `"</think>"`."""
     not_rendered: Mapping[TurnPart, EvidenceKind] = field(
         default_factory=dict[TurnPart, EvidenceKind]
     )
-    """Parts that no turn was rendered with, and what their evidence is instead."""
+    """Parts in no render, with their evidence, e.g. `{REASONING: EvidenceKind.WORDS}`."""
     elsewhere: frozenset[TurnPart] = frozenset()
-    """Parts that turns under these settings never have, but those under others do: what a model
-    writes of them is read, and it is not asked to write them."""
+    """Parts that turns have under other settings only, e.g. `frozenset({REASONING})`: they are
+    parsed if a model writes them, and grammars do not ask for them."""
     retention: ReasoningRetention = field(default_factory=ReasoningRetention)
+    """Whether later prompts keep reasoning."""
 
     @property
     def shown_parts(self) -> frozenset[TurnPart]:
-        """The parts that some turn is written with."""
+        """The parts in any of the layouts."""
         return frozenset(part for layout in self.layouts.values() for part in layout.parts)
 
     @property
     def unconfirmed(self) -> frozenset[TurnPart]:
-        """Parts whose markers only the prompt's words spell out."""
+        """Parts whose markers appear only in the prompt's words."""
         kinds = self.not_rendered.items()
         return frozenset(part for part, kind in kinds if kind is EvidenceKind.WORDS)
 
     @cached_property
     def header_mark(self) -> str:
-        """The text by which a header is noticed; empty where it is only punctuation."""
+        """The text by which a header is recognized; empty if it is only punctuation."""
         return TemplateLiteral.of(self.header).mark
 
     def without_end(self, text: str) -> str:
-        """Cut off the end of a text what ends a turn."""
+        """Remove the end of a turn from the end of a text."""
         for end in self.ends:
             text = text.removesuffix(end.text)
         return text
 
 
-# What opens and closes content: alone, beside reasoning, beside calls.
+# The markers around content: alone, beside reasoning, beside calls.
 
 
 ALONE = Presence(content=True)
@@ -141,10 +168,10 @@ REASONED = Presence(reasoning=True, content=True)
 
 
 def content_of(format_: TurnShape, reasoning: MarkerBlock | None) -> MarkerBlock:
-    """Find what opens and closes content; what an empty reasoning block leaves is not it.
+    """Find the markers around content, without those of an empty reasoning block.
 
-    It opens as where content stands alone, else as after reasoning; what opens it beside other
-    parts alone is among `others`. What ends the turn closes content where a part may follow it.
+    The opening is that of content alone, or else that after reasoning; openings that occur only
+    beside other parts are `others`. The end of the turn closes content only if a part may follow.
     """
     opens: dict[Presence, TemplateLiteral] = {}
     closes: list[str] = []
@@ -152,30 +179,31 @@ def content_of(format_: TurnShape, reasoning: MarkerBlock | None) -> MarkerBlock
     for presence, layout in format_.layouts.items():
         if TurnPart.CONTENT not in layout.parts:
             continue
-        at = layout.parts.index(TurnPart.CONTENT)
-        opens[presence] = TemplateLiteral.of(_opening(format_, reasoning, layout, at))
+        index = layout.parts.index(TurnPart.CONTENT)
+        opens[presence] = TemplateLiteral.of(_content_opening(format_, reasoning, layout, index))
         if opens[presence].core:
-            closes.append(layout.literals[at + 1])
-            goes_on = goes_on or at + 1 < len(layout.parts)
-    close = common_prefix(*closes) if closes else _close_of_opened(format_)
+            closes.append(layout.literals[index + 1])
+            goes_on = goes_on or index + 1 < len(layout.parts)
+    close = common_prefix(*closes) if closes else _content_close_after_header(format_)
     if closes and not goes_on:
         close = format_.without_end(close)
-    usual = [opens[each] for each in (ALONE, REASONED) if each in opens and opens[each].core]
+    usual = [opens[parts] for parts in (ALONE, REASONED) if parts in opens and opens[parts].core]
     opening = usual[0] if usual else TemplateLiteral()
-    others = {each.core: each for each in opens.values() if each.core}
+    others = {literal.core: literal for literal in opens.values() if literal.core}
     others.pop(opening.core, None)
     return MarkerBlock(opening, TemplateLiteral.of(close), tuple(others.values()))
 
 
-def _close_of_opened(format_: TurnShape) -> str:
-    """Return what closes content that the header has opened: it stands there whatever comes next.
+def _content_close_after_header(format_: TurnShape) -> str:
+    """Return the marker that closes content if the header opens it; empty if there is none.
 
-    What ends the turn is not it, so content has to be seen both last and before another part.
+    Such a marker follows content whatever comes next. The end of the turn does so only after the
+    last part, so content must occur both as the last part and before another one.
     """
     behind = {
-        (at + 1 < len(layout.parts)): layout.literals[at + 1]
+        (index + 1 < len(layout.parts)): layout.literals[index + 1]
         for layout in format_.layouts.values()
-        for at, part in enumerate(layout.parts)
+        for index, part in enumerate(layout.parts)
         if part is TurnPart.CONTENT
     }
     if len(behind) == 1 or not behind:
@@ -186,43 +214,45 @@ def _close_of_opened(format_: TurnShape) -> str:
     return shared if core and not any(end.strip().startswith(core) for end in ends) else ""
 
 
-def _opening(format_: TurnShape, reasoning: MarkerBlock | None, layout: TurnLayout, at: int) -> str:
-    """Return what stands before content, without header and reasoning."""
-    text, mark = layout.literals[at], format_.header_mark
-    text = text.removeprefix(format_.header) if at == 0 else text
+def _content_opening(
+    format_: TurnShape, reasoning: MarkerBlock | None, layout: TurnLayout, index: int
+) -> str:
+    """Return the text before content, without the header and the end of reasoning."""
+    text, mark = layout.literals[index], format_.header_mark
+    text = text.removeprefix(format_.header) if index == 0 else text
     if reasoning is not None and reasoning.close.core and reasoning.close.core in text:
         text = text.rpartition(reasoning.close.core)[2]
     return text.rpartition(mark)[2] if mark and mark in text else text
 
 
-# What opens and closes reasoning, in every turn and every generation prompt that has it.
+# The markers around reasoning, in every turn and every generation prompt that has it.
 
 
 def reasoning_of(format_: TurnShape) -> MarkerBlock | None:
-    """Find what opens and closes reasoning, or None if nothing of the format does."""
-    befores, afters = _neighbors(format_)
+    """Find the markers around reasoning, or return None if the format has none."""
+    befores, afters = _literals_around_reasoning(format_)
     if not befores:
         close = TemplateLiteral.of(format_.reasoning_close or format_.reasoning_cut or "")
         if not close.core:
             return None
-        emptied = _emptied(format_, close)
+        emptied = _space_after_empty_block(format_, close)
         named = TemplateLiteral.of(format_.reasoning_open)
         return MarkerBlock(named, replace(close, after=emptied or close.after), empty=emptied)
     opening = common_suffix(*befores) or format_.reasoning_open
     shared = common_prefix(*afters)
     mark = format_.header_mark
-    # A header that is written again opens the next part.
+    # A repeated header belongs to the next part, whose opening it is.
     shared = first_marker(shared.partition(mark)[0] if mark else shared)
-    close = _before_content(format_, TemplateLiteral.of(shared))
+    close = _close_before_content(format_, TemplateLiteral.of(shared))
     return MarkerBlock(
         TemplateLiteral.of(opening),
         close,
         leads=not opening.strip() and bool(shared.strip()),
-        empty=_emptied(format_, close),
+        empty=_space_after_empty_block(format_, close),
     )
 
 
-def _emptied(format_: TurnShape, close: TemplateLiteral) -> str | None:
+def _space_after_empty_block(format_: TurnShape, close: TemplateLiteral) -> str | None:
     """Return the whitespace between an empty block and content, or None if none is written."""
     layout = format_.layouts.get(Presence(content=True))
     if layout is None or layout.parts[:1] != (TurnPart.CONTENT,) or not close.core:
@@ -231,8 +261,8 @@ def _emptied(format_: TurnShape, close: TemplateLiteral) -> str | None:
     return behind[: len(behind) - len(behind.lstrip())] if closed else None
 
 
-def _before_content(format_: TurnShape, close: TemplateLiteral) -> TemplateLiteral:
-    """Return the close with the whitespace that it has before content."""
+def _close_before_content(format_: TurnShape, close: TemplateLiteral) -> TemplateLiteral:
+    """Return the closing marker with the whitespace that follows it before content."""
     layout = format_.layouts.get(Presence(reasoning=True, content=True))
     if (
         layout is None
@@ -244,33 +274,33 @@ def _before_content(format_: TurnShape, close: TemplateLiteral) -> TemplateLiter
     return replace(close, after=behind[: len(behind) - len(behind.lstrip())])
 
 
-def _neighbors(format_: TurnShape) -> tuple[list[str], list[str]]:
-    """Collect the literals before and after reasoning; the header is left out."""
+def _literals_around_reasoning(format_: TurnShape) -> tuple[list[str], list[str]]:
+    """Collect the literals before reasoning, without the header, and those after it."""
     befores: list[str] = []
     afters: list[str] = []
     for layout in format_.layouts.values():
-        for at, part in enumerate(layout.parts):
+        for index, part in enumerate(layout.parts):
             if part is TurnPart.REASONING:
-                before = layout.literals[at]
-                befores.append(before.removeprefix(format_.header) if at == 0 else before)
-                afters.append(_behind(format_, layout, at))
+                before = layout.literals[index]
+                befores.append(before.removeprefix(format_.header) if index == 0 else before)
+                afters.append(_literal_after(format_, layout, index))
     return befores, afters
 
 
-def _behind(format_: TurnShape, layout: TurnLayout, at: int) -> str:
-    """Return what is written after a part, up to the next text."""
-    text = layout.literals[at + 1]
+def _literal_after(format_: TurnShape, layout: TurnLayout, index: int) -> str:
+    """Return the literal after a part, up to the next variable text."""
+    text = layout.literals[index + 1]
     calls = format_.calls
-    if calls is not None and layout.parts[at + 1 : at + 2] == (TurnPart.CALLS,):
+    if calls is not None and layout.parts[index + 1 : index + 2] == (TurnPart.CALLS,):
         text += calls.opening
     return text
 
 
-# What ends a turn, with the whitespace that stands before it.
+# The ends of a turn, with the whitespace before them.
 
 
 def end_literals_of(format_: TurnShape) -> tuple[TemplateLiteral, ...]:
-    """Return the texts that end a turn, each with the whitespace between it and content."""
+    """Return the ends of turns, each with the whitespace between content and it."""
     found: dict[str, TemplateLiteral] = {}
     for end in format_.ends:
         for text in (end.text, end.historic or ""):

@@ -1,4 +1,10 @@
-"""Verdicts on a format, and what each rests on: the self-check's, and the gate's."""
+"""Verdicts on a format, with their evidence: the self-check's and the gate's.
+
+The self-check writes each message of the battery by the format and compares the text with the
+template's render: `Check(total=47, equal=47, …)`. The gate asks the other way round whether the
+grammar accepts, and the parser reads back, each text that the template writes after its prompts:
+`Gate(asked=14, passed=14, …)`.
+"""
 
 from __future__ import annotations
 
@@ -9,219 +15,228 @@ from msgspec import Struct
 from .conversation import Message
 from .documents import Count, JsonDocument, SettingValues
 
-# What kind of evidence there is for what is known of a format.
+# The kinds of evidence for the parts of a format.
 
 
 class EvidenceKind(StrEnum):
-    """How a part of a format came to be known."""
+    """The source of a part of a format."""
 
     RENDER = "render"
-    """The template itself writes it."""
+    """A render of the template contains it."""
     EXAMPLE = "example"
-    """An output shows it, and the message that the output means was given beside it."""
+    """An output contains it, and the message of that output was given."""
     OUTPUT = "output"
-    """Outputs show it, and nobody said what they mean."""
+    """Outputs contain it, and their messages are unknown."""
     WORDS = "words"
-    """Only the prompt's words spell it out."""
+    """Only the prompt's words mention it."""
 
 
 TEXTS_DIFFER = "the texts differ"
-"""The reason of a failure for which no part of the message can be named."""
+"""The reason of a failure that cannot be traced to a part of the message."""
 
 
 class TemplateCrash(Struct, frozen=True):
-    """One exception of a template, and the messages that raise it."""
+    """One exception of a template, with the messages that raise it."""
 
     titles: tuple[str, ...]
-    """The messages of the battery, by their titles."""
+    """The titles of these messages in the battery, e.g. `("content and 1 call",)`."""
     line: int | None
-    """The template's line that raised; None where it is not known."""
+    """The template's line that raised, e.g. `10`, or None if unknown."""
     reason: str
-    """The exception's type and words."""
+    """The exception's type and message, e.g.
+    `"SecurityError: access to attribute 'append' of 'list' object is unsafe."`."""
     needed: bool
-    """Whether agents send such messages, so that they do not pass."""
+    """Whether agents send such messages, so that the crash is a failure."""
     forbidden: bool = False
-    """Whether the sandbox forbids what the template does there."""
+    """Whether the sandbox raised."""
     sandbox_alone: bool = False
-    """Whether nothing else is wrong: where lists and dictionaries may be changed, these messages
-    are rendered."""
+    """Whether the messages are rendered once lists and dictionaries may be changed."""
 
 
 class Failure(Struct, frozen=True):
-    """A message that the format writes differently from the template, or that it crashes on."""
+    """A message that the format writes differently from the template, or that crashes it."""
 
     title: str
+    """The title of the message in the battery, e.g. `"content and 1 call"`."""
     message: Message
+    """The message."""
     written: str | None
-    """What the format wrote; None: it says that the template raises on the message."""
+    """The text that the format writes, or None if by the format the template raises."""
     rendered: str | None
-    """What the template rendered; None: it raised."""
+    """The template's render, or None if it raised."""
     reason: str
+    """The cause in words, such as `"the texts differ"`."""
     crash: TemplateCrash | None = None
-    """Where the template crashes; None: it renders or refuses the message."""
+    """The crash, or None if the template renders or refuses the message."""
     foretold: bool = False
-    """Whether the format is right about it: the template crashes, and agents send such messages."""
+    """Whether the format predicted it: the template crashes on a message that agents send."""
 
     @property
     def rank(self) -> tuple[bool, bool, int]:
-        """The sort key: what the format is wrong about, named causes and short texts first."""
-        # A title of many causes leaves no room for the reason.
+        """The sort key: faults of the format first, then named causes, then short texts."""
+        # A long title leaves no room for the reason on a line of a report.
         size = len(self.title) + len(self.written or "") + len(self.rendered or "")
         return self.foretold, self.reason == TEXTS_DIFFER, size
 
 
 class FormFault(Struct, frozen=True):
-    """A conversation that loses what it says where it is given as users send it."""
+    """A conversation that loses text if it is sent in OpenAI's form."""
 
     title: str
-    """Of the message of the battery that ends it, or what is said in words."""
+    """The title of its last message in the battery, or its text in words."""
     reason: str
-    """What is lost."""
+    """The loss in words."""
     usual: str
-    """The render of what users send."""
+    """The render of the conversation in OpenAI's form."""
     wanted: str
-    """The render of the same conversation in the form that the template takes."""
+    """The render of the conversation in the form that the template expects."""
 
 
 class AskedForm(Struct, frozen=True):
-    """What becomes of messages as users send them, where the template wants another form."""
+    """Results for messages in OpenAI's form, if the template needs another form."""
 
     usual: str
-    """What users send, such as ``arguments as an object``."""
+    """The form that users send, e.g. `"arguments as an object"`."""
     wanted: str
-    """What the template takes in its place, such as ``arguments as JSON text``."""
+    """The form that the template expects instead, e.g. `"arguments as JSON text"`."""
     asked: int
-    """Conversations that differ between the two forms, and that the template takes in its own: a
-    question, a call and its result, and each message of the battery after a question."""
+    """The number of conversations that differ between the two forms and that the template accepts
+    in its own form, e.g. `49`: a question, a call and its result, and each message of the battery
+    after a question."""
     spoiled: tuple[str, ...] = ()
-    """Those of them that lose what they say in silence, by their titles."""
+    """The titles of those that silently lose text."""
     raised: int = 0
-    """Those on which the template raises: a caller notices."""
+    """The number of those on which the template raises, which a caller notices, e.g. `49`."""
     reason: str = ""
-    """What it raises."""
+    """The exception, e.g. `"Content must be a list of parts."`."""
     unread: int = 0
-    """Those whose field the template does not read, and reads under another name."""
+    """The number of those whose field the template ignores, and reads by another name, e.g. `11`.
+    """
     fault: FormFault | None = None
-    """The first of those that are spoiled."""
+    """The first of those that lose text, or None."""
 
     @property
     def intact_count(self) -> int:
-        """Those that are rendered with all that they say, or without a field of another name."""
+        """The number of conversations that lose nothing, or only a field of another name."""
         return self.asked - len(self.spoiled) - self.raised
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is lost in silence."""
+        """Whether no conversation silently loses text."""
         return not self.spoiled
 
 
 class Check(Struct, frozen=True):
-    """The verdict on a format, and what it rests on."""
+    """The verdict on a format, with its evidence."""
 
     total: int
-    """The messages of the battery."""
+    """The number of messages in the battery, e.g. `47`."""
     equal: int
-    """Messages that the format writes as the template renders them."""
+    """The number of messages that the format writes as the template renders them, e.g. `47`."""
     refused: int
-    """Messages that the template refuses on purpose, as the format says it would."""
+    """The number of messages that the template refuses, as the format predicts, e.g. `8`."""
     not_asked: int
-    """Messages that its shape cannot tell from another one, so that they show nothing."""
+    """The number of messages that its shape cannot express, so that they show nothing."""
     crashes: tuple[TemplateCrash, ...]
-    """Where the template crashes as the format says it would."""
+    """The crashes of the template that the format predicts."""
     failures: tuple[Failure, ...]
     """Messages that do not pass: the format is wrong about them, or agents send such messages and
     the template crashes on them."""
     forms: tuple[AskedForm, ...] = ()
-    """The same messages as users send them, one entry for each thing in which the shape that the
-    template takes departs from that, and one for all that were asked at once."""
+    """Results for the same messages in OpenAI's form: one for each departure of the template's
+    shape from it, and one for all departures at once."""
 
     @property
     def passed(self) -> int:
-        """Messages on which the template does what the format says, and which it had better do."""
+        """The number of messages that the format predicts correctly and that are not failures."""
         return self.total - len(self.failures)
 
     @property
     def crashed(self) -> int:
-        """Messages on which it crashes as the format says, whether they pass or not."""
+        """The number of messages on which the template crashes as predicted, failures or not."""
         return sum(len(crash.titles) for crash in self.crashes)
 
     @property
     def different(self) -> tuple[Failure, ...]:
-        """Messages that the format is wrong about."""
+        """The failures that are faults of the format."""
         return tuple(failure for failure in self.failures if not failure.foretold)
 
     @property
     def ok(self) -> bool:
-        """Whether every message came out right, and none is spoiled as users send it."""
+        """Whether every message passed, and none silently loses text in OpenAI's form."""
         return not self.failures and self.spoiled is None
 
     @property
     def spoiled(self) -> AskedForm | None:
-        """The first thing that users send and that the template spoils; None for nothing."""
+        """The first of OpenAI's forms in which messages silently lose text, or None."""
         return next((form for form in self.forms if not form.ok), None)
 
     @property
     def forbidden(self) -> TemplateCrash | None:
-        """What transformers' sandbox alone forbids; None where it forbids nothing.
+        """The first crash that only transformers' sandbox causes, or None.
 
-        All else that was found is then from renders in a sandbox that allows it.
+        If there is one, all other results are from renders in a sandbox that allows it.
         """
         return next((crash for crash in self.crashes if crash.sandbox_alone), None)
 
     @property
     def freed(self) -> int:
-        """Messages that the format is right about where the sandbox forbids nothing of that."""
+        """The number of messages that only a sandbox that allows changes renders."""
         return sum(len(crash.titles) for crash in self.crashes if crash.sandbox_alone)
 
     @property
     def smallest(self) -> Failure | None:
-        """The failure that is quickest to understand; one that the format is wrong about first."""
+        """The failure that is quickest to understand, faults of the format first, or None."""
         return min(self.failures, key=lambda failure: failure.rank, default=None)
 
 
 class GateQuestion(StrEnum):
-    """What is asked of each continuation."""
+    """The questions about each text after a prompt."""
 
     ACCEPTED = "accepted by the grammar"
     READ = "read back"
 
 
 class GateFault(JsonDocument, frozen=True):
-    """A text that the template writes after its prompt, and what is wrong with it."""
+    """A text that the template writes after its prompt, and that did not pass."""
 
     question: GateQuestion
+    """The question that failed, e.g. `"read back"`."""
     setting: SettingValues
+    """The values of switches in the render, such as `{"enable_thinking": False}`."""
     title: str
-    """Of the message."""
+    """The title of the message, e.g. `"content and 1 call"`."""
     text: str
-    """What the template writes after the prompt."""
+    r"""The text after the prompt, e.g. `"Here is what I found.<|end|>\n"`."""
     detail: str
+    """The fault in words, with the text that was expected."""
 
 
 class Gate(JsonDocument, frozen=True):
-    """What became of the texts that the template writes after its prompts."""
+    """The verdict on the texts that the template writes after its prompts."""
 
     asked: Count
-    """Texts that the template writes after one of its prompts."""
+    """The number of texts that the template writes after its prompts, e.g. `14`."""
     passed: Count
-    """Those that the grammar made for the prompt accepts and the parser reads back."""
+    """The number of texts that the prompt's grammar accepts and its parser reads back, e.g. `14`.
+    """
     not_asked: Count
-    """Messages with which the template's turn does not go on from the prompt, or which it refuses:
-    a model may well write them, and the template does not say how."""
+    """The number of messages that the template refuses, or whose turn does not continue the
+    prompt: a model may well write them, and the template does not show how."""
     faults: tuple[GateFault, ...]
-    """Those of the form that the template takes first."""
+    """The texts that did not pass, of messages in the form that the template expects."""
     usual_asked: Count = 0
-    """Texts that it writes where the same messages are sent as users do, and come out in silence:
-    none, where that is the form that the template takes."""
+    """The number of texts if the same messages are sent in OpenAI's form; 0 if that is the form
+    that the template expects. Messages that raise are not counted."""
     usual_passed: Count = 0
-    """Those of them that the grammar accepts and the parser reads back."""
+    """The number of those that the grammar accepts and the parser reads back."""
 
     @property
     def ok(self) -> bool:
-        """Whether every continuation passed."""
+        """Whether every text passed."""
         return self.own_form_ok and self.usual_passed == self.usual_asked
 
     @property
     def own_form_ok(self) -> bool:
-        """Whether every one passed that was sent in the form that the template takes."""
+        """Whether every text passed of messages in the form that the template expects."""
         return self.passed == self.asked
