@@ -160,7 +160,7 @@ class Analysis(LearnedFormat):
     def shown_evidence(self, finding: Finding) -> tuple[Evidence, ...]:
         """Return the renders behind a conclusion, in plain words where the template allows it."""
         prober = self.prober()
-        return tuple(evidence_in_plain_words(each, prober) for each in finding.evidence)
+        return tuple(evidence_in_plain_words(pair, prober) for pair in finding.evidence)
 
     @property
     def gate(self) -> Gate:
@@ -302,7 +302,9 @@ def _learned(template: ChatTemplate) -> Analysis:
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
     start = PhaseInput(suggestions, negotiated.reasoning, negotiated.calls, found.switches, untried)
     learned = learn_formats(prober, start, negotiated.showing)
-    checks = tuple(self_check(each, prober.using(setting=each.setting)) for each in learned.formats)
+    checks = tuple(
+        self_check(format_, prober.using(setting=format_.setting)) for format_ in learned.formats
+    )
     form = unnoticed_departures(prober.shape, (form for check in checks for form in check.forms))
     found_turns = render_continuations(learned.formats, prober, form)
     return Analysis(

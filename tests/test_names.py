@@ -1,4 +1,4 @@
-"""The name of a class, or of a module of the analysis, says which of all it is."""
+"""The names of classes, of public functions and of modules of the analysis are unique."""
 
 import ast
 from collections import defaultdict
@@ -26,6 +26,28 @@ def test_no_two_classes_share_a_name() -> None:
     assert (
         shared((node.name, path) for path, node in classes if isinstance(node, ast.ClassDef)) == {}
     )
+
+
+ELSEWHERE = {
+    *("analyze", "fetch", "learn", "lint", "rule"),  # a command has the name of what it calls
+    *("answers", "check", "main", "register"),  # called by the name, a module each
+    *("call_spans", "code", "hits_of", "text_of"),
+}
+"""Functions of one name in several modules; no other may be added."""
+
+
+def test_no_two_public_functions_share_a_name() -> None:
+    files = [
+        path for folder in ("analysis", "cli", "reports") for path in (ROOT / folder).rglob("*.py")
+    ]
+    found = shared(
+        (node.name, path)
+        for path in files
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    )
+    assert found.keys() <= ELSEWHERE
+    assert found.keys() >= ELSEWHERE, "a name became unique: take it off the list"
 
 
 def test_no_two_modules_of_the_analysis_share_a_name() -> None:

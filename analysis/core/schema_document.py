@@ -193,14 +193,14 @@ def schemas_in(schema: Json) -> Iterator[tuple[Schema, str]]:
 
     def note(part: Schema) -> Json:
         if _PLACE in part:
-            found.append((part, place_of(part, ROOT)))
+            found.append((part, schema_place(part, ROOT)))
         return part
 
     map_schemas(with_places(schema), note)
     yield from found
 
 
-def place_of(schema: Schema, otherwise: str) -> str:
+def schema_place(schema: Schema, otherwise: str) -> str:
     """Return the pointer of where a schema stood; `otherwise` where it does not say."""
     place = schema.get(_PLACE)
     return place if isinstance(place, str) else otherwise
@@ -387,7 +387,7 @@ def _any_value(check: Callable[[str], bool]) -> Callable[[object], bool]:
 
 
 def _most_telling(error: Any) -> Any:
-    """Return the error that tells most: of a list of schemas, the one that is none."""
+    """Return the most specific error: for a list of schemas, that of the invalid one."""
     library, _ = _library()
     if error.absolute_path and error.absolute_path[-1] == "type":
         return error
@@ -395,16 +395,16 @@ def _most_telling(error: Any) -> Any:
 
 
 class SchemaFlaw(Struct, frozen=True):
-    """What keeps a schema from being one."""
+    """A fault of a schema."""
 
     path: tuple[str | int, ...]
     """Where in the schema: names, and places in lists."""
     message: str
-    """What is wrong there, in jsonschema's words."""
+    """The fault in jsonschema's words."""
     value: Json = None
-    """What stands there."""
+    """The value at that place."""
     is_no_schema: bool = False
-    """Whether a schema should stand there, and something else does."""
+    """Whether a schema is expected there, and the value is not a schema."""
 
 
 def schema_flaws(schema: Json) -> Iterator[SchemaFlaw]:
@@ -414,7 +414,7 @@ def schema_flaws(schema: Json) -> Iterator[SchemaFlaw]:
     """
     dialect = _dialect(schema)
     errors = map(_most_telling, dialect(dialect.META_SCHEMA).iter_errors(schema))
-    for error in sorted(errors, key=lambda each: (len(each.absolute_path), str(each.json_path))):
+    for error in sorted(errors, key=lambda found: (len(found.absolute_path), str(found.json_path))):
         no_schema = error.validator == "type" and error.validator_value == ["object", "boolean"]
         yield SchemaFlaw(tuple(error.absolute_path), error.message, error.instance, no_schema)
 
@@ -487,7 +487,7 @@ def _change_at(value: Json, at: str, place: str, change: Callable[[Schema], Json
         return value
     if isinstance(value, dict):
         return {key: inner(key, part) for key, part in value.items()}
-    return [inner(*each) for each in enumerate(value)] if isinstance(value, list) else value
+    return [inner(*item) for item in enumerate(value)] if isinstance(value, list) else value
 
 
 def is_loose(schema: Schema, keyword: str) -> bool:
@@ -573,7 +573,7 @@ def _pointer_tokens(reference: str) -> Iterator[str]:
 
 
 def _member_at(value: Json, token: str) -> tuple[Json] | None:
-    """Return what a container holds under a name or number, as a tuple of one; None if nothing."""
+    """Return the value of a container's key or index, as a tuple of one, or None if it has none."""
     if isinstance(value, dict) and token in value:
         return (value[token],)
     if isinstance(value, list) and re.fullmatch(r"0|[1-9]\d*", token) and int(token) < len(value):

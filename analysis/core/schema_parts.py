@@ -160,7 +160,7 @@ _TOGETHER: tuple[tuple[str, ...], ...] = (
 _UNIT: Mapping[str, tuple[str, ...]] = {keyword: unit for unit in _TOGETHER for keyword in unit}
 _MEMBERS, _ITEMS = _TOGETHER[:2]
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
-"""They speak of what the schemas around them leave over: nothing may be moved there."""
+"""They depend on the members that surrounding schemas leave over, so nothing may be moved there."""
 _HIGHER = frozenset(
     {"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"},
 )
@@ -210,9 +210,9 @@ def flat_conjunction(first: Schema, second: Schema) -> Schema:
     """Return a schema for the values of both, as flat as it goes."""
     if not first or not second:
         return first or second
-    if any(keyword in each for each in (first, second) for keyword in _UNEVALUATED):
+    if any(keyword in side for side in (first, second) for keyword in _UNEVALUATED):
         return {"allOf": [first, second]}
-    sides = [without_keywords(each, "allOf") for each in (first, second)]
+    sides = [without_keywords(side, "allOf") for side in (first, second)]
     beside = [*schemas_of(first, "allOf"), *schemas_of(second, "allOf")]
     try:
         found, left = join_schemas(*sides)
@@ -251,7 +251,7 @@ def _conjuncts(schema: Json) -> Iterator[Json]:
 
 
 def _join_unit(unit: tuple[str, ...], first: Schema, second: Schema) -> Schema | None:
-    """Join keywords that go together; None where that cannot be done exactly."""
+    """Join keywords that belong together, or return None if no exact join exists."""
     if unit is _MEMBERS:
         return _join_members(first, second)
     if unit is _ITEMS:
@@ -264,7 +264,7 @@ def _join_unit(unit: tuple[str, ...], first: Schema, second: Schema) -> Schema |
 
 
 def _join_values(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
-    """Join two values of a keyword, as a tuple of one; None where that cannot be done."""
+    """Join two values of a keyword, as a tuple of one, or return None if no exact join exists."""
     if value_identity(first) == value_identity(second):
         return (first,)
     match keyword:
@@ -285,7 +285,7 @@ def _join_values(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
 
 
 def _join_numbers(keyword: str, first: float, second: float) -> tuple[Json] | None:
-    """Join two bounds, counts or steps, as a tuple of one; None where that cannot be done."""
+    """Join two bounds, counts or steps, as a tuple of one, or return None if there is no join."""
     if keyword in _HIGHER:
         return (max(first, second),)
     if keyword in _LOWER:
@@ -333,7 +333,7 @@ def _join_types(first: list[Json], second: list[Json]) -> list[Json]:
 
 
 def _join_members(first: Schema, second: Schema) -> Schema | None:
-    """Join what is said of members: of each what either says of it, and so of all others."""
+    """Join the schemas of members: both schemas of a name hold, and both of other names."""
     sides = (first, second)
     if any("patternProperties" in side for side in sides):
         return None
@@ -356,7 +356,7 @@ def _join_members(first: Schema, second: Schema) -> Schema | None:
 
 
 def _join_items(first: Schema, second: Schema) -> Schema | None:
-    """Join what is said of items: of each place what either says of it, and so of all others."""
+    """Join the schemas of items: both schemas of an index hold, and both of later items."""
     sides = (first, second)
     if any(isinstance(side.get("items"), list) for side in sides):
         return None
@@ -384,13 +384,13 @@ _OF_OTHER_NAMES = ("additionalProperties", "patternProperties", "unevaluatedProp
 _ALONE = frozenset(
     {"type", "properties", "required", "additionalProperties", "title", "description", "$schema"}
 )
-"""Keywords that say nothing of the members beside what a schema's own two do."""
+"""Keywords that say nothing about members, except `properties` and `additionalProperties`."""
 _Own: TypeAlias = Callable[[Schema], Json]
-"""What a schema's own keywords say of something inside its values."""
+"""A function from a schema to the constraints of its own keywords on a value inside its values."""
 
 
 class SchemaPart(Struct, frozen=True, dict=True):
-    """A schema inside a document. It never raises: what is not a schema says nothing."""
+    """A schema inside a document. It never raises: an invalid schema allows everything."""
 
     document: SchemaDocument
     schema: Json
@@ -403,7 +403,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
 
     @cached_property
     def kinds(self) -> frozenset[JsonType] | None:
-        """The types that its values have; None where it allows every type."""
+        """The allowed types, or None if unrestricted."""
         kinds = self.allowed(self.schema)
         return None if kinds == ANY else kinds
 
@@ -413,7 +413,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
         return isinstance(self.schema, dict) and self.schema.keys() <= _ALONE
 
     def member(self, name: str) -> SchemaPart:
-        """Return what it says of a member of its objects."""
+        """Return the schema of a member of its objects."""
         if self.tells_members_alone and isinstance(self.schema, dict):
             return SchemaPart(self.document, _member_schema(self.schema, name))
         return SchemaPart(
@@ -421,7 +421,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
         )
 
     def item(self, at: int) -> SchemaPart:
-        """Return what it says of an item of its arrays."""
+        """Return the schema of an item of its arrays."""
         return SchemaPart(
             self.document, self._inside(JsonType.ARRAY, lambda own: _item_schema(own, at))
         )
@@ -449,7 +449,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
             return ANY
 
     def target(self, schema: Schema, above: frozenset[str]) -> Json:
-        """Return what a schema refers to, or None if it refers to nothing new."""
+        """Return the target of a schema's `$ref`, or None if it has none or leads back."""
         reference = schema.get("$ref")
         if not isinstance(reference, str) or reference in above:
             return None
@@ -478,7 +478,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
 
 
 class _InnerCollector:
-    """Collects what a schema says of something inside its values of one type."""
+    """Collects the constraints of a schema on a value inside its values of one type."""
 
     def __init__(self, part: SchemaPart, kind: JsonType, own: _Own) -> None:
         self.part, self.kind, self.own = part, kind, own
@@ -493,7 +493,7 @@ class _InnerCollector:
         target = self.part.target(schema, above)
         if target is not None:
             found.append(self.collect(target, above | {str(schema["$ref"])}))
-        found += [self.collect(each, above) for each in schemas_of(schema, "allOf")]
+        found += [self.collect(part, above) for part in schemas_of(schema, "allOf")]
         unions = [schemas_of(schema, union) for union in _UNIONS]
         if "if" in schema:
             met: Json = {"allOf": [schema["if"], schema.get("then", True)]}
@@ -502,7 +502,7 @@ class _InnerCollector:
         return shortest_conjunction(*found)
 
     def _union(self, options: list[Json], above: frozenset[str]) -> Json:
-        """Return what holds in one of several schemas: in those that allow the type at all."""
+        """Return a union of several schemas, without those that do not allow the type."""
         fitting = [option for option in options if self.kind in self.part.allowed(option)]
         ways = [self.collect(option, above) for option in fitting]
         return {"anyOf": ways} if ways and True not in ways else True

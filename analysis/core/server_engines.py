@@ -31,13 +31,13 @@ class ParserFlags(NamedTuple):
     tools: str = "--tool-call-parser"
 
     def command(self, *, reasoning: str | None, tools: str | None) -> str:
-        """Return the flags for these parsers, e.g. `"--reasoning-parser qwen3"`; None is none."""
+        """Return the flags for these parsers, e.g. `"--reasoning-parser qwen3"`, none for None."""
         chosen = ((self.reasoning, reasoning), (self.tools, tools))
         return " ".join(f"{flag} {name}" for flag, name in chosen if name is not None)
 
 
 class EngineRecord(NamedTuple):
-    """What commands need to know of an engine."""
+    """Everything that commands need to know of an engine."""
 
     title: str
     """Its name in running text, e.g. `"llama.cpp"`."""
@@ -87,7 +87,7 @@ class ServerEngine(StrEnum):
 
     @property
     def record(self) -> EngineRecord:
-        """What commands need to know of the engine."""
+        """Everything that commands need to know of the engine."""
         return _RECORDS[self]
 
 

@@ -44,7 +44,9 @@ class RenderErrorDocument(JsonDocument, frozen=True):
     """Why a render gave no text."""
 
     reason: str
+    """The exception's type and message, or the template's own message."""
     line: int | None
+    """The template's line, from 1; null if unknown."""
     refused: bool
     """The template itself raised."""
 
@@ -57,39 +59,49 @@ class RenderDocument(JsonDocument, frozen=True):
     tools: bool
     """Whether tools were given."""
     add_generation_prompt: bool
+    """Whether the generation prompt was asked for."""
     setting: SettingValues
+    """Values of the template's switches, such as `{"enable_thinking": false}`."""
     text: str | None
+    """The render; null if it raised."""
     error: RenderErrorDocument | None
+    """The exception; null if there was none."""
 
 
 class EvidenceDocument(JsonDocument, frozen=True):
     """Two renders that differ in one thing."""
 
     difference: str
+    """The difference in words, such as `"one call / two calls"`."""
     left: RenderDocument
+    """The first render."""
     right: RenderDocument
+    """The second render."""
     split: DiffSplit
     """left render = prefix + left + suffix, right render = prefix + right + suffix."""
 
 
 class PhaseDocument(JsonDocument, frozen=True):
-    """What a phase concluded, and from which renders."""
+    """A phase's conclusion, with its renders."""
 
     phase: Annotated[str, Meta(pattern="^[A-Z][0-9]$")]
+    """The code of the phase, such as `"T1"`."""
     title: str
+    """The subject of the phase, such as `"tool calls"`."""
     conclusion: str
     """One line for a person."""
     kind: EvidenceKind
-    """What says so: renders, examples, outputs, or the prompt's words alone."""
+    """The source of the conclusion: renders, examples, outputs, or the prompt's words alone."""
     markers: dict[str, str]
     """The markers that this phase found."""
     evidence: tuple[EvidenceDocument, ...]
+    """The pairs of renders behind the conclusion."""
 
 
 def phase_document(
     finding: Finding, shape: MessageShape, system: str, markers: dict[str, str]
 ) -> PhaseDocument:
-    """Return what a phase concluded, and from which renders."""
+    """Return a phase's conclusion, with its renders."""
 
     def render(probe: Probe) -> RenderDocument:
         error = convert(probe.error, RenderErrorDocument | None, from_attributes=True)
@@ -107,8 +119,8 @@ def phase_document(
         finding,
         markers={name: markers[name] for name in finding.markers if markers.get(name)},
         evidence=tuple(
-            EvidenceDocument(each.difference, render(each.left), render(each.right), each.split)
-            for each in finding.evidence
+            EvidenceDocument(pair.difference, render(pair.left), render(pair.right), pair.split)
+            for pair in finding.evidence
         ),
     )
 
@@ -120,15 +132,18 @@ class AnyTextDocument(JsonDocument, frozen=True):
     """A switch whose value is itself written into the text."""
 
     effects: tuple[SwitchEffect, ...]
+    """The effects of any text, such as `["the generation prompt"]`."""
 
 
 class SwitchValueDocument(JsonDocument, frozen=True):
-    """What a value of a switch changes."""
+    """The effects of one value of a switch."""
 
     value: Json
+    """The value, such as `false`."""
     equal_values: tuple[Json, ...]
     """The others that were tried and render alike."""
     effects: tuple[SwitchEffect, ...]
+    """Its effects, such as `["the generation prompt"]`."""
     generation_prompt: str | None
     """The generation prompt under this value; null: it was not rendered, because the value does
     not change it."""
@@ -140,6 +155,7 @@ class SwitchDocument(JsonDocument, frozen=True):
     """A variable that changes a render."""
 
     name: str
+    """The variable's name, such as `"enable_thinking"`."""
     default: Json
     """The value that renders as the unset variable does; null: none that was tried."""
     only: str | None
@@ -156,7 +172,7 @@ class SwitchDocument(JsonDocument, frozen=True):
     others_raise: bool
     """A value that the template does not know makes the usual conversation raise."""
     numeric: bool
-    """It is compared with numbers: what is said of any text holds of any number instead."""
+    """Whether it is compared with numbers, so that `any_text` holds for any number instead."""
 
 
 def _switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
@@ -183,7 +199,7 @@ ANALYSIS_SCHEMA: Final = "autoparser.analysis/2"
 
 
 class SandboxDocument(JsonDocument, frozen=True):
-    """What transformers' sandbox alone forbids."""
+    """A feature that only transformers' sandbox forbids."""
 
     file: str | None
     """The file, or standard input."""
@@ -199,11 +215,13 @@ class AnalyzedTemplateDocument(JsonDocument, frozen=True):
     """The template that was analyzed."""
 
     name: str | None
+    """Its name among the templates of a model, such as `"tool_use"`, or null."""
     origin: str | None
     """The file, or standard input."""
     sha256: Digest
     """Of the template's text in UTF-8."""
     characters: Count
+    """Characters of the template's text."""
     source: Provenance | None
     """Where it came from; null for a text that was given directly."""
 
@@ -212,21 +230,32 @@ class ModesDocument(JsonDocument, frozen=True):
     """The modes, each one word."""
 
     reasoning: ReasoningMode
+    """How turns begin reasoning, such as `"TAG_BASED"`."""
     content: ContentMode
+    """Whether content has markers, such as `"PLAIN"`."""
     tools: ToolFormat
+    """The kind of notation of calls, such as `"JSON_NATIVE"`."""
     call_id: CallIdPosition
+    """The place of the id in a call, such as `"POST_ARGS"`."""
 
 
 class JsonFieldsDocument(JsonDocument, frozen=True):
     """The fields of a call that is one JSON value."""
 
     fun_name_is_key: bool
+    """Whether the name is the key of the arguments."""
     function_field: str
+    """The key of the object with name and arguments, such as `"function"`."""
     name_field: str
+    """The key of the name, such as `"name"`."""
     args_field: str
+    """The key of the arguments, such as `"arguments"`."""
     id_field: str
+    """The key of the id, such as `"id"`."""
     gen_id_field: str
+    """The key of an id that the template generates by counting."""
     parameter_order: tuple[str, ...]
+    """The order of these keys, such as `["name", "arguments"]`."""
 
 
 class AnalysisDocument(JsonDocument, frozen=True):
@@ -235,15 +264,21 @@ class AnalysisDocument(JsonDocument, frozen=True):
     schema: Literal["autoparser.analysis/2"]
     """Name and version of the document's schema."""
     template: AnalyzedTemplateDocument
+    """The template."""
     modes: ModesDocument
+    """The modes of reasoning, content, calls and ids."""
     flags: FormatFlags
+    """Yes-or-no properties of the format."""
     json_fields: JsonFieldsDocument | None
-    """Where a call is one JSON value: its fields; an empty text where there is none."""
+    """The keys of a call that is one JSON value, empty if it lacks them; null if it is not JSON."""
     markers: dict[str, str]
     """Marker texts by name; markers that are not there are left out."""
     preserved_tokens: tuple[str, ...]
+    """Markers that a tokenizer must keep in the output, such as `["<tool_call>"]`."""
     switches: tuple[SwitchDocument, ...]
+    """The switches with an effect."""
     unmoved: tuple[UnmovedVariable, ...]
+    """Variables that the template reads without a visible effect."""
     format: FormatDocument
     """How turns are written with nothing set: the first of the formats."""
     formats: Annotated[tuple[FormatDocument, ...], Meta(min_length=1)]
@@ -259,37 +294,38 @@ class AnalysisDocument(JsonDocument, frozen=True):
     checks: Annotated[tuple[CheckDocument, ...], Meta(min_length=1)]
     """The self-check of each of the formats."""
     gate: Gate
-    """What became of the texts that the template writes after its generation prompts, under every
+    """The verdict on the texts that the template writes after its generation prompts, under every
     setting."""
     sandbox: SandboxDocument | None
-    """What transformers' sandbox alone forbids, so that it refuses the template; all else is then
-    from renders in a sandbox that allows it. Null where it forbids nothing."""
+    """The feature that only transformers' sandbox forbids, so that it refuses the template; all
+    else is then from renders in a sandbox that allows it. Null if there is none."""
     shape: MessageShape
-    """What the template wants of its messages."""
+    """The form of messages that the template expects."""
     string_arguments: StringArguments | None
-    """What becomes of arguments given as JSON text; null: calls are not written."""
+    """How the template renders arguments given as JSON text; null if it writes no calls."""
     content_parts: ContentParts
-    """What becomes of a user's content that is a list of parts."""
+    """How the template renders user content that is a list of parts."""
     trials: tuple[ShapeTrial, ...]
     """The shapes that were tried."""
     phases: tuple[PhaseDocument, ...]
+    """The conclusions of all phases."""
     stand_ins: dict[str, str]
     """Special tokens that are not known, and what stood for them."""
     renders: Count
     """How many renders the analysis took."""
     asked: AskedBounds
-    """What the requests held at most that it rendered: the bounds of all that is said here."""
+    """The range of inputs that the renders covered."""
     parser: ExpressionDocument | UnsetType = UNSET
     """The expression by which a model's output is read."""
     unwritten_tokens: tuple[str, ...] | UnsetType = UNSET
     """Added tokens of the model's tokenizer that no render writes, where the template shows no
     calls or no reasoning; the model may write them."""
     tools_in_prompt: ToolsInPrompt | UnsetType = UNSET
-    """What becomes of the tools that were given."""
+    """The parts of the offered tools that reach the prompt."""
 
 
 def describe_format(learned: LearnedFormat) -> dict[str, Any]:
-    """Return what a document says of a format beside turns, verdicts and evidence, by its keys."""
+    """Return the keys of a document that describe a format, beside turns, verdicts and evidence."""
     view = learned.view
     return {
         "modes": convert(view, ModesDocument, from_attributes=True),

@@ -44,7 +44,9 @@ class PieceDocument(JsonDocument, frozen=True):
     """A literal or a slot."""
 
     literal: str | UnsetType = UNSET
+    """Text of the template."""
     slot: RowSlot | UnsetType = UNSET
+    """A variable text, such as `"name"`."""
 
 
 RowDocument = Annotated[
@@ -57,8 +59,11 @@ class ContainerDocument(JsonDocument, frozen=True):
     """How an array or an object is written."""
 
     open: str
+    """Before the first entry, such as `"{"`."""
     close: str
+    """After the last entry, such as `"}"`."""
     separator: str
+    """Between two entries, such as `", "`."""
     empty: str
     """Written in its place where it has no entries."""
     entry: RowDocument
@@ -66,9 +71,11 @@ class ContainerDocument(JsonDocument, frozen=True):
     typed: dict[JsonType, RowDocument | None]
     """Entries written otherwise because of their value's type; null: not written."""
     key: StringText
+    """How keys are written."""
     order: MemberOrder
+    """The order of the members, such as `"as given"`."""
     indent: str
-    """What one level adds to the beginning of a line; empty: all on one line."""
+    """The indentation that one level adds, such as two spaces; empty if all is on one line."""
     values: NotationDocument | None
     """How the values inside are written; null: like the value that holds them."""
 
@@ -77,13 +84,19 @@ class NotationDocument(JsonDocument, frozen=True):
     """How a value of each JSON type is written."""
 
     string: StringText
+    """The quotes and escapes of strings."""
     true: str
+    """The word for true, such as `"True"`."""
     false: str
+    """The word for false, such as `"False"`."""
     null: str
+    """The word for null, such as `"None"`."""
     array: ContainerDocument
+    """The notation of arrays."""
     object: ContainerDocument
+    """The notation of objects."""
     number: StringText
-    """What stands around a number."""
+    """The text around a number."""
 
 
 _Before = Annotated[str, Meta(extra_json_schema={"enum": ["start", *TurnPart]})]
@@ -94,24 +107,33 @@ class PresenceDocument(JsonDocument, frozen=True):
     """Which parts a message has."""
 
     reasoning: bool
+    """Whether its reasoning is not empty."""
     content: bool
+    """Whether its content is not empty."""
     calls: bool
+    """Whether it has calls."""
 
 
 class LayoutEdgesDocument(JsonDocument, frozen=True):
-    """What the texts of a turn lose."""
+    """The whitespace that is stripped from the texts of a turn."""
 
     reasoning: StrippedEdges
+    """Stripped from reasoning."""
     content: StrippedEdges
+    """Stripped from content."""
 
 
 class LayoutDocument(JsonDocument, frozen=True):
     """How a turn with these parts is laid out: literals[0] parts[0] literals[1] …."""
 
     presence: PresenceDocument
+    """The parts of the messages with this layout."""
     parts: tuple[TurnPart, ...]
+    """The parts that are written, in order, such as `["content", "calls"]`."""
     literals: Annotated[tuple[str, ...], Meta(min_length=1)]
+    """The texts before, between and after the parts."""
     edges: LayoutEdgesDocument
+    """The whitespace that is stripped from the parts."""
     refusal: str | None
     """The template's words where it refuses such a message."""
 
@@ -120,16 +142,20 @@ class JointLiteralDocument(JsonDocument, frozen=True):
     """A literal between two neighbors."""
 
     text: str
+    r"""The literal, such as `"\n</think>\n\n"`."""
     presences: tuple[PresenceDocument, ...]
     """In which messages."""
 
 
 class JointDocument(JsonDocument, frozen=True):
-    """What stands between two neighbors, over all layouts in which they are neighbors."""
+    """The literals between two neighbors, over all layouts in which they are neighbors."""
 
     before: _Before
+    """The neighbor before the literals, such as `"reasoning"`."""
     after: _After
+    """The neighbor after the literals, such as `"content"`."""
     literals: tuple[JointLiteralDocument, ...]
+    """The literals, each with the messages that have it."""
 
 
 class ArgumentsDocument(JsonDocument, frozen=True):
@@ -140,20 +166,24 @@ class ArgumentsDocument(JsonDocument, frozen=True):
     encoded: bool
     """The whole is JSON text inside a JSON string."""
     margin: str
-    """What the lines around the arguments begin with."""
+    """The indentation of the lines around the arguments."""
     refused: tuple[JsonType, ...]
     """Types of values on which the template raises."""
     members: ContainerDocument
     """The arguments as a whole."""
     values: NotationDocument
+    """The notation of the values."""
 
 
 class CallsDocument(JsonDocument, frozen=True):
     """How a message's calls are written."""
 
     section_open: str
+    r"""Before the first call, such as `"<tool_calls>\n"`."""
     section_close: str
+    r"""After the last call, such as `"\n</tool_calls>"`."""
     separator: str
+    r"""Between two calls, such as `"\n"`."""
     row: RowDocument
     """One call."""
     empty_row: RowDocument | None
@@ -163,6 +193,7 @@ class CallsDocument(JsonDocument, frozen=True):
     index_base: Count
     """The index of the first call."""
     limit: CallLimit
+    """Whether a message may have several calls, such as `"many calls"`."""
     id_row: RowDocument
     """How an id carries the name, where nothing else of a call does and a render shows it; its slot
     `id` is a word of which no render tells. Empty: none shows it, or the name is written apart."""
@@ -172,6 +203,7 @@ class CallsDocument(JsonDocument, frozen=True):
     """Words of the row that a model may write otherwise, since the template takes them from a field
     where a message has it: which literal of the row, counted from 0, and where in it."""
     arguments: ArgumentsDocument
+    """How the arguments in the row's slot are written."""
     index_goes_on: bool = False
     """Whether the index counts calls through the conversation; else each turn counts its own."""
 
@@ -180,36 +212,42 @@ class TurnDocument(JsonDocument, frozen=True):
     """How turns are written under one setting of the switches: all that `write()` reads."""
 
     header: str
-    """What begins every turn."""
+    r"""The text before every turn, such as `"<|im_start|>assistant\n"`."""
     openings: tuple[TurnOpening, ...]
+    """The generation prompts of all settings with these layouts."""
     layouts: tuple[LayoutDocument, ...]
+    """One layout for each combination of parts."""
     calls: CallsDocument | None
+    """The format of tool calls; null if the template writes none."""
     ends: tuple[TurnEnd, ...]
+    """The text that closes a turn, for each part that may be the last one."""
     stop_strings: tuple[str, ...]
+    """The texts at which generation stops, such as `["<|im_end|>"]`."""
     argument_form: ArgumentForm
     """How the template wants arguments."""
     setting: SettingValues
     """The switches under which the layouts were seen."""
     reasoning_open: str
-    """What opens reasoning, where no turn shows it but a generation prompt or its words do."""
+    """The opening of reasoning if only a generation prompt or its words show it."""
     reasoning_close: str
-    """What closes it there."""
+    """The closing of reasoning if only a generation prompt or its words show it."""
     reasoning_cut: str | None
     """Where reasoning is only cut out of the content: all up to and with this is lost."""
     elsewhere: tuple[TurnPart, ...]
     """Parts that turns under these settings never have, but those under others do."""
     evidence: dict[TurnPart, EvidenceKind]
-    """What is the evidence for each part: renders, examples, outputs, or the prompt's words."""
+    """The evidence for each part: renders, examples, outputs, or the prompt's words."""
     retention: ReasoningRetention
     """Whether an earlier turn's reasoning is still in the prompt; null: could not be observed."""
     later_openings: tuple[TurnOpening, ...] = ()
-    """What prompts end with behind a call's result, or behind more turns, where no opening does."""
+    """Further generation prompts, after a call's result or after several turns."""
 
 
 class FormatDocument(TurnDocument, frozen=True, kw_only=True):
-    """How turns are written under one setting of the switches, and what follows from it."""
+    """A turn's format under one setting of the switches, with the literals between its parts."""
 
     joints: tuple[JointDocument, ...]
+    """The literals between each two neighbors."""
 
 
 def _row_document(row: Row) -> tuple[PieceDocument, ...]:
@@ -374,9 +412,9 @@ class CheckCounts(JsonDocument, frozen=True):
     """The self-check in figures."""
 
     passed: Count
-    """Messages on which the template does what the format says, less those on which it crashes
-    although agents send them."""
+    """Messages that the format predicts correctly, without crashes on messages that agents send."""
     total: Count
+    """The number of messages in the battery, such as 47."""
     equal: Count
     """Written by the format as the template renders them."""
     refused: Count
@@ -394,24 +432,33 @@ class CallDocument(JsonDocument, frozen=True):
     """A call in a message."""
 
     name: str
+    """The function's name, such as `"get_forecast"`."""
     arguments: dict[str, Json]
+    """The arguments by name, such as `{"city": "Oslo"}`."""
     id: str
+    """The id that the tool's result refers to."""
 
 
 class MessageDocument(JsonDocument, frozen=True, omit_defaults=True):
     """A message, the parts that it has."""
 
     reasoning: str = ""
+    """The thoughts before the answer."""
     content: str = ""
+    """The answer for the user."""
     calls: tuple[CallDocument, ...] = ()
+    """The tool calls in their order."""
 
 
 class FailureDocument(JsonDocument, frozen=True):
     """A message that does not pass."""
 
     title: str
+    """The title of the message, such as `"content and 1 call"`."""
     reason: str
+    """The cause in words, such as `"the texts differ"`."""
     message: MessageDocument
+    """The message."""
     written: str | None
     """By the format; null: it says that the template raises on the message."""
     rendered: str | None

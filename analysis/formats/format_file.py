@@ -1,4 +1,4 @@
-"""What was learned of a template as a file: its classes, its versions, its text.
+"""Saved formats as files: their classes, their versions, their text.
 
 Contract: what is read is what was written: a format that is equal, verdicts in full, and of each
 phase its conclusion without its renders. Nothing of it is run, and Jinja is not imported. A file is
@@ -47,19 +47,22 @@ class SavedTemplate(JsonDocument, frozen=True):
     sha256: Digest
     """Of the template's text in UTF-8: another text may write other turns."""
     characters: Count
+    """Characters of the template's text."""
     special_tokens: dict[str, str]
-    """What it is rendered with, such as `bos_token`."""
+    """The special tokens of its renders, such as `{"bos_token": "<s>"}`."""
 
 
 class SavedPhase(JsonDocument, frozen=True):
-    """What a phase concluded; its renders are not here."""
+    """A phase's conclusion, without its renders."""
 
     phase: Annotated[str, Meta(pattern="^[A-Z][0-9]$")]
+    """The code of the phase, such as `"T1"`."""
     title: str
+    """The subject of the phase, such as `"tool calls"`."""
     conclusion: str
     """One line for a person."""
     kind: EvidenceKind
-    """What says so."""
+    """The source of the conclusion: renders, examples, outputs, or the prompt's words alone."""
     markers: tuple[str, ...]
     """The markers that this phase found, by name."""
 
@@ -75,6 +78,7 @@ class FormatFile(JsonDocument, frozen=True):
     schema: Literal["autoparser.format/1"]
     """Name and version of the file's schema."""
     template: SavedTemplate
+    """The template."""
     renders: Count
     """How many renders of it were looked at."""
     formats: Annotated[tuple[TurnDocument, ...], Meta(min_length=1)]
@@ -83,29 +87,30 @@ class FormatFile(JsonDocument, frozen=True):
     fullest: Count
     """Which of the formats shows most of a message, counted from 0."""
     base: SettingValues
-    """What is set by default: nothing, but where the template cannot be rendered without it."""
+    """The default setting: empty unless the template cannot be rendered without some value."""
     untried_settings: Count
     """Combinations of values that were not looked at."""
     requires_nonnull_content: bool
     """Content that is null raises, or is printed as a word."""
     switches: tuple[Switch, ...]
+    """The switches with an effect."""
     checks: Annotated[tuple[CheckDocument, ...], Meta(min_length=1)]
     """The self-check of each of the formats."""
     gate: Gate
-    """What became of the texts that the template writes after its generation prompts."""
+    """The verdict on the texts that the template writes after its generation prompts."""
     shape: MessageShape
-    """What the template wants of its messages."""
+    """The form of messages that the template expects."""
     string_arguments: StringArguments | None
-    """What becomes of arguments given as JSON text; null: calls are not written."""
+    """How the template renders arguments given as JSON text; null if it writes no calls."""
     stand_ins: dict[str, str]
     """Special tokens that are not known, and what stood for them."""
     phases: tuple[SavedPhase, ...]
-    """What was concluded, and what kind of evidence says so."""
+    """The conclusions of all phases, with their kinds of evidence."""
     unmoved: tuple[UnmovedVariable, ...] = ()
     """Variables that the template reads, of which no effect was found."""
     also: tuple[TurnDocument, ...] = ()
-    """The same formats with calls as outputs showed them: a parser reads both; empty: it reads
-    nothing but what the template writes."""
+    """The same formats with calls as outputs showed them, which parsers accept, too; empty if only
+    the template's own calls are parsed."""
 
 
 def file_text(file: FormatFile) -> str:
@@ -129,7 +134,7 @@ def file_read(content: bytes, name: str) -> FormatFile:
 
 
 def _explained(content: bytes, name: str) -> FormatFile:
-    """Read it again, slowly, for the words about what is wrong."""
+    """Read the file once more, slowly, for a message about its fault."""
     try:
         value: Any = json.loads(content)
     except json.JSONDecodeError as error:
@@ -159,7 +164,7 @@ def _explained(content: bytes, name: str) -> FormatFile:
 
 
 def _contradiction(file: FormatFile) -> str:
-    """Say what no single field shows to be wrong; empty where all fits together."""
+    """Describe a fault that no single field shows; empty if there is none."""
     if file.fullest >= len(file.formats):
         return f"fullest is {file.fullest}, and there are {len(file.formats)} formats"
     if len(file.checks) != len(file.formats):

@@ -66,29 +66,53 @@ class MarkerRegistry:
     """Every marker by its name; cores, without the whitespace at their edges."""
 
     reasoning_start: str = ""
+    """Before reasoning, such as `"<think>"`."""
     reasoning_end: str = ""
+    """After reasoning, such as `"</think>"`."""
     content_start: str = ""
+    """Before content, such as `"<response>"`."""
     content_end: str = ""
+    """After content, such as `"</response>"`."""
     tool_section_start: str = ""
+    """Before all calls, such as `"<tool_calls>"`."""
     tool_section_end: str = ""
+    """After all calls, such as `"</tool_calls>"`."""
     per_call_start: str = ""
+    """Before each call, such as `"<tool_call>"`."""
     per_call_end: str = ""
+    """After each call, such as `"</tool_call>"`."""
     call_separator: str = ""
+    """Between two calls, such as `","`."""
     func_name_prefix: str = ""
+    """Before a name, such as `"<function="`."""
     func_name_suffix: str = ""
+    """After a name, such as `">"`."""
     func_close: str = ""
+    """After the arguments, such as `"</function>"`."""
     args_start: str = ""
+    """Before all arguments, such as `"{"`."""
     args_end: str = ""
+    """After all arguments, such as `"}"`."""
     arg_name_prefix: str = ""
+    """Before a key, such as `"<parameter="`."""
     arg_name_suffix: str = ""
+    """After a key, such as `">"`."""
     arg_value_prefix: str = ""
+    """Before a value, such as `"<arg_value>"`."""
     arg_value_suffix: str = ""
+    """After a value, such as `"</parameter>"`."""
     arg_separator: str = ""
+    """Between two arguments, such as `","`."""
     call_id_prefix: str = ""
+    """Before an id, such as `"[CALL_ID]"`."""
     call_id_suffix: str = ""
+    """After an id, such as `"[ARGS]"`."""
     code_block_marker: str = ""
+    """The fence of a code block around calls, three backquotes."""
     code_block_language: str = ""
+    """The language of that block, such as `"json"`."""
     function_namespace: str = ""
+    """Before every name, such as `"functions."`."""
 
     def __repr__(self) -> str:
         """Return the markers that are there, in one line."""
@@ -112,7 +136,7 @@ def marker_registry(*parts: Mapping[str, str]) -> MarkerRegistry:
 
 
 def reasoning_mode(format_: TurnFormat, openings: Sequence[TurnOpening]) -> ReasoningMode:
-    """Sort the reasoning by where it shows and by what the generation prompts write."""
+    """Classify reasoning by the layouts with it and by the generation prompts."""
     reasoning = format_.reasoning
     if reasoning is None:
         return ReasoningMode.NONE
@@ -132,7 +156,7 @@ def reasoning_mode(format_: TurnFormat, openings: Sequence[TurnOpening]) -> Reas
 
 
 def content_mode(format_: TurnFormat) -> ContentMode:
-    """Sort the content by what opens it: alone, or only after reasoning."""
+    """Classify content by its opening: always, or only after reasoning."""
     opening = format_.content.open.core
     if not opening:
         return ContentMode.PLAIN
@@ -165,7 +189,7 @@ def tool_format(calls: CallFormat | None, fields: JsonFields | None) -> ToolForm
 
 
 def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> CallIdPosition:
-    """Say where the id stands, in formats that are not JSON."""
+    """Return the place of the id, in formats that are not JSON."""
     if calls is None or fields is not None or not calls.has(RowSlot.ID):
         return CallIdPosition.NONE
     order = [piece for piece in calls.row if isinstance(piece, RowSlot)]
@@ -178,7 +202,7 @@ def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> Cal
 
 
 def section_markers(calls: CallFormat, header: str) -> dict[str, str]:
-    """Name what stands around all calls; brackets of an array and a header are not markers."""
+    """Name the literals around all calls; brackets of an array and a header are not markers."""
     opening, close = calls.section_open.strip(), calls.section_close.strip()
     if is_array(calls):
         opening, close = opening.removesuffix("["), close.removeprefix("]")
@@ -197,7 +221,7 @@ def is_array(calls: CallFormat) -> bool:
 
 
 def json_call_markers(calls: CallFormat, fields: JsonFields) -> dict[str, str]:
-    """Name what stands around the JSON of each call; what only opens an only call is a section."""
+    """Name the literals around the JSON of each call; those of an only call are a section."""
     if calls.limit is CallLimit.MANY or fields.after.strip():
         return {"per_call_start": fields.before, "per_call_end": fields.after}
     return {"tool_section_start": fields.before, "tool_section_end": fields.after}
@@ -216,7 +240,7 @@ class _Literals:
 
 
 def _literals(calls: CallFormat) -> _Literals:
-    """Collect what stands between the slots; of a name that stands twice, the last counts."""
+    """Collect the literals between the slots; the last one counts of a name that is repeated."""
     slots: list[RowSlot] = []
     runs = [""]
     for piece in calls.row:
@@ -275,7 +299,7 @@ def tagged_call_markers(calls: CallFormat) -> dict[str, str]:
 def _open_call(
     markers: dict[str, str], opening: str, rest_name: str, behind: str, calls: CallFormat
 ) -> None:
-    """Tell the call's own opening marker from what leads to its first slot."""
+    """Split a call's own opening marker from the text before its first slot."""
     opening = opening.strip()
     own = _own_opening(opening, behind, calls)
     markers["per_call_start"] = own
@@ -324,7 +348,7 @@ def _close_call(markers: dict[str, str], close: str) -> None:
 
 
 def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str, str, str]:
-    """Split off what opens and closes the arguments as a whole."""
+    """Split off the brackets around the arguments as a whole."""
     before = literals.before_arguments
     after = literals.arguments_to_id or literals.close
     members = calls.arguments.members
@@ -341,7 +365,7 @@ def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str
 
 
 def _vanishing(calls: CallFormat, before: str, after: str) -> tuple[str, str, str, str]:
-    """Return to the arguments what is not written when there are none."""
+    """Move to the arguments the literals that a call without arguments lacks."""
     row = calls.empty_row or ()
     last = str(row[-1]) if row and not isinstance(row[-1], RowSlot) else ""
     if last == before + after:
@@ -381,7 +405,7 @@ def argument_markers(calls: CallFormat) -> dict[str, str]:
 
 
 def _split_middle(middle: str) -> tuple[str, str]:
-    """Tell what closes the key from what opens the value: the first complete unit closes."""
+    """Split the text between key and value: the first complete unit closes the key."""
     literal = TemplateLiteral.of(middle)
     first = literal.units[0] if literal.is_marked else ""
     if first and len(literal.units) > 1 and _finished(first):
@@ -402,13 +426,16 @@ def fence_markers(calls: CallFormat) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class FormatFlags:
-    """What a format says yes or no to."""
+    """Yes-or-no properties of a format."""
 
     supports_tools: bool
+    """Whether it writes calls."""
     supports_parallel_calls: bool
+    """Whether a message may have several calls."""
     requires_nonnull_content: bool
     """Content that is null raises, or is printed as a word."""
     tools_array_wrapped: bool
+    """Whether the calls are in a JSON array."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -416,12 +443,19 @@ class FormatView:
     """A format in the words of reports."""
 
     reasoning: ReasoningMode
+    """How turns begin reasoning."""
     content: ContentMode
+    """Whether content has markers."""
     tools: ToolFormat
+    """The kind of notation of calls."""
     call_id: CallIdPosition
+    """The place of the id in a call."""
     markers: MarkerRegistry
+    """All markers by name."""
     json_fields: JsonFields | None
+    """The keys of a call that is one JSON value, or None if it is not JSON."""
     flags: FormatFlags
+    """Yes-or-no properties of the format."""
     preserved_tokens: tuple[str, ...]
     """Markers that a tokenizer must keep, so that they can be seen in the output."""
 

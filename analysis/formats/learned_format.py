@@ -1,4 +1,4 @@
-"""What was learned of a template's turns, and all that follows from it without a render."""
+"""A template's learned turns, and everything that follows from them without a render."""
 
 from __future__ import annotations
 
@@ -51,23 +51,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class LearnedFormat(Shown, ABC):
-    """What was learned of a template's turns: it makes parsers, grammars and backends."""
+    """A template's learned turns, with methods for parsers, grammars and backends."""
 
     shown_as: ClassVar[str] = "learned"
 
     template: ChatTemplate | SavedTemplate
+    """The template, or its description in a saved format."""
     formats: Formats
     """How turns are written, under every setting of the switches."""
     requires_nonnull_content: bool
     """Content that is null raises, or is printed as a word."""
     phases: tuple[Finding | SavedPhase, ...]
-    """What was concluded, and from which renders, under the setting of the fullest format."""
+    """The conclusions of the phases with their renders, under the setting of the fullest format."""
     checks: tuple[Check, ...]
     """The verdict on each of the formats."""
     switches: tuple[Switch, ...]
+    """The switches with an effect."""
     shape: MessageShape
+    """The form of messages that the template expects."""
     string_arguments: StringArguments | None
-    """What becomes of arguments given as JSON text; None: calls are not written at all."""
+    """How the template renders arguments given as JSON text, or None if it writes no calls."""
     stand_ins: Mapping[str, str]
     """Special tokens that the template reads and that are not known, and what stood for them."""
     renders: int
@@ -75,8 +78,8 @@ class LearnedFormat(Shown, ABC):
     unmoved: tuple[UnmovedVariable, ...] = field(default=(), kw_only=True)
     """Variables that the template reads, of which no effect was found."""
     also: Formats | None = field(default=None, kw_only=True)
-    """The same turns with calls as outputs showed them: the parser reads both, and the grammar
-    writes the template's. None: nothing but what the template writes is read."""
+    """The same turns with calls as outputs showed them: parsers accept both, grammars write the
+    template's. None if only the template's own calls are read."""
 
     @cached_property
     def view(self) -> FormatView:
@@ -96,11 +99,11 @@ class LearnedFormat(Shown, ABC):
     @property
     @abstractmethod
     def gate(self) -> Gate:
-        """Whether what the template writes after its prompts is accepted and read back."""
+        """The verdict on the texts that the template writes after its prompts."""
 
     @abstractmethod
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
-        """Find what belongs to a setting that was not learned."""
+        """Return the format of a setting that was not learned."""
 
     def parser(
         self,
@@ -111,7 +114,7 @@ class LearnedFormat(Shown, ABC):
         tokenizer: object | None = None,
         **options: Unpack[ParserOptions],
     ) -> OutputParser:
-        """Make the parser of what a model writes for a request.
+        """Return the parser of model outputs for a request.
 
         `tools` are OpenAI's; without tools every function name is taken. The options are
         `ParserOptions`; one that is None is left out. `chat_template_kwargs` are the values of the
@@ -159,7 +162,7 @@ class LearnedFormat(Shown, ABC):
         loosen: bool | None = None,
         **options: Unpack[RequestOptions],
     ) -> Grammar:
-        """Make the grammar of what a model may write for a request.
+        """Return the grammar of model outputs for a request.
 
         The arguments are those of `parser`. With `strict`, objects have no members but those that
         their schema names; a `lazy` grammar begins with the calls. Raises RequestError where the
@@ -183,7 +186,7 @@ class LearnedFormat(Shown, ABC):
     def backend(
         self, tokenizer: object, *, workers: int = 4, capacity: int = 256
     ) -> GrammarBackend:
-        """Make what compiles grammars for a tokenizer, and keeps them; close it when done.
+        """Return a backend that compiles and caches grammars for a tokenizer; close it when done.
 
         It takes what `grammar` gives, and any other `Constraint`. `tokenizer` is all that
         `tokenizer_of` takes; one that says of no token that it ends an answer has the tokens that
@@ -208,7 +211,7 @@ class LearnedFormat(Shown, ABC):
         prompt: str | None = None,
         chat_template_kwargs: Mapping[str, object] | None = None,
     ) -> ReasoningGate:
-        """Make a constraint wait for the end of the reasoning, as this template writes it.
+        """Return a constraint that waits for the end of the reasoning, as this template writes it.
 
         The constraint says nothing of reasoning: a schema, a regex, a structural tag. What opens
         and closes reasoning comes from the format that the prompt belongs to, and whether it is
@@ -230,7 +233,7 @@ class LearnedFormat(Shown, ABC):
             return reasoning_gate_of(format_, turn, constraint, backend)
 
     def under(self, setting: Mapping[str, object], *, tools: bool = True) -> PromptFormat:
-        """Find how turns are written under a setting of the switches, and how its prompt begins.
+        """Return the format of a setting of the switches, with the prompt's opening.
 
         Callers know the setting as `chat_template_kwargs`. A setting that was not learned is
         rendered, where the template is at hand: TemplateNeededError where it is not. Switches that
@@ -247,7 +250,7 @@ class LearnedFormat(Shown, ABC):
         prompt: str | None = None,
         chat_template_kwargs: Mapping[str, object] | None = None,
     ) -> tuple[PromptFormat, ...]:
-        """Say which formats a request's prompt may belong to, and where in the turn it ends.
+        """Return the formats that a request's prompt may belong to, with its place in the turn.
 
         The arguments are those of `parser`. More than one is given where the prompt ends alike
         under settings that write turns otherwise; the default's comes first.
@@ -279,12 +282,12 @@ class LearnedFormat(Shown, ABC):
 
     @property
     def format(self) -> TurnFormat:
-        """How turns are written for which nothing is set."""
+        """The format of the default setting."""
         return self.formats.default.format
 
     @property
     def stop_texts(self) -> StopTexts:
-        """What ends a turn after content and after calls, under any setting."""
+        """The ends of turns after content and after calls, under all settings."""
         from autoparser.analysis.core.turn_format import stop_texts_of  # noqa: PLC0415
 
         eos = self.template.special_tokens.get("eos_token")
@@ -292,13 +295,13 @@ class LearnedFormat(Shown, ABC):
 
     @property
     def check(self) -> Check:
-        """The verdict on the format for which nothing is set."""
+        """The verdict on the format of the default setting."""
         return self.checks[0]
 
     @property
     @abstractmethod
     def _saved_template(self) -> SavedTemplate:
-        """What a file says of the template."""
+        """The template as a saved format describes it."""
 
     @property
     def sha256(self) -> str:
@@ -307,11 +310,11 @@ class LearnedFormat(Shown, ABC):
 
     @property
     def characters(self) -> int:
-        """How long the template's text is."""
+        """The number of characters of the template's text."""
         return self._saved_template.characters
 
     def to_file(self, *, gate: Gate | None = None) -> FormatFile:
-        """Return what a file holds: all that was learned, without the template and its renders.
+        """Return the saved format: all that was learned, without the template and its renders.
 
         A `gate` that is given is not computed.
         """
@@ -337,7 +340,7 @@ class LearnedFormat(Shown, ABC):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file, from which `load_format` reads it without a template.
+        """Write the saved format to a file, from which `load_format` reads it without a template.
 
         The file is whole or as it was before. Raises OSError where it cannot be written.
         """
@@ -353,7 +356,7 @@ class LearnedFormat(Shown, ABC):
 
     @property
     def ok(self) -> bool:
-        """Whether every setting's format is as the template writes, and passes the gate.
+        """Whether the formats of all settings write what the template renders, and pass the gate.
 
         Nor is anything spoiled that users send.
         """
@@ -361,17 +364,17 @@ class LearnedFormat(Shown, ABC):
 
     @property
     def spoiled(self) -> AskedForm | None:
-        """What users send and the template spoils in silence, in any setting; None for nothing."""
+        """The first of OpenAI's forms that silently loses text, in any setting, or None."""
         return next((check.spoiled for check in self.checks if check.spoiled is not None), None)
 
 
 def _same(
     prompt_format: PromptFormat | None, formats: Formats, also: Formats
 ) -> PromptFormat | None:
-    """Return what belongs to a setting among formats that stand in the same order."""
+    """Return the format of a setting, from formats in the same order."""
     if prompt_format is None:
         return None
-    at = next((at for at, each in enumerate(formats) if each is prompt_format.format), 0)
+    at = next((index for index, one in enumerate(formats) if one is prompt_format.format), 0)
     return structs.replace(prompt_format, format=also.each[at])
 
 

@@ -36,7 +36,7 @@ from .text_restoring import (
 
 
 class OutputDeviation(StrEnum):
-    """What is not as the template writes it."""
+    """How an output departs from the template."""
 
     STRAY = "stray closer"
     BEHIND_END = "text after the end of the turn"
@@ -70,24 +70,27 @@ class PossibleCause:
     """Why an output may be so."""
 
     kind: CauseKind
+    """The kind of cause."""
     markers: tuple[str, ...] = ()
-    """What was stripped."""
+    """The markers that were stripped, such as `("<|tool_call|>",)`."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The switches of the other prompt; empty: the template's defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviationExplanation:
-    """One place, what was expected there, what was found, and the likely cause."""
+    """One departure: its place, the expected text, the text there, and the likely cause."""
 
     deviation: OutputDeviation
+    """The kind of departure."""
     offset: int
     """In characters of the output."""
     expected: str
-    """What the template writes there; empty: nothing, or nothing that can be told."""
+    """The template's text at that place; empty if it writes none or the text is unknown."""
     found: str
-    """What stands there; empty: nothing."""
+    """The output's text at that place; empty if text is missing."""
     cause: PossibleCause | None = None
+    """The likely cause, or None if none is known."""
     more: int = 0
     """How many places more are like this one."""
 
@@ -107,11 +110,13 @@ class _Region:
     offset: int
     """In the model's text."""
     expected: str
+    """The template's text, such as `"</call>"`."""
     actual: str
+    """The model's text, such as `"</calls>"`."""
 
     @property
     def deviation(self) -> OutputDeviation:
-        """Say how they differ."""
+        """The kind of difference."""
         wanted, there = _bare(self.expected), _bare(self.actual)
         if wanted == there:
             return OutputDeviation.SPACE
@@ -134,8 +139,8 @@ def group_differences(expected: str, actual: str) -> tuple[DeviationExplanation,
         for kind in [region.deviation]
     )
     return _grouped(
-        (key, DeviationExplanation(each.deviation, each.offset, each.expected, each.actual))
-        for key, each in alike
+        (key, DeviationExplanation(region.deviation, region.offset, region.expected, region.actual))
+        for key, region in alike
     )
 
 
@@ -161,7 +166,7 @@ def _regions(expected: str, actual: str) -> Iterator[_Region]:
 
 
 def _slid(before: Sequence[str], wanted: list[str], there: list[str]) -> tuple[str, str, int]:
-    """Move what only one text has to the left, as far as it reads the same there.
+    """Move text that only one side has to the left, as far as the result is the same.
 
     Between `{"` and `arguments`, `name": "f", "` is missing; that is `"name": "f", ` after `{`.
     """
@@ -200,7 +205,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _moved(regions: list[_Region]) -> list[_Region]:
-    """Put together what is missing in one place and stands in another."""
+    """Join a missing text with the same text at another place."""
     found: list[_Region] = []
     for region in regions:
         at = next((at for at, other in enumerate(found) if _swaps(other, region)), None)
@@ -230,9 +235,9 @@ def _grouped(
 ) -> tuple[DeviationExplanation, ...]:
     """Return the first place of each key, with how many more there are."""
     first: dict[object, DeviationExplanation] = {}
-    for key, each in keyed:
+    for key, explanation in keyed:
         known = first.get(key)
-        first[key] = each if known is None else replace(known, more=known.more + 1)
+        first[key] = explanation if known is None else replace(known, more=known.more + 1)
     return tuple(first.values())
 
 
@@ -253,7 +258,7 @@ class OutputReading:
     """How an output was read."""
 
     prompt_format: PromptFormat
-    """What the prompt belongs to."""
+    """The format and the generation prompt of the output."""
     parser: OutputParser
     """It keeps the reasoning apart from the content."""
     others: Sequence[PromptedParser] = ()
@@ -263,7 +268,7 @@ class OutputReading:
 def explain_output(
     reader: OutputReading, text: str, *, complete: bool = True
 ) -> tuple[DeviationExplanation, ...]:
-    """Name every place in which an output is not as the template writes it; empty: there is none.
+    """Explain every departure of an output from the template; empty if there is none.
 
     An output that was cut on purpose is compared as far as its calls have closed.
     """
@@ -283,14 +288,14 @@ def explain_output(
         )
     if not message.tool_calls and message.status not in (Status.MALFORMED, Status.CUT):
         found += _foreign(reader, message, text)
-    ordered = sorted(found, key=lambda each: each.offset)
+    ordered = sorted(found, key=lambda one: one.offset)
     return tuple(_of_another_prompt(reader, ordered, text))
 
 
 def _restored(
     back: RestoredOutput, text: str, reader: OutputReading
 ) -> tuple[DeviationExplanation, ...]:
-    """Explain an output whose markers were stripped by what is missing in it."""
+    """Explain an output whose markers were stripped by the missing markers."""
     ends = [end.core for end in reader.parser.turn.ends]
     cause = PossibleCause(CauseKind.STRIPPED, back.markers)
     return _grouped(
@@ -325,7 +330,7 @@ def _junk(
 def _calls(
     reader: OutputReading, message: ParsedMessage, text: str, *, complete: bool
 ) -> Iterator[DeviationExplanation]:
-    """Explain the calls that were not read, or that nobody offered."""
+    """Explain calls that could not be parsed, and calls of unknown tools."""
     calls = reader.prompt_format.format.calls
     skeleton = "" if calls is None else _skeleton(calls)
     if message.status is Status.MALFORMED:
@@ -347,11 +352,11 @@ def _calls(
 
 def _first_name(names: Sequence[Span], text: str, name: str) -> int:
     """Return the offset at which a name was first read."""
-    return next((each.start for each in names if text[each.start : each.end] == name), 0)
+    return next((span.start for span in names if text[span.start : span.end] == name), 0)
 
 
 def _skeleton(calls: CallFormat) -> str:
-    """Return a call as the template writes it, with words for what it is made of."""
+    """Return a call as the template writes it, with placeholders for its parts."""
     words = {
         RowSlot.NAME: "NAME",
         RowSlot.ID: "ID",
@@ -378,7 +383,7 @@ def _broken_at(parser: OutputParser, text: str) -> int:
 def _rewritten(
     reader: OutputReading, message: ParsedMessage, text: str
 ) -> list[DeviationExplanation]:
-    """Explain what the template writes otherwise for the message that was read."""
+    """Explain the differences between the output and the template's text of the parsed message."""
     if message.partial_call is not None or message.status in (Status.MALFORMED, Status.CUT):
         return []
     rewriter = AnswerRewriter(
@@ -396,16 +401,16 @@ def _rewritten(
     # How much whitespace stands at the edges is the prompt's and the end's affair.
     lead = len(written) - len(written.lstrip())
     shown = group_differences(expected.strip(), written.strip())
-    placed = [replace(each, offset=ats[min(lead + each.offset, len(written))]) for each in shown]
+    placed = [replace(one, offset=ats[min(lead + one.offset, len(written))]) for one in shown]
     # What is missing at the very end was rather never written.
-    missing = (each for each in placed if each.deviation is OutputDeviation.MISSING)
-    lost_markers = units_in(each.expected for each in missing if text[each.offset :].strip())
+    missing = (one for one in placed if one.deviation is OutputDeviation.MISSING)
+    lost_markers = units_in(one.expected for one in missing if text[one.offset :].strip())
     lost_markers = tuple(marker for marker in lost_markers if marker not in text)
     if lost_markers and not group_differences(
         without_markers(expected, lost_markers).strip(), written.strip()
     ):
         cause = PossibleCause(CauseKind.STRIPPED, lost_markers)
-        placed = [replace(each, cause=cause) for each in placed]
+        placed = [replace(one, cause=cause) for one in placed]
     return placed
 
 
@@ -417,7 +422,7 @@ def _ended(expected: str, message: ParsedMessage, ends: Sequence[str]) -> str:
 
 
 def _without_junk(spans: Sequence[Span], text: str) -> tuple[str, list[int]]:
-    """Return what was read, and the place in the text of each of its characters and of its end."""
+    """Return the text that was read, and the output's offset of each character and of the end."""
     kept = [span for span in spans if span.kind is not SpanKind.JUNK]
     ats = [at for span in kept for at in range(span.start, span.end)]
     return "".join(text[span.start : span.end] for span in kept), [*ats, len(text)]

@@ -1,4 +1,4 @@
-"""What was learned of a template, read from a file: an analysis that renders nothing."""
+"""A format that was saved to a file: an analysis without renders."""
 
 from __future__ import annotations
 
@@ -33,24 +33,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class SavedFormat(LearnedFormat):
-    """What a file holds of a template.
+    """An analysis that was read from a file.
 
     What asks for a render raises TemplateNeededError, with what to do instead.
     """
 
     template: SavedTemplate
+    """The description of the template."""
     phases: tuple[SavedPhase, ...]
+    """The conclusions of all phases, without renders."""
     file: str
-    """What messages call the file."""
+    """The file's name in messages."""
     saved_gate: Gate
+    """The gate's verdict at the time of saving."""
 
     @property
     def gate(self) -> Gate:
-        """Whether what the template wrote after its prompts was accepted and read back."""
+        """The verdict on the texts that the template wrote after its prompts."""
         return self.saved_gate
 
     def to_dict(self) -> dict[str, Json]:
-        """Return what the file holds as JSON values."""
+        """Return the file's content as JSON values."""
         return json_of(self.to_file())
 
     @property
@@ -63,7 +66,7 @@ class SavedFormat(LearnedFormat):
         self._refuse(f"how turns are written with {words} was not learned")
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Refuse what an analysis has, and a file has not. Raises TemplateNeededError."""
+        """Raise TemplateNeededError for a feature that a saved format lacks."""
         if name.startswith("_") or name not in _OF_ANALYSIS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._refuse(f"{name} takes renders")
@@ -78,7 +81,7 @@ class SavedFormat(LearnedFormat):
 
 
 _OF_ANALYSIS = frozenset({"continuations", "prober", "rendering", "trials", "turns"})
-"""What is asked of an analysis that renders."""
+"""The message about a feature that needs renders."""
 
 
 def load_format(path: str | os.PathLike[str]) -> SavedFormat:
@@ -101,9 +104,9 @@ def load_format(path: str | os.PathLike[str]) -> SavedFormat:
 
 
 def saved_format(file: FormatFile, name: str) -> SavedFormat:
-    """Return what a file holds; messages call it `name`."""
-    each = tuple(map(format_read, file.formats))
-    formats = Formats(each, file.base, fullest=each[file.fullest], untried=file.untried_settings)
+    """Return the format of a file; messages call the file `name`."""
+    own = tuple(map(format_read, file.formats))
+    formats = Formats(own, file.base, fullest=own[file.fullest], untried=file.untried_settings)
     beside, also = tuple(map(format_read, file.also)), None
     if beside:
         also = structs.replace(formats, each=beside, fullest=beside[file.fullest])
@@ -183,4 +186,4 @@ def _unchanged(saved: SavedFormat, place: str, *, wanted: bool) -> ChatTemplate 
         if wanted:
             raise
         return None
-    return next((each for each in loaded if text_digest(each.text) == saved.sha256), None)
+    return next((one for one in loaded if text_digest(one.text) == saved.sha256), None)

@@ -57,14 +57,16 @@ def without_markers(text: str, markers: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PromptedParser:
-    """A generation prompt of the template, and the parser of what follows it."""
+    """A generation prompt of the template, with the parser of the text after it."""
 
     prompt_format: PromptFormat
+    """The format and the generation prompt."""
     parser: OutputParser
+    """The parser of the text after the prompt."""
 
 
 def other_setting(others: Sequence[PromptedParser], text: str) -> Mapping[str, Json] | None:
-    """Give the setting after whose prompt a text is read without any trouble; None: after none."""
+    """Return the setting of the first prompt after which a text parses without faults, or None."""
     for other in others:
         message = other.parser.parse(text)
         junk = any(span.kind is SpanKind.JUNK for span in message.spans)
@@ -137,12 +139,15 @@ class RestoredOutput:
     """An output with the markers that were missing."""
 
     text: str
+    """The output with the markers inserted."""
     message: ParsedMessage
+    """The message of that text."""
     markers: tuple[str, ...]
+    """The markers that were missing, such as `("<|tool_call|>",)`."""
 
 
 def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
-    """Put the missing markers back; None where that makes no regular message of more parts."""
+    """Insert the missing markers; return None unless a regular message with more parts results."""
     if len(text) > LONGEST:
         return None
     turn = parser.turn
@@ -161,7 +166,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
             fits = (len(message.tool_calls), exact, len(row.items))
             found.append((fits, RestoredOutput(whole, message, markers)))
     # The row with the most calls, one that leaves the very text, the one with the most parts.
-    return max(found, key=lambda each: each[0])[1] if found else None
+    return max(found, key=lambda scored: scored[0])[1] if found else None
 
 
 def marker_places(back: RestoredOutput, text: str) -> Iterator[tuple[str, int]]:
@@ -185,7 +190,7 @@ def _says(message: ParsedMessage, row: StrictRow) -> bool:
     """Whether a message has the parts that its row should give it."""
     read = (message.reasoning_content, message.content, message.tool_calls)
     parts = (TurnPart.REASONING, TurnPart.CONTENT, TurnPart.CALLS)
-    return all(bool(each) is row.has(part) for each, part in zip(read, parts, strict=True))
+    return all(bool(text) is row.has(part) for text, part in zip(read, parts, strict=True))
 
 
 def _without_end(text: str, ends: Sequence[str]) -> tuple[str, str]:
@@ -201,7 +206,7 @@ def _row(
     lost_markers: Sequence[str],
     offered: Collection[str] | None,
 ) -> str | None:
-    """Put the markers of one row back; None where the text is not what is left of it."""
+    """Insert the markers of one row, or return None if the text does not fit it."""
     items = list(row.items)
     at = next((at for at, item in enumerate(items) if _is_calls(item)), None)
     if at is None:
@@ -226,7 +231,7 @@ def _is_calls(item: StrictItem) -> bool:
 
 
 def _texts(items: Sequence[StrictItem], text: str, lost_markers: Sequence[str]) -> str | None:
-    """Put the literals between texts back; None where what is left of them is not there."""
+    """Insert the literals between texts, or return None if their remains are missing."""
     pieces: list[str] = []
     at = 0
     body = False
@@ -248,7 +253,7 @@ def _texts(items: Sequence[StrictItem], text: str, lost_markers: Sequence[str]) 
 
 
 def _find(text: str, bare: str, at: int, *, free: bool, last: bool) -> int | None:
-    """Find what is left of a literal: right here, or after a `free` text."""
+    """Find the remains of a literal: at this offset, or after a `free` text."""
     if not free:
         return at if text.startswith(bare, at) else None
     if last:
@@ -267,7 +272,7 @@ def _cut(text: str, end: str) -> str:
 
 
 class _Calls:
-    """What is left of a section of calls."""
+    """The remains of a section of calls."""
 
     def __init__(
         self, calls: CallFormat, lost_markers: Sequence[str], offered: Collection[str] | None
@@ -285,7 +290,7 @@ class _Calls:
         self._pattern = re.compile(self._regex(names)) if known and telling else None
 
     def _left(self, piece: str) -> str:
-        """Return what is left of a literal; of a slot, nothing."""
+        """Return the remains of a literal, and an empty text for a slot."""
         return without_markers(piece, self._lost_markers) if type(piece) is str else ""
 
     def _regex(self, names: str) -> str:
@@ -302,7 +307,7 @@ class _Calls:
         return "".join(pieces)
 
     def start(self, text: str) -> int | None:
-        """Say where the first call begins, the section's opening counted in."""
+        """Return the offset of the first call, including the section's opening."""
         found = None if self._pattern is None else self._pattern.search(text)
         if found is None:
             return None
@@ -314,7 +319,7 @@ class _Calls:
         return start
 
     def put_back(self, text: str) -> str | None:
-        """Write the calls of a text with their markers; None where they are not calls."""
+        """Write the calls of a text with their markers, or return None if they are not calls."""
         heads = [] if self._pattern is None else list(self._pattern.finditer(text))
         stops = [*(head.start() for head in heads[1:]), len(text)]
         bodies = [text[head.end() : stop] for head, stop in zip(heads, stops, strict=True)]

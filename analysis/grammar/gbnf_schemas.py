@@ -20,7 +20,7 @@ import json
 from functools import partial
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, place_of
+from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, schema_place
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     SchemaError,
@@ -280,6 +280,6 @@ def schema_rules(schema: Json, rules: GbnfRules, style: JsonStyle) -> str:
     root = document.root
     expression = Converter(document, JsonTokens(rules, style)).value(root, ROOT)
     if expression is None:
-        place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
+        place = schema_place(root, ROOT) if isinstance(root, dict) else ROOT
         raise SchemaError("no value meets this schema", pointer=place)
     return expression

@@ -64,7 +64,7 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, is_loose, place_of
+from autoparser.analysis.core.schema_document import ROOT, is_loose, schema_place
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, UnheldKeywordError
 
 from .grammar_rules import (
@@ -340,7 +340,7 @@ class MemberRules:
             raise UnheldKeywordError(
                 f"{_OTHERS} cannot be held to where a member's name stands twice: a name that is"
                 " made up could be closed by another one",
-                pointer=place_of(schema, ROOT),
+                pointer=schema_place(schema, ROOT),
                 keyword=_OTHERS,
                 hint="set it to false",
             )

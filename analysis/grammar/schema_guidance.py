@@ -25,7 +25,7 @@ from itertools import compress
 from threading import Lock
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, place_of
+from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, schema_place
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     SchemaError,
@@ -223,7 +223,7 @@ def _refusal_of(regexes: Sequence[Regex]) -> str:
 def _refusal_error(document: SchemaDocument, refusal: str) -> SchemaError:
     """Return the error for llguidance's refusal: no value is left, or a keyword is too much."""
     root = document.root
-    place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
+    place = schema_place(root, ROOT) if isinstance(root, dict) else ROOT
     if "Unsatisfiable" in refusal:
         return SchemaError("no value meets this schema", pointer=place)
     for schema, pointer in reachable_schemas(document):

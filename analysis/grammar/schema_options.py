@@ -16,7 +16,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import SchemaDocument, place_of
+from autoparser.analysis.core.schema_document import SchemaDocument, schema_place
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     SchemaError,
@@ -300,7 +300,7 @@ class Resolver:
         """
         if not isinstance(schema, dict):
             return [Option({}, pointer)] if schema else []
-        pointer = place_of(schema, pointer)
+        pointer = schema_place(schema, pointer)
         found = [Option(flat_schema(schema), pointer)]
         if "$ref" in schema:
             found = self._combinations(found, self._referred(schema, pointer, above), pointer)

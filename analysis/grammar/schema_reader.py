@@ -13,7 +13,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import (
     ROOT,
     SchemaDocument,
-    place_of,
+    schema_place,
     schema_validator,
 )
 from autoparser.analysis.core.schema_keywords import (
@@ -115,7 +115,7 @@ class SchemaReader:
             options = schemas_of(schema, union)
             if options:
                 if union == "oneOf":
-                    tell_apart(options, self.document, place_of(schema, ROOT))
+                    tell_apart(options, self.document, schema_place(schema, ROOT))
                 beside = without_keywords(schema, union)
                 joined = [_beside(beside, self.resolved(option)) for option in options]
                 # Keywords beside one union may be joined now that the union is gone.
@@ -178,7 +178,7 @@ class SchemaReader:
         for part, keyword in _unheld(schema, kind):
             raise UnheldKeywordError(
                 f"{keyword} cannot be held to in this format's notation of {_PLURALS[kind]}",
-                pointer=place_of(part, ROOT),
+                pointer=schema_place(part, ROOT),
                 keyword=keyword,
                 hint="leave it out",
             )

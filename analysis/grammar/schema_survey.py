@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import isfinite, prod
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, place_of
+from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, schema_place
 from autoparser.analysis.core.schema_keywords import (
     JsonType,
     Schema,
@@ -106,7 +106,7 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
             continue
         seen.add(pointer)
         if isinstance(schema, dict):
-            place = place_of(schema, pointer)
+            place = schema_place(schema, pointer)
             for keyword, expected in _malformed(schema):
                 raise SchemaError(
                     f"{keyword} must be {expected}, not {schema[keyword]!r}",

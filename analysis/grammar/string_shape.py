@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from autoparser.analysis.core.schema_document import place_of
+from autoparser.analysis.core.schema_document import schema_place
 from autoparser.analysis.core.schema_keywords import Schema, keyword_count, schemas_of
 
 from .regex_nodes import (
@@ -261,7 +261,7 @@ def string_shape(schema: Schema, pointer: str) -> StringShape:
     Raises UnheldKeywordError for a pattern that is malformed or not regular, and for a format that
     is not regular.
     """
-    pointer = place_of(schema, pointer)
+    pointer = schema_place(schema, pointer)
     found = [
         (keyword, _regex(keyword, str(schema[keyword]), source, pointer))
         for keyword, source in _sources(schema, pointer)

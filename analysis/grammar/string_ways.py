@@ -24,7 +24,7 @@ from msgspec import structs
 
 from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, place_of
+from autoparser.analysis.core.schema_document import ROOT, schema_place
 from autoparser.analysis.core.schema_keywords import (
     JsonType,
     Schema,
@@ -34,7 +34,7 @@ from autoparser.analysis.core.schema_keywords import (
 )
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.text_format import StringEscape, StringText
-from autoparser.analysis.parsing.raw_text import json_of
+from autoparser.analysis.parsing.raw_text import raw_value_json
 
 from .grammar_rules import FreeProse, JsonStyle, JsonValue, PatternNode
 from .regex_nodes import (
@@ -422,7 +422,7 @@ class BareValue:
         found = [notation.write(value) for value in values if self._gives_back(value, notation)]
         if values and not found:
             keyword = "const" if "const" in schema else "enum"
-            raise _read_otherwise(keyword, place_of(schema, ROOT))
+            raise _read_otherwise(keyword, schema_place(schema, ROOT))
         return found
 
     def _gives_back(self, value: Json, notation: ValueNotation) -> bool:
@@ -431,7 +431,7 @@ class BareValue:
             return True
         types = None if self.kinds == ANY else frozenset(map(str, self.kinds))
         text = notation.write(value)
-        read = json_of(text, SchemaPart.of(True), types, notation, quoted=False)
+        read = raw_value_json(text, SchemaPart.of(True), types, notation, quoted=False)
         return isinstance(json.loads(read.json), str)
 
     def hold(self, reader: SchemaReader) -> None:
@@ -440,7 +440,7 @@ class BareValue:
             constraint = _constraint_of(reader, self.schema, kind)
             if constraint is not None:
                 part, keyword = constraint
-                raise _read_otherwise(keyword, place_of(part, ROOT))
+                raise _read_otherwise(keyword, schema_place(part, ROOT))
 
 
 def least_of_any_text(

@@ -38,7 +38,7 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, place_of
+from autoparser.analysis.core.schema_document import ROOT, schema_place
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, SchemaError
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
@@ -556,7 +556,7 @@ class ValueWriter:
 
 
 def _place(schema: Json) -> str:
-    return place_of(schema, ROOT) if isinstance(schema, dict) else ROOT
+    return schema_place(schema, ROOT) if isinstance(schema, dict) else ROOT
 
 
 def _is_more(notation: ValueNotation, kind: JsonType, exclude: Sequence[str]) -> bool:

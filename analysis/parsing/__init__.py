@@ -1,1 +1,1 @@
-"""What a model wrote, read by a format: the expression of a turn, the push parser."""
+"""Model outputs parsed by a format: the expression of a turn, the push parser."""

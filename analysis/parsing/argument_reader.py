@@ -34,7 +34,7 @@ from .json_text import (
     read_json,
     string_quotes,
 )
-from .raw_text import ArgumentsAround, ArgumentTexts, RawReader, begun_stops, json_of
+from .raw_text import ArgumentsAround, ArgumentTexts, RawReader, begun_stops, raw_value_json
 from .text_lookahead import (
     GoesOn,
     TextLookahead,
@@ -53,11 +53,11 @@ from .value_decoding import (
     EntryRow,
     UnreadableValueError,
     ValueDecoder,
+    decode_json,
     decode_typed,
     decode_value,
     is_huge,
     is_value,
-    json_value,
     nested_opening,
     python_text,
     without_quotes,
@@ -132,7 +132,9 @@ class ValueReader(ArgumentsAround):
         opening = (yield from at_any(self.tape, tuple(quotes))) if quotes else None
         if opening is None:
             return False
-        marks = tuple(self.separator.text + each.text for each in self.openings if each.core)
+        marks = tuple(
+            self.separator.text + opening.text for opening in self.openings if opening.core
+        )
         scan = LiteralScan(opening, quotes[opening], self._ends(), marks)
         while (
             found := scan.is_whole(self.tape.text, self.tape.at, closed=self.tape.closed)
@@ -214,7 +216,7 @@ class ValueReader(ArgumentsAround):
         if streams:
             self.emit(in_json(text) + '"')
         else:
-            value = json_of(text, schema, types, values, quoted=quoted)
+            value = raw_value_json(text, schema, types, values, quoted=quoted)
             # The entry says that its value is not a string, as `string="false"` does.
             flagged = len(self.rows) > 1 and "string" not in (types or _STRING)
             guessed = flagged and value.json.startswith('"')
@@ -267,7 +269,7 @@ class ValueReader(ArgumentsAround):
                 if not is_value(text, self.arguments.values) and _FOREIGN.search(text):
                     return ReadOutcome.BAD
                 own = _is_own(text, self.arguments.values)
-            read = json_of(text, schema, types, self.arguments.values, quoted=False)
+            read = raw_value_json(text, schema, types, self.arguments.values, quoted=False)
             self.repaired = self.repaired or not (own and read.own)
             self.emit(read.json)
         return (yield from self._take_closer(row))
@@ -290,7 +292,7 @@ class ValueReader(ArgumentsAround):
         if not tape.complete or not is_value(text, self.arguments.values):
             return ReadOutcome.CUT
         tape.take(tape.left(), SpanKind.MARKUP)
-        self.emit(json_of(text, schema, types, self.arguments.values, quoted=False).json)
+        self.emit(raw_value_json(text, schema, types, self.arguments.values, quoted=False).json)
         self.repaired = True
         return None
 
@@ -314,7 +316,7 @@ class ValueReader(ArgumentsAround):
         return None
 
     def _take_units(self, units: Sequence[str]) -> Reading[None]:
-        """Take those of the texts that are there, in order, and all whitespace."""
+        """Take those of the texts that occur here, in order, and all whitespace."""
         for unit in units:
             yield from skip_space(self.tape)
             there = yield from take_text(self.tape, unit)
@@ -422,7 +424,9 @@ class EntryReader:
     def _opening(self) -> Reading[TemplateLiteral | None]:
         """Return the opening of an entry that comes next, or None."""
         if len(self.values.openings) > 1:
-            whole = yield from at_any(self.tape, tuple(each.core for each in self.values.openings))
+            whole = yield from at_any(
+                self.tape, tuple(opening.core for opening in self.values.openings)
+            )
             for opening in self.values.openings:
                 if opening.core == whole:
                     return opening
@@ -569,7 +573,7 @@ def _middles_of(texts: ArgumentTexts) -> dict[str, _Middles]:
 _MIDDLES: IdentityCache[dict[str, _Middles]] = IdentityCache(256)
 _LONGEST_KEY = 4096
 _NO_KEY = re.compile(r"[\"'\n{}()]|,\s|\[[\"'{]")
-"""What no key holds, but for a declared one: the text before it is a value."""
+"""Any text that is not a declared key: the text before it is a value."""
 
 
 class _Middles:
@@ -666,10 +670,10 @@ def _read_encoded(tape: TextTape, emit: Emit, repairs: Sequence[str]) -> Reading
     outcome = yield from read_json(tape, pieces.append, repairs)
     text = "".join(pieces)
     try:
-        inner = json_value(text)
+        inner = decode_json(text)
         if isinstance(inner, str):
             text = inner
-            inner = json_value(text) if text.strip() else None
+            inner = decode_json(text) if text.strip() else None
     except (ValueError, RecursionError):
         return ReadOutcome.CUT if outcome is ReadOutcome.CUT else ReadOutcome.BAD
     if inner is None:

@@ -277,7 +277,9 @@ def _alone(
     """Return the markers of these literals that have no other meaning in a turn."""
     others = [*turn.ends, turn.header, turn.content.open, *turn.content.others]
     others += [] if turn.reasoning is None else [turn.reasoning.open]
-    taken = {literal.core for literal in others} | {each.trigger for each in call_opens(section)}
+    taken = {literal.core for literal in others} | {
+        opening.trigger for opening in call_opens(section)
+    }
     markers = dict.fromkeys(marker for literal in closes for marker in _markers(literal.core))
     return tuple(
         marker for marker in markers if not any(other.startswith(marker) for other in taken)

@@ -55,22 +55,26 @@ class RecoveredCall(NamedTuple):
     """A call that was found, by offsets in the text that was searched."""
 
     name: str
+    """The name of an offered function, such as `"bash"`."""
     arguments: str
     """JSON text, such as `{"command": "ls"}`."""
     id: str
+    """The id in the text, such as `"call_1"`; empty if it has none."""
     end: int
     """Where the markup behind it ends."""
     spans: tuple[Span, ...]
     """The name, the id and the arguments; what lies between them is markup."""
     departures: tuple[str, ...]
-    """What is not as the template writes it, such as "`</tool_call>` is missing"."""
+    """The departures from the template, such as "`</tool_call>` is missing"."""
 
 
 class Recovery(NamedTuple):
     """Calls of which a text consists up to `end`, markup aside."""
 
     calls: tuple[RecoveredCall, ...]
+    """The calls, at least one."""
     end: int
+    """The offset after the last call and its markup."""
     guessed: bool
     """Whether more than markup was supplied: keys of values, or everything that marks a call."""
 
@@ -79,32 +83,45 @@ class _Token(NamedTuple):
     """A piece of markup; `own` if it is a literal of the format's calls, and not a foreign one."""
 
     text: str
+    """The marker or sign, such as `"<tool_call>"`."""
     end: int
+    """The offset after it."""
     own: bool
+    """Whether it is one of the format's own markers."""
 
 
 class _Anchor(NamedTuple):
-    """An offered name in a text, with what stands before it in the same word."""
+    """An offered name in a text, with the prefix of its word."""
 
     name: str
+    """The offered name, such as `"bash"`."""
     start: int
+    """The offset of the name."""
     end: int
+    """The offset after the name."""
     prefix: str = ""
+    """The text before the name in its word, such as `"functions."`."""
 
 
 class _Found(NamedTuple):
     """A call without the markup behind it."""
 
     name: str
+    """The offered name."""
     values: str
+    """The arguments as JSON text, such as `'{"command": "ls"}'`."""
     end: int
+    """The offset after the call."""
     spans: tuple[Span, ...]
+    """The spans of its name and arguments."""
     tokens: tuple[_Token, ...] = ()
     """The markup between the name and the arguments."""
     how: tuple[str, ...] = ()
-    """What is not the format's way, in words."""
+    """The departures from the format in words, such as "arguments as a JSON object"."""
     id: str = ""
+    """The id in the text; empty if it has none."""
     guessed: bool = False
+    """Whether a value had to be guessed, which `"repairs"` does not allow."""
     whole: bool = False
     """Whether the call is an object of JSON, whose strings hold any text."""
     bare: bool = False
@@ -234,7 +251,7 @@ class CallRecovery:
         guessed = closed = False
         while (found := self._found(text, at, schemas)) is not None:
             behind, at = self._run(text, found.end)
-            cut = next((n for n, each in enumerate(behind) if self._opens(each)), len(behind))
+            cut = next((n for n, token in enumerate(behind) if self._opens(token)), len(behind))
             around = [*tokens, *found.tokens, *behind[:cut]]
             if found.bare and not self._is_enclosed(tokens, behind[:cut]):
                 return None
@@ -245,7 +262,7 @@ class CallRecovery:
             swapped = (f"`{old}` for `{new}`" for at_, old, new in moves if at_ < end)
             how = (*dict.fromkeys(swapped if not calls else ()), *how)
             calls.append(RecoveredCall(found.name, found.values, found.id, end, found.spans, how))
-            marked = marked or any(each.own and is_telling(each.text) for each in around)
+            marked = marked or any(token.own and is_telling(token.text) for token in around)
             guessed = guessed or found.guessed
             closed = within and cut > 0 and behind[cut - 1].text in self._closers
             tokens = behind[cut:]
@@ -257,7 +274,7 @@ class CallRecovery:
     # Markup.
 
     def _normalized(self, text: str) -> tuple[str, list[tuple[int, str, str]]]:
-        """Return a text with the format's markers for their look-alikes, and what was replaced.
+        """Return a text with the format's markers for their look-alikes, and the replacements.
 
         Of a replaced text there is its offset in the new text, itself, and its replacement.
         """
@@ -302,7 +319,7 @@ class CallRecovery:
     def _is_enclosed(self, before: Sequence[_Token], behind: Sequence[_Token]) -> bool:
         """Return whether markers of a call stand on both sides of a name."""
         closers = {*self._closers}
-        return any(map(self._opens, before)) and any(each.text in closers for each in behind)
+        return any(map(self._opens, before)) and any(token.text in closers for token in behind)
 
     def _departures(self, tokens: Sequence[_Token], *, first: bool, last: bool) -> Iterator[str]:
         """Return which literals of one call are missing, repeated or foreign, in words."""
@@ -397,7 +414,7 @@ class CallRecovery:
         return found if self._fits(found, schemas.of(name)) else None
 
     def _arguments(self, text: str, at: int, name: str, part: SchemaPart) -> Iterator[_Found]:
-        """Return the ways to read the arguments behind a name, those of the format first."""
+        """Return the readings of the arguments after a name, the format's own notation first."""
         gap = self._gap(text, at)
         ends = [at, *(token.end for token in gap)]
         ways = (self._own, self._braced, self._keywords, self._tagged)
@@ -406,12 +423,12 @@ class CallRecovery:
                 found = way(text, _behind_space(text, ends[count]), name, part)
                 if found is not None:
                     ids = [
-                        each.text
-                        for each in gap[:count]
-                        if not each.own and _ID.fullmatch(each.text)
+                        token.text
+                        for token in gap[:count]
+                        if not token.own and _ID.fullmatch(token.text)
                     ]
                     yield found._replace(
-                        tokens=tuple(each for each in gap[:count] if each.text not in ids),
+                        tokens=tuple(token for token in gap[:count] if token.text not in ids),
                         id=ids[-1] if ids else "",
                     )
         yield _Found(name, "{}", at, (), bare=True)
@@ -622,12 +639,12 @@ def _python(node: ast.expr) -> Json:
     """Return the value of a literal, with an f-string without fields as its text."""
     match node:
         case ast.JoinedStr():
-            return "".join(str(_python(each)) for each in node.values)
+            return "".join(str(_python(part)) for part in node.values)
         case ast.Set() | ast.Tuple() | ast.List():
             return [_python(elt) for elt in node.elts]
         case ast.Dict():
             pairs = zip(node.keys, node.values, strict=True)
-            return {str(_python(key)): _python(each) for key, each in pairs if key is not None}
+            return {str(_python(key)): _python(value) for key, value in pairs if key is not None}
         case _:
             value = ast.literal_eval(node)
             if isinstance(value, bytes | complex) or value is Ellipsis:

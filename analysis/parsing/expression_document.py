@@ -26,10 +26,12 @@ from .turn_request import (
 
 
 class BlockDocument(JsonDocument, frozen=True):
-    """What opens and closes reasoning or content."""
+    """The markers around reasoning or content."""
 
     open: TemplateLiteral
+    """The opening marker, such as `<think>`."""
     close: TemplateLiteral
+    """The closing marker, such as `</think>`."""
     others: tuple[TemplateLiteral, ...]
     """Literals that open it beside other parts."""
 
@@ -38,9 +40,11 @@ class ItemDocument(JsonDocument, frozen=True):
     """A literal, a word that may be written otherwise, or a slot."""
 
     literal: TemplateLiteral | UnsetType = UNSET
+    """Text of the template."""
     free: str | UnsetType = UNSET
     """A word that the template writes by default; another may stand in its place."""
     slot: RowSlot | UnsetType = UNSET
+    """A variable text, such as `"name"`."""
 
 
 ItemsDocument = tuple[
@@ -52,31 +56,45 @@ class RowCallDocument(JsonDocument, frozen=True, tag_field="type", tag="row"):
     """A call that is literals and slots in a row."""
 
     row: ItemsDocument
+    """One call: literals and slots."""
     empty_row: ItemsDocument | None
+    """A call without arguments; null if it is the row with empty arguments."""
 
 
 class JsonCallDocument(JsonDocument, frozen=True, tag_field="type", tag="json"):
     """A call that is one JSON object; its members come in any order."""
 
     before: TemplateLiteral
+    """The text before the JSON, such as `<tool_call>`."""
     after: TemplateLiteral
+    """The text after the JSON, such as `</tool_call>`."""
     name_is_key: bool
+    """Whether the name is the key of the arguments."""
     function_field: str
+    """The key of the object with name and arguments, such as `"function"`; empty if not nested."""
     name_field: str
+    """The key of the name, such as `"name"`."""
     arguments_field: str
+    """The key of the arguments, such as `"arguments"`."""
     id_field: str
+    """The key of the id, such as `"id"`; empty if the call has none."""
 
 
 class SectionDocument(JsonDocument, frozen=True):
     """All calls of a turn."""
 
     open: TemplateLiteral
+    """Before the first call, such as `<tool_calls>`."""
     call: RowCallDocument | JsonCallDocument
+    """One call, as a row or as a JSON object."""
     separator: TemplateLiteral
+    """Between two calls, such as a comma."""
     later_close: TemplateLiteral
-    """What closes every call but the first, in templates that do so."""
+    """The text after every call but the first, in templates that close only those."""
     close: TemplateLiteral
+    """After the last call, such as `</tool_calls>`."""
     limit: CallLimit
+    """Whether a message may have several calls, such as `"many calls"`."""
     space: str
     """Whitespace that the template writes between content and calls."""
     after: str
@@ -86,21 +104,26 @@ class SectionDocument(JsonDocument, frozen=True):
 
 
 class ExpressionDocument(JsonDocument, frozen=True):
-    """What a model may write in its turn."""
+    """The expression of a turn: the text that a model may write."""
 
     start: TurnStart
     """Where in the turn the prompt has ended."""
     header: TemplateLiteral
+    """The text before every turn, such as `<|im_start|>assistant`."""
     reasoning: BlockDocument | None
+    """The markers around reasoning; null if the format has none."""
     content: BlockDocument
+    """The markers around content, which may be empty."""
     calls: SectionDocument | None
+    """The section of calls; null if calls are not expected."""
     ends: tuple[TemplateLiteral, ...]
+    """The ends of turns, such as `<|im_end|>`."""
     lead: str
     """Whitespace that the template writes between the header and content."""
     tail: str
     """Whitespace that ends the turn, where nothing else does."""
     goes_on: bool
-    """What ends a turn may also stand inside it, with another header after it."""
+    """Whether the end of a turn also occurs inside turns, with another header after it."""
 
 
 def expression_document(turn: TurnTree) -> dict[str, Json]:

@@ -51,7 +51,7 @@ class JsonReader:
         one that is misspelled; empty if such keys have other values, None without such keys."""
         self._follows = around.continuation.after([call.after], "")
         self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
-        """Markers before which braces may be missing: those that nothing else stands before."""
+        """Markers before which braces may be missing: those that begin a call alone."""
 
     def read(self) -> Reading[CallEnd]:
         """Read from the opening of the call to its close."""
@@ -248,7 +248,7 @@ class JsonReader:
         return None
 
     def _string(self, kind: SpanKind = SpanKind.MARKUP) -> Reading[str | None]:
-        """Read a quoted string, whose text has this kind; return None if there is none."""
+        """Read a quoted string as a span of this kind, or return None if there is no string."""
         while True:
             text = self.tape.text
             match = _STRING.match(text, self.tape.at)
@@ -269,9 +269,9 @@ class JsonReader:
 
 
 _FUNCTION = "function"
-"""What messages call the function of a call, with its name and arguments."""
+"""The key of a call's function in OpenAI's messages, and of its name and arguments."""
 _ARGUMENTS = frozenset({"arguments", "parameters"})
-"""What messages call the arguments of a function, and tools what it takes."""
+"""The keys of arguments in OpenAI's messages, and of parameters in tools."""
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
 _UNESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}

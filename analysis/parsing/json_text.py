@@ -33,7 +33,7 @@ def string_quotes(notation: ValueNotation) -> tuple[dict[str, str], frozenset[st
     The second part has the closing quotes that a backslash before them makes text.
     """
     inner = (notation, notation.array.values, notation.object.values)
-    strings = [each.string for each in inner if each is not None]
+    strings = [notation.string for notation in inner if notation is not None]
     pairs = ((text.open.strip(), text.close.strip()) for text in strings)
     # A string without both quotes encloses nothing.
     quotes = {opening: close for opening, close in pairs if opening and close}
@@ -67,10 +67,14 @@ class BracketScan:
         self._bare = not (literal or string.open.strip() or string.escape is StringEscape.PYTHON)
         """Whether strings are bare: quotes and brackets are text except at the very beginning."""
         self._opens = {
-            each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
+            container.open.strip()
+            for container in (notation.array, notation.object)
+            if container.open.strip()
         }
         self._closes = {
-            each.close.strip() for each in (notation.array, notation.object) if each.close.strip()
+            container.close.strip()
+            for container in (notation.array, notation.object)
+            if container.close.strip()
         }
         self._depth = 0
         self._quoted = ""
@@ -121,7 +125,7 @@ class BracketScan:
 
 
 _BEFORE_VALUE = ("", *"[{(,:=")
-"""What a value comes after: elsewhere a foreign quote is an apostrophe."""
+"""The characters before a value; elsewhere a foreign quote is an apostrophe."""
 
 
 class LiteralScan:
@@ -161,7 +165,9 @@ class _QuotedTexts:
         self.pattern = re.compile("|".join([r"\\.", *map(re.escape, words)]), re.DOTALL)
         self.longest = max(2, *map(len, words)) if words else 2
         self.opens = tuple(
-            each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
+            container.open.strip()
+            for container in (notation.array, notation.object)
+            if container.open.strip()
         )
 
 
@@ -193,7 +199,7 @@ class QuoteScan:
         if self._is_container is None and (front := whole.lstrip()):
             if front.startswith(self._opens):
                 self._is_container = True
-            elif not any(each.startswith(front) for each in self._opens):
+            elif not any(opening.startswith(front) for opening in self._opens):
                 self._is_container, self._unread = False, ""
         if not self._is_container:
             return False
@@ -272,7 +278,7 @@ _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 _WRITTEN = {"(": "[", ")": "]"}
 _LONGEST_ESCAPE = 6
 _PYTHON = {"x": 2, "U": 8}
-"""Number of hex digits in those of Python's escapes that JSON does not have."""
+"""The number of hex digits of Python's escapes that JSON lacks."""
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _LAST_CHARACTER = 0x10FFFF
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}")
@@ -473,7 +479,7 @@ class _JsonReader:
         return None
 
     def _value_before_stop(self, word: str) -> Reading[str]:
-        """Return the value at the front of a word that a stop follows, or empty if there is none.
+        """Return the value at the front of a word before a stop, or an empty text.
 
         Where nothing separates two entries, `ratio=` follows `5` at once.
         """

@@ -271,9 +271,9 @@ class ReasoningEnd:
         ids = state.ids + 1
         if state.thinking is ReasoningProgress.UNDECIDED:
             begun = (state.begun + new_bytes).lstrip()
-            opening = next((each for each in self._opens if each and begun.startswith(each)), None)
+            opening = next((text for text in self._opens if text and begun.startswith(text)), None)
             if opening is None:
-                if any(each.startswith(begun) for each in self._opens):
+                if any(text.startswith(begun) for text in self._opens):
                     return ReasoningState(ReasoningProgress.UNDECIDED, ids, begun)
                 # Text that does not open reasoning is the answer itself.
                 return ReasoningState(ReasoningProgress.OVER)
@@ -285,7 +285,7 @@ class ReasoningEnd:
 
     def _bytes_of_marker(self, marker: str) -> bytes:
         """Return the bytes of a marker, with unique bytes for the added tokens in it."""
-        added = {each.text: each.id for each in self._tokenizer.added if each.text.strip()}
+        added = {token.text: token.id for token in self._tokenizer.added if token.text.strip()}
         longest = sorted(filter(marker.__contains__, added), key=len, reverse=True)
         pieces = re.split(f"({'|'.join(map(re.escape, longest)) or '(?!)'})", marker)
         written = b""

@@ -1,9 +1,12 @@
 """Collect the texts and calls that the readers find into deltas and, at the end, the message.
 
 Readers call `reasoning`, `content`, `open_call`, `arguments`, `close_call`; `take` returns the new
-deltas and `message` the message so far. Two kinds of text are held back: whitespace until text
-comes after it, and a call until `_BEGUN` characters of its arguments have come or it has closed,
-so that most broken calls turn into content without a delta that a client cannot take back.
+deltas and `message` the message so far.
+
+Owed to `StreamParser`: `message` is the sum of the deltas that `take` returned and of the text that
+is still held back. Two kinds of text are: whitespace until text comes after it, since the
+template may strip it, and a call until `_BEGUN` characters of its arguments have come or it has
+closed, so that most broken calls turn into content without a delta that a client cannot take back.
 """
 
 from __future__ import annotations
@@ -143,11 +146,11 @@ class MessageCollector:
         self.strays = False
         """Whether there was a closer without an opening."""
         self.broken = False
-        """Whether markup of calls has become content: what closes calls then belongs to it."""
+        """Whether markup of calls has become content, so that closers of calls do, too."""
         self._unclosed: tuple[int, int] | None = None
         """Where calls ended whose section did not close: offset, and number of content pieces."""
         self._prompted: TextTape | None = None
-        """The tape that contains the prefill, or None if there is none left."""
+        """The tape that contains the prefill, or None if no prefill is left."""
         self._prompt_end = 0
         """Offset of the end of the prefill."""
 
@@ -166,7 +169,7 @@ class MessageCollector:
         self._add(self._content, text, TurnPart.CONTENT)
 
     def defer(self, text: str) -> None:
-        """Hold back a text that is content if more content comes before it is known not to be."""
+        """Hold back a text that becomes content if more content follows."""
         self.deferred = self._unprompted(text)
 
     def reasoning_marker(self, text: str) -> None:
@@ -368,7 +371,7 @@ class MessageCollector:
     def recovered_call(
         self, name: str, arguments: str, call_id: str, departures: tuple[str, ...]
     ) -> None:
-        """Add a whole call and what is not as the format writes it."""
+        """Add a whole call with its departures from the format."""
         self.open_call(name, call_id)
         self.arguments(arguments)
         self.close_call(Status.REPAIRED if departures else Status.OK, departures)

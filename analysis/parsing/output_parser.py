@@ -92,7 +92,16 @@ def _not_a_text(value: object) -> RequestError:
 class StreamParser(Protocol):
     """Reads one output piece by piece.
 
-    Nothing that was returned is taken back: the deltas of `feed` and `finish` add up to `message`.
+    Contract: nothing that was sent is taken back; the sum of the deltas is the message, however the
+    text is cut into pieces. Five modules keep it:
+
+    - `text_tape`: no text is read twice, and each character goes to one span;
+    - `text_lookahead`: the front of a possible stop is not passed on;
+    - `raw_text`: a value is not passed on from the first place where it may have ended;
+    - `section_reader`: a call becomes content only if none of its arguments were passed on;
+    - `message_collector`: whitespace and the beginning of a call wait for what follows them.
+
+    Each says at its head what it owes.
     """
 
     def __repr__(self) -> str:
@@ -359,10 +368,10 @@ def at_any_start(turns: Sequence[TurnTree]) -> TurnTree:
     rows = [
         row
         for turn in turns
-        for each in (turn, after_reasoning(turn))
+        for tree in (turn, after_reasoning(turn))
         # Reasoning that the prompt has opened is over where a grammar begins.
-        if each.start is not TurnStart.REASONING
-        for row in each.strict.rows
+        if tree.start is not TurnStart.REASONING
+        for row in tree.strict.rows
     ]
     begun = turns[0] if turns[0].start is not TurnStart.REASONING else after_reasoning(turns[0])
     return replace(begun, strict=replace(begun.strict, rows=tuple(dict.fromkeys(rows))))
@@ -606,7 +615,7 @@ class ExactStream(EitherStream):
         """Return the first if it has no call, or if the turn is as the template writes it."""
         del other
         text = "".join(self._pieces)
-        return int(bool(own.begun_calls) and not is_written(self._turn, text, own))
+        return int(bool(own.begun_calls) and not is_written_turn(self._turn, text, own))
 
     @property
     def message(self) -> ParsedMessage:
@@ -617,7 +626,7 @@ class ExactStream(EitherStream):
         return replace_fields(message, status=Status.NEEDS_REPAIRS)
 
 
-def is_written(turn: TurnTree, text: str, message: ParsedMessage) -> bool:
+def is_written_turn(turn: TurnTree, text: str, message: ParsedMessage) -> bool:
     """Return whether a turn with calls is as the template writes the message that was read."""
     calls = turn.strict.calls
     if calls is None or message.partial_call is not None:

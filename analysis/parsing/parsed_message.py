@@ -1,4 +1,4 @@
-"""What a parser gives: deltas while the text comes, a message when it has come."""
+"""The results of a parser: deltas of a stream, and messages."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ FinishReason: TypeAlias = Literal["stop", "tool_calls", "length"]
 """Why an output ended, in OpenAI's words: by itself, with calls to answer, or cut."""
 
 Forgiven: TypeAlias = Literal["exact", "repairs", "all"]
-"""Which calls count: only those of turns that the template writes so; also those that lose and
-guess nothing; or also a bare JSON object of an offered tool, and arguments by their position."""
+"""Which calls count: those of turns as the template writes them; also repaired ones that lose and
+guess nothing; or also a bare JSON object of an offered tool."""
 
 MarkupIn: TypeAlias = Literal["keep", "drop", "separate"]
 """Where the text of calls that could not be read goes: into the content, nowhere, or into
 `ParsedMessage.unread`."""
 
 UnclosedReasoning: TypeAlias = Literal["calls", "keep", "content"]
-"""What reasoning is that nothing closes: reasoning up to a whole call, reasoning to its end, or the
-answer."""
+"""The kind of text after reasoning that is never closed: reasoning up to a whole call, reasoning to
+the end, or the answer."""
 
 REASONING_FIELD = "reasoning_content"
 
@@ -50,8 +50,8 @@ class Status(StrEnum):
     """Markers of a call were missing or stood there twice, or its arguments were not under their
     key."""
     STRAY = "stray markup"
-    """Text stood where the format has none, such as a closer of what is not open, or words between
-    the opener of calls and a call; it is junk."""
+    """Text at a place where the format has none, such as a stray closer, or words between the
+    opener of calls and a call; it is junk."""
     MALFORMED = "malformed"
     """A call was opened that could not be read: it keeps its place where its arguments had begun,
     else it stays in the content."""
@@ -74,7 +74,7 @@ class Status(StrEnum):
 
 
 class DeltaKind(StrEnum):
-    """What a delta adds to."""
+    """The field of the message that a delta extends."""
 
     REASONING = "reasoning"
     CONTENT = "content"
@@ -89,7 +89,9 @@ class Delta(Struct, gc=False):
     """A piece of the message; a struct, since one is made for almost every token."""
 
     kind: DeltaKind
+    """The field that it extends, such as `DeltaKind.CONTENT`."""
     text: str
+    """The text that is added, such as `"Here is"`; of a call's first delta, its name."""
     index: int = 0
     """Of the call."""
     id: str = ""
@@ -134,11 +136,12 @@ class Delta(Struct, gc=False):
 
 
 class CallAttempt(Struct, frozen=True):
-    """A stretch of the text that a call stands in, or what was begun as one."""
+    """A stretch of the text with a call, or with the beginning of one."""
 
     start: int
-    """The position of what opens it, whitespace and the opener of all calls included."""
+    """The offset of its opener, including whitespace and the opener of all calls."""
     end: int
+    """The offset after the call."""
     status: Status
     """Malformed where no call could be read, cut where the text ended in it."""
 
@@ -152,17 +155,19 @@ class ParsedCall:
     """One call that was read."""
 
     name: str
+    """The function's name, such as `"get_forecast"`."""
     arguments: str
     """JSON text."""
     id: str = ""
     """As it is written; empty where none is."""
     status: Status = Status.OK
+    """How the call was read, such as `Status.REPAIRED`."""
     made_id: str = field(default="", compare=False)
     """The id that was made for the call, where none was written when it began."""
     schema: Json = field(default=None, compare=False, repr=False)
     """The JSON schema of the offered tool's parameters; None if it has none."""
     departures: tuple[str, ...] = field(default=(), compare=False)
-    """What is not as the template writes it in a recovered call, such as "`</call>` is missing"."""
+    """The departures of a recovered call from the template, such as "`</call>` is missing"."""
 
     @property
     def schema_errors(self) -> tuple[SchemaBreach, ...]:
@@ -194,21 +199,24 @@ class ParsedMessage(Shown):
     shown_as: ClassVar[str] = "message"
 
     content: str | None
+    """The answer for the user, or None if there is none."""
     reasoning_content: str | None
+    """The reasoning, or None if there is none."""
     tool_calls: tuple[ParsedCall, ...]
     """The calls that closed, and those that broke after they had begun."""
     partial_call: ParsedCall | None
     """The call that the end cut."""
     status: Status
+    """The worst status of any part, such as `Status.OK`."""
     spans: tuple[Span, ...]
-    """What each part of the text was; every character is in exactly one."""
+    """The kinds of all parts of the text; every character is in exactly one span."""
     missing_end: str = ""
     """The end of such a turn, where a text that is said to be complete has none; else empty."""
     reasoning_end: int | None = None
-    """The position right after what closes the reasoning, the first where it is closed twice; 0
-    where the prompt has closed it; None where nothing has."""
+    """The offset after the closer of the reasoning, the first one if there are two; 0 if the prompt
+    closed it; None if it is not closed."""
     finish_reason: FinishReason | None = None
-    """Why the text ended; None: more may come."""
+    """The reason why the text ended, such as `"tool_calls"`, or None if more may come."""
     unread: str | None = None
     """The text of calls that could not be read, with `markup="separate"`; else None."""
     attempts: tuple[CallAttempt, ...] = ()
@@ -236,7 +244,7 @@ class ParsedMessage(Shown):
 
     @property
     def malformed_calls(self) -> tuple[ParsedCall, ...]:
-        """Those of `tool_calls` that broke; what came of their arguments was closed."""
+        """The broken calls among `tool_calls`, whose partial arguments were closed."""
         return tuple(call for call in self.tool_calls if call.status is Status.MALFORMED)
 
     def ended(self) -> ParsedMessage:

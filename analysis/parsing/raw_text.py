@@ -3,9 +3,12 @@
 `RawReader` looks for stops: the closer, markers, openings of nested elements, beginnings of
 entries. The text after a stop decides whether it ends the value (`_Sight`). An undecided stop is
 kept as a doubt: the text from the first doubt on stays on the tape until a sure end comes or the
-doubt is too old. `json_of` then converts the text to JSON by the schema:
+doubt is too old. `raw_value_json` then converts the text to JSON by the schema:
 
     5</p>  ->  closer `</p>`, text `5`  ->  5, or "5" if the schema says string
+
+Owed to `StreamParser`: text from the first doubt on is not passed on, since it may not belong to
+the value.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from .value_decoding import (
     entry_rows,
     is_huge,
     is_value,
-    is_written,
+    is_written_value,
     read_elements,
 )
 
@@ -237,8 +240,11 @@ class _Doubt(NamedTuple):
     """A place where the value may have ended; offsets in all text that was fed."""
 
     start: int
+    """The offset of the stop."""
     cut: int
+    """The offset at which the value ends if the stop ends it."""
     sight: _Sight
+    """The evidence at the time, which may change with more text."""
 
 
 class RawReader:
@@ -654,7 +660,7 @@ class ReadValue(NamedTuple):
     """Whether the format writes this text for the value, or JSON or Python do."""
 
 
-def json_of(
+def raw_value_json(
     text: str,
     schema: SchemaPart,
     types: frozenset[str] | None,
@@ -686,7 +692,7 @@ def json_of(
         if types is None or "string" in types:
             return _string_of(value, string, quoted=False)
         value = _of_other_type(text, types, notation)
-    own = is_written(text, notation) or (isinstance(value, str) and _is_bare(text, string))
+    own = is_written_value(text, notation) or (isinstance(value, str) and _is_bare(text, string))
     return ReadValue(json.dumps(value, ensure_ascii=False), own)
 
 

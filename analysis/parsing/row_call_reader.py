@@ -118,7 +118,7 @@ class RowReader:
     def _slot(
         self, item: FunctionName | SingleWord, following: Sequence[RowItem]
     ) -> Reading[CallEnd | None]:
-        """Read a name, an id or a number; return how the call ends if there is none, or None."""
+        """Read a name, an id or a number; return the call's end if it is missing, else None."""
         kind = SpanKind.NAME if isinstance(item, FunctionName) else SpanKind.ID
         word = yield from self._word(following, kind)
         if word is None or (isinstance(item, FunctionName) and self.name and word != self.name):
@@ -236,7 +236,7 @@ class RowReader:
         return not self.around.tentative or (offered is not None and self.name in offered)
 
     def _word(self, following: Sequence[RowItem], kind: SpanKind) -> Reading[str | None]:
-        """Read a name or an id up to the literal after it, or return None if there is none."""
+        """Read a name or an id up to the literal after it, or return None if it is missing."""
         texts = tuple(dict.fromkeys((*_word_stops(following), *self.behind_name)))
         ends = _ends_of(texts)
         yield from skip_space(self.tape)
@@ -269,7 +269,7 @@ class RowReader:
         names = sorted(self.around.offered or (), key=len, reverse=True)
         # A literal of whitespace may be missing before the first key, too.
         written = (
-            each for each in following if not isinstance(each, TemplateLiteral) or each.units
+            item for item in following if not isinstance(item, TemplateLiteral) or item.units
         )
         item = next(written, None)
         if isinstance(item, ArgumentList):
@@ -283,7 +283,7 @@ class RowReader:
 
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Open the call and read its arguments; return how it ends early, or None."""
-        unnamed = not self.name and any(isinstance(each, FunctionName) for each in rest)
+        unnamed = not self.name and any(isinstance(item, FunctionName) for item in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
         closers = self._closers(rest)
@@ -315,11 +315,11 @@ class RowReader:
 
     def _closers(self, rest: Sequence[RowItem]) -> list[str]:
         """Return the texts that may follow the arguments."""
-        if self.name and any(isinstance(each, FunctionName) for each in rest):
+        if self.name and any(isinstance(item, FunctionName) for item in rest):
             # The name comes again after the arguments, as part of the closer.
-            texts = [each.text for each in rest if isinstance(each, TemplateLiteral)]
+            texts = [item.text for item in rest if isinstance(item, TemplateLiteral)]
             return [TemplateLiteral.of(self.name.join(texts)).first]
-        return [each.first for each in rest if isinstance(each, TemplateLiteral) and each.core]
+        return [item.first for item in rest if isinstance(item, TemplateLiteral) and item.core]
 
 
 def _is_braced(item: ArgumentList) -> bool:
@@ -335,7 +335,7 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
         if isinstance(item, TemplateLiteral) and item.units:
             # The words between its markers may be missing together with the first marker.
             yield from (item.units[0], *item.markers[-1:])
-            if any(isinstance(each, SingleWord) for each in following[at + 1 : at + 2]):
+            if any(isinstance(item, SingleWord) for item in following[at + 1 : at + 2]):
                 yield from _word_stops(following[at + 2 :])
             return
         # A literal without units is whitespace only.

@@ -2,9 +2,12 @@
 
     <calls>CALL, CALL</calls>  ->  `_opens`, then per call `_call` and `_another`, then `_close`
 
-`read_call` reads one call as a row or as a JSON object. A call that cannot be read becomes content,
-unless its arguments were already passed on. Models forget closers and openers, repeat them, put
-calls in code fences and write them as OpenAI's messages hold them: each has its method here.
+`read_call` reads one call as a row or as a JSON object. Models forget closers and openers, repeat
+them, put calls in code fences and write them in the form of OpenAI's messages: each has its method
+here.
+
+Owed to `StreamParser`: a call that cannot be read becomes content only if none of its arguments
+were passed on; otherwise it stays a call, with a status of its own.
 """
 
 from __future__ import annotations
@@ -72,11 +75,11 @@ def read_call(
 
 
 class _Unread(Enum):
-    """What became of a call that could not be read."""
+    """The outcome for a call that could not be read."""
 
     CONTENT = auto()
     RECOVERED = auto()
-    """Calls were found in its text and in what follows it."""
+    """Calls were found in its text and in the text after it."""
     BEGUN = auto()
     """It was passed on before it broke, and remains a call."""
 
@@ -110,7 +113,9 @@ class SectionTexts:
         self.between = tuple(dict.fromkeys((*_SIGNS_BETWEEN, *objects, *fronts)))
         """Texts right after a call that are junk if more calls, or the end, follow them."""
         self.leads = section.leads if self.tentative else ()
-        if not self.tentative and not any(each.core[:1] == "[" for each in call_opens(section)):
+        if not self.tentative and not any(
+            opening.core[:1] == "[" for opening in call_opens(section)
+        ):
             self.leads = ("[",)
         self.call_marks = (*self.inner_closers, *entry_markers(section.call))
         opening = call_open(section.call)

@@ -69,9 +69,11 @@ class ChannelFrame(Struct, frozen=True):
     """
 
     first: str
+    """The marker before the words, such as `"<|channel|>"`."""
     last: str
+    """The marker after the words, such as `"<|message|>"`."""
     opened: Mapping[str, TurnPart]
-    """The part that the words open, except those of calls."""
+    """The part that the words open, for all words but those of calls."""
     called: tuple[str, ...] = ()
     """The channels of calls, such as `commentary`."""
     lead: TemplateLiteral | None = None
@@ -87,7 +89,7 @@ class ChannelFrame(Struct, frozen=True):
         Unknown words open content.
         """
         words = opening.removeprefix(self.first).removesuffix(self.last).strip()
-        known = [each for each in self.opened if re.match(rf"{re.escape(each)}(?!\w)", words)]
+        known = [word for word in self.opened if re.match(rf"{re.escape(word)}(?!\w)", words)]
         return self.opened[max(known, key=len)] if known else TurnPart.CONTENT
 
 
@@ -141,7 +143,9 @@ class FoundName(NamedTuple):
     """A tool's name in a header."""
 
     start: int
+    """The offset of the name."""
     end: int
+    """The offset after the name."""
 
 
 _NAME_SIGN = re.compile(r"[\w-]")
@@ -349,8 +353,8 @@ def _table(
     """
     nodes, offered = (*nodes_of(turn), turn.calls), turn.offered
     found = _NAMED.of(nodes, kind, lambda: tuple(dict.fromkeys(named()))) if offered else ()
-    spelled = [each for each in found if len(each[1]) < _LONG_ENOUGH]
-    around = [NamedStop(*each, StopMark.CALLS) for each in found if each not in spelled]
+    spelled = [pair for pair in found if len(pair[1]) < _LONG_ENOUGH]
+    around = [NamedStop(*pair, StopMark.CALLS) for pair in found if pair not in spelled]
 
     def made() -> StopTable[StopMark]:
         names = sorted(offered or ()) if spelled else ()
@@ -534,7 +538,7 @@ def _signs(section: CallSection) -> Iterator[tuple[str, bool]]:
     begin = (section.open, call_open(call), section.close, section.later_close)
     openers = [*filter(is_unit, (*section.open.units, *call_open(call).units))]
     yield from ((marker, False) for marker in filter(is_unit, call_markers(section)))
-    yield from ((text, False) for each in begin for text in _signed_markers(each.core))
+    yield from ((text, False) for literal in begin for text in _signed_markers(literal.core))
     yield from ((text, False) for text in filter(None, map(mirrored, openers)))
     yield from ((text, True) for marker in openers for text in _lookalikes(marker))
     if isinstance(call, RowCall):

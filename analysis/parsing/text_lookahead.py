@@ -1,8 +1,11 @@
 """Find stops in a text that comes in pieces, look ahead on the tape, and take literals from it.
 
-`StopTable` finds the first of many texts and says how much of a text can be passed on before more
-of it comes: only the front of a possible stop is held back. `TextLookahead` is a cursor that a
-reader moves over the text after a stop; text that it has passed is not looked at again.
+`StopTable` finds the first of many texts, and the length of text before it that can be passed on.
+With the stop `<call>`, all of `Hm <ca` but `<ca` can. `TextLookahead` is a cursor that a reader
+moves over the text after a stop; text that it has passed is not looked at again.
+
+Owed to `StreamParser`: the front of a possible stop is held back until more text decides it, and
+nothing else is held back; a look ahead takes nothing from the tape.
 """
 
 from __future__ import annotations
@@ -27,8 +30,11 @@ class FoundStop(NamedTuple, Generic[Label]):
     """A stop in a text."""
 
     start: int
+    """The offset of the stop."""
     end: int
+    """The offset after the stop."""
     label: Label
+    """The meaning of the stop, such as `StopMark.CALLS`."""
 
 
 class NamedStop(NamedTuple, Generic[Label]):
@@ -37,8 +43,11 @@ class NamedStop(NamedTuple, Generic[Label]):
     space: str
     """Whitespace that may come before."""
     before: str
+    """The text before the name, such as `"<function="`."""
     after: str
+    """The text after the name, such as `">"`."""
     label: Label
+    """The meaning of the stop, such as `StopMark.CALLS`."""
 
 
 class ToolNames:
@@ -489,7 +498,7 @@ class TextLookahead:
             yield
 
     def word(self, pattern: re.Pattern[str], longest: int) -> Reading[str]:
-        """Move past a word and return it, or empty if there is none or it is too long."""
+        """Move past a word and return it, or an empty text if it is missing or too long."""
         tape = self.tape
         while True:
             text, at = tape.text, self.at

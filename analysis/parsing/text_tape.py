@@ -1,8 +1,11 @@
 """Hold the text as it arrives: the text that was fed, the offset read so far, and labeled spans.
 
 Readers are generators. A reader that needs more text yields; the caller that feeds the tape resumes
-it. No text is read twice, and each character goes to exactly one span. A `TextLane` lets plain text
-bypass its reader: the tape counts the passed text when the lane is left.
+it. A `TextLane` lets plain text bypass its reader: the tape counts the passed text when the lane is
+left.
+
+Owed to `StreamParser`: no text is read twice, and each character goes to exactly one span, so that
+text that was passed on is never offered to another reader.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ Reading: TypeAlias = Generator[None, None, Result]
 
 
 class SpanKind(StrEnum):
-    """What a part of the text is."""
+    """The kinds of parts of the text."""
 
     MARKUP = "markup"
     REASONING = "reasoning"
@@ -36,8 +39,11 @@ class Span(NamedTuple):
     """A part of the text, by character offsets; `end` is exclusive."""
 
     start: int
+    """The offset of the first character."""
     end: int
+    """The offset after the last character."""
     kind: SpanKind
+    """The kind of text, such as `SpanKind.CONTENT`."""
 
 
 class _Growing(Struct):
@@ -274,7 +280,7 @@ class TextTape:
 
     @property
     def skipped_words(self) -> bool:
-        """Whether junk with letters has other text behind it: it is not what follows the turn."""
+        """Whether other text follows junk with letters, which is then not after the turn."""
         letter = self.junk_letter
         return letter is not None and any(
             span.end > letter and span.kind is not SpanKind.JUNK for span in self._spans

@@ -1,7 +1,7 @@
 """Build the expression of a turn: the tree of all that a model may write for a request.
 
     formats + request  ->  formats_of_request (which setting wrote the prompt)
-                       ->  read_prompt, written_of (how much of the turn the prompt wrote)
+                       ->  read_prompt_end, written_of (how much of the turn the prompt wrote)
                        ->  TurnTree: calls from `section_of`, rows from `strict_rows`
 
 The parser reads by the tree's markers, which forgives much. A grammar writes by `TurnTree.strict`:
@@ -43,7 +43,7 @@ from .turn_request import (
     TurnTree,
     leading_whitespace,
     prefilled_text,
-    read_prompt,
+    read_prompt_end,
 )
 
 # The section of tool calls.
@@ -309,7 +309,7 @@ def _after_reasoning(
 
 
 def _rest_after(first: str, written_text: str) -> str | None:
-    """Return what follows `written_text` in a literal, whitespace aside, or None if it differs."""
+    """Return the rest of a literal after `written_text`, edges aside, or None if it differs."""
     if first.startswith(written_text):
         return first[len(written_text) :]
     bare = written_text.rstrip()
@@ -402,7 +402,7 @@ def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Prompt
         return found
     inside = formats.within(prompt)
     if inside:
-        return tuple(PromptFormat(each.format, None) for each in inside)
+        return tuple(PromptFormat(found.format, None) for found in inside)
     return (_after(formats.under({}, tools=tools) or formats.default, prompt),)
 
 
@@ -434,7 +434,7 @@ def _tree(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
     format_, calls, frame = _FRAMES.of(
         (begun_turn.format,), None, lambda: _frame(begun_turn.format.whole)
     )
-    prompted = read_prompt(format_, begun_turn.opening, request)
+    prompted = read_prompt_end(format_, begun_turn.opening, request)
     written = written_of(format_, begun_turn.opening, request)
     key = (written, prompted.start, request.calls, request.required)
     section = None

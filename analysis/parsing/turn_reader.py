@@ -170,7 +170,7 @@ class HeaderReader:
         return self._section if leads else None
 
     def _begins(self, tape: TextTape) -> Reading[bool]:
-        """Return whether a header comes; another role before that of a call is taken."""
+        """Return whether a header comes; a header of another role before a call is taken."""
         if (yield from self._at_opener(tape)):
             return True
         if not (yield from self._has_other_role(tape)):
@@ -194,7 +194,7 @@ class HeaderReader:
             yield
 
     def _size(self, tape: TextTape, frame: ChannelFrame) -> Reading[int]:
-        """Return the length of the header and the whitespace before it, or 0 if there is none.
+        """Return the length of the header and the whitespace before it, or 0 if it is missing.
 
         Negative if it is broken off: the turn ends in it, or another header begins.
         """
@@ -597,7 +597,7 @@ class TurnReader:
     def _read_content(
         self, tape: TextTape, collector: MessageCollector, opened: OpenParts
     ) -> Reading[StopMark]:
-        """Read content up to the next stop and what the stop opens; END where the turn ended."""
+        """Read content up to the next stop, and return its mark, or END at the turn's end."""
         found = yield from read_prose(
             tape, self._stops, SpanKind.CONTENT, collector.content, self.turn.tail
         )

@@ -1,7 +1,7 @@
 """Define a parser's request, the tree of a turn's expression, and the state of a prompt.
 
     request_of(tools, tool_choice, ...)   ->  ParserRequest: schemas by function name, flags
-    read_prompt(format, opening, request) ->  PromptedTurn: where in the turn the prompt ended
+    read_prompt_end(format, opening, request) ->  PromptedTurn: where in the turn the prompt ended
     build_expression (turn_expression.py) ->  TurnTree, made of the node types defined here
 
 Parser, grammar and printout walk the same tree. `IdentityCache` keeps the values that are made of
@@ -81,6 +81,7 @@ class SingleWord(Struct, frozen=True):
     """An id or a number, up to the next literal."""
 
     slot: RowSlot
+    """The slot, such as `RowSlot.ID`."""
 
 
 class FreeText(Struct, frozen=True):
@@ -102,7 +103,9 @@ class RowCall(Struct, frozen=True):
     """A call that is a row of literals and slots."""
 
     row: tuple[RowItem, ...]
+    """One call: literals and the parts between them."""
     empty_row: tuple[RowItem, ...] | None = None
+    """A call without arguments, or None if it is the row with empty arguments."""
     naming: NamingId | None = None
     """How an id contains the name, or None if the name is written apart."""
     loose_row: tuple[RowItem, ...] = ()
@@ -113,24 +116,38 @@ class JsonCall(Struct, frozen=True):
     """A call that is one JSON object; its members come in any order."""
 
     before: TemplateLiteral
+    """The text before the JSON, such as `<tool_call>`."""
     name: FunctionName
+    """The names that the call may have."""
     arguments: ArgumentList
+    """The arguments."""
     after: TemplateLiteral
+    """The text after the JSON, such as `</tool_call>`."""
     name_is_key: bool = False
+    """Whether the name is the key of the arguments."""
     function_field: str = ""
+    """The key of the object with name and arguments, such as `"function"`; empty if not nested."""
     name_field: str = ""
+    """The key of the name, such as `"name"`."""
     arguments_field: str = ""
+    """The key of the arguments, such as `"arguments"`."""
     id_field: str = ""
+    """The key of the id, such as `"id"`; empty if the call has none."""
 
 
 class CallSection(Struct, frozen=True):
     """All calls of a turn."""
 
     open: TemplateLiteral
+    """Before the first call, such as `<tool_calls>`."""
     call: RowCall | JsonCall
+    """One call, as a row or as a JSON object."""
     separator: TemplateLiteral
+    """Between two calls, such as a comma."""
     close: TemplateLiteral
+    """After the last call, such as `</tool_calls>`."""
     limit: CallLimit
+    """Whether a message may have several calls, such as `CallLimit.FIRST`."""
     later_close: TemplateLiteral = TemplateLiteral()
     """The text that closes every call but the first, in templates that have one."""
     space: str = ""
@@ -156,7 +173,9 @@ class PartBody(Struct, frozen=True):
     """A part of the message in a row, and the edges that the template strips from it."""
 
     part: TurnPart
+    """The part, such as `TurnPart.CONTENT`."""
     edges: StrippedEdges = StrippedEdges()
+    """The whitespace that the template strips from it."""
     written_start: str = ""
     """The beginning of it that the prompt has already written."""
 
@@ -189,10 +208,15 @@ class TurnTree(Struct, frozen=True):
 
     start: TurnStart
     header: TemplateLiteral
+    """The text before every turn, such as `<|im_start|>assistant`."""
     reasoning: MarkerBlock | None
+    """The markers around reasoning, or None if the format has none."""
     content: MarkerBlock
+    """The markers around content, which may be empty."""
     calls: CallSection | None
+    """The section of calls, or None if the format has none."""
     ends: tuple[TemplateLiteral, ...]
+    """The ends of turns, such as `<|im_end|>`."""
     unwritten: str = ""
     """Whitespace after the opening in the prompt, which the prompt leaves to the model."""
     lead: str = ""
@@ -222,11 +246,11 @@ class CallSchemas:
         self._parts: dict[str, SchemaPart] = {}
 
     def given(self, name: str) -> Json:
-        """Return the JSON schema of a tool's parameters, or None if there is none."""
+        """Return the JSON schema of a tool's parameters, or None if it has no schema."""
         return self._schemas.get(name)
 
     def of(self, name: str) -> SchemaPart:
-        """Return the parameters of a tool; those of an unknown one may be anything."""
+        """Return the parameters of a tool; those of an unknown tool may be anything."""
         part = self._parts.get(name)
         if part is None:
             schema = self._schemas.get(name)
@@ -273,7 +297,7 @@ class RequestOptions(TypedDict, total=False):
 
 
 class ReadingChoices(TypedDict, total=False):
-    """What counts as a call, and where other text goes: choices of a caller for all requests."""
+    """Which texts count as calls, and how other text is returned: a caller's choices."""
 
     unclosed_reasoning: UnclosedReasoning | None
     """Whether reasoning that never closes may hold a call. With "calls", text is held from the
@@ -455,7 +479,7 @@ _STARTS = {
 }
 
 
-def read_prompt(
+def read_prompt_end(
     format_: TurnFormat, opening: TurnOpening | None, request: ParserRequest
 ) -> PromptedTurn:
     """Return where in the turn the prompt ended, its missing whitespace, and its prefill.
@@ -510,7 +534,7 @@ def _left_open(format_: TurnFormat, prompt: str) -> str:
         TemplateLiteral.of(TemplateLiteral.of(written).first),
     )
     for openers in (() if reasoning is None else (reasoning.open,), others):
-        places = ((prompt.rfind(each.core), each) for each in openers if each.is_marked)
+        places = ((prompt.rfind(opener.core), opener) for opener in openers if opener.is_marked)
         at, opener = max(places, key=lambda place: place[0], default=(-1, TemplateLiteral()))
         behind = prompt[at + len(opener.core) :]
         foreign = any(marker not in written for marker in TemplateLiteral.of(behind).markers)

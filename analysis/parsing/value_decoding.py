@@ -255,7 +255,7 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
         raise UnreadableValueError from None
 
 
-def is_written(text: str, notation: ValueNotation) -> bool:
+def is_written_value(text: str, notation: ValueNotation) -> bool:
     """Return whether a text is a value as the notation writes it, or JSON or Python do."""
     if notation.string.escape in _HTML and StringText(escape=StringEscape.HTML).has_written(text):
         text = html.unescape(text)
@@ -289,7 +289,7 @@ def _plain(value: object) -> Json:
     raise TypeError
 
 
-def json_value(text: str) -> Json:
+def decode_json(text: str) -> Json:
     """Decode strict JSON, without NaN and Infinity. Raises ValueError."""
     value: Json = JSON_DECODER.decode(text)
     return value
@@ -298,7 +298,7 @@ def json_value(text: str) -> Json:
 def is_huge(text: str) -> bool:
     """Return whether a text is JSON with a number beyond the range of floats."""
     try:
-        value = json_value(text)
+        value = decode_json(text)
     except (ValueError, RecursionError):
         return False
     try:
@@ -415,7 +415,7 @@ def entry_rows(arguments: ArgumentFormat) -> list[EntryRow]:
 
 
 def key_closers(arguments: ArgumentFormat) -> tuple[str, ...]:
-    """Return what may stand right behind a key, where a marker opens the keys and comes first."""
+    """Return the markers that may follow a key, for formats in which a marker opens the keys."""
     if arguments.members.open.strip():
         return ()
     rows = [row for row in entry_rows(arguments) if TemplateLiteral.of(row.before).is_marked]
@@ -461,7 +461,7 @@ def read_elements(text: str, notation: ValueNotation, schema: SchemaPart) -> Jso
 
 
 def nested_opening(notation: ValueNotation, row: EntryRow, key: str) -> str:
-    """Return what opens an element in a value that is closed as the value's own entry is.
+    """Return the opening of an element in a value with the same closer as the entry itself.
 
     Of an entry `<a>…</a>` that is `<a>`; empty where nothing in the value is closed so.
     """
@@ -500,7 +500,7 @@ class _Members(_Cursor):
     def read(self, *, keyed: bool) -> Json:
         members: dict[str, Json] = {}
         repeated: dict[str, list[Json]] = {}
-        """What elements of one name hold, where the schema does not say what the member is."""
+        """The elements of one name, if the schema does not declare the member."""
         items: list[Json] = []
         self._space()
         while self.at < len(self.text):

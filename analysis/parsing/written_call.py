@@ -22,7 +22,7 @@ from autoparser.analysis.core.text_format import StringEscape
 from .call_ends import CallSurroundings
 from .message_collector import MessageCollector
 from .parsed_message import Status
-from .raw_text import ArgumentTexts, json_of, value_ends
+from .raw_text import ArgumentTexts, raw_value_json, value_ends
 from .text_lookahead import skip_written
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import (
@@ -85,7 +85,7 @@ class WrittenCall:
         naming = None if isinstance(call, JsonCall) else call.naming
         may_be_empty = isinstance(call, JsonCall) or call.empty_row in (None, call.row)
         finder = _finder(item.arguments, close, around, may_be_empty=may_be_empty)
-        names = sum(isinstance(each, FunctionName) for each in row)
+        names = sum(isinstance(item, FunctionName) for item in row)
         if finder is None or names != (naming is None):
             return None
         return cls(row[:at], close, finder, around.offered, naming)
@@ -210,8 +210,8 @@ def _entry_finder(
     middle, after = TemplateLiteral.of(row.middle), TemplateLiteral.of(row.after)
     string, key_text = arguments.values.string, arguments.members.key
     plain = all(
-        each.escape is StringEscape.VERBATIM and not each.open.strip() and not each.guard
-        for each in (string, key_text)
+        text.escape is StringEscape.VERBATIM and not text.open.strip() and not text.guard
+        for text in (string, key_text)
     )
     if len(texts.rows) > 1 or texts.separator.core or row.keyed_close or row.quote or not plain:
         return None
@@ -236,7 +236,7 @@ def _entry_finder(
             if types == _STRING:
                 written = encode_basestring(value)
             else:
-                read = json_of(value, part, types, values, quoted=False)
+                read = raw_value_json(value, part, types, values, quoted=False)
                 written = read.json
                 # A closer in quotes would be part of the value, which has to be whole then.
                 text_like = written[0] == '"' and _QUOTED.search(value)
