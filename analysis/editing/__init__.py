@@ -1,1 +1,1 @@
-"""Edited templates: findings fixed, round trips preserved, each edit proven."""
+"""Edits of templates that fix findings or preserve round trips, each proven by renders."""

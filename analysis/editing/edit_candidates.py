@@ -1,7 +1,7 @@
-"""Propose edits of a template that may fix a finding, by its syntax and its renders.
+"""Propose edits of a template that may fix a finding, from its syntax and its renders.
 
-Nothing here decides whether an edit helps. Texts that an edit writes are the template's own: a
-header that its turns begin with, or a value of one of its switches.
+Whether an edit helps is decided elsewhere. An edit only writes text of the template itself: the
+header of its turns, or a value of one of its switches.
 """
 
 from __future__ import annotations
@@ -32,42 +32,44 @@ from autoparser.analysis.templates.template_edits import TemplateEdit, default_e
 
 from .proof_conversations import RESPELLED_ROLES, closer_of
 
-# Edits by which a generation prompt is written where one is asked for, and only there.
-#
-# What it says is the template's own: what its turns begin with, or what stands after a user's
-# message and does not end it. For example `{{ content + '<e>\n<a>' }}`, in whose template an
-# assistant's turn ends in `<e>\n`, gives `{{ content + '<e>\n' + ('<a>' if … else '') }}`.
+# Edits that write a generation prompt if, and only if, one is requested. Its text is the template's
+# own: the header of its turns, or the text after a user's message that does not end it. For example
+# `{{ content + '<e>\n<a>' }}`, in whose template an assistant's turn ends in `<e>\n`, gives `{{
+# content + '<e>\n' + ('<a>' if … else '') }}`.
 
 
 GENERATION = "add_generation_prompt"
 
 EARLIER = f"{GENERATION} or not loop.last"
-"""Where what begins a turn stands after the message before it: asked for, or in the history."""
+"""The condition for a turn's header that is written with the message before it: requested, or in
+the history."""
 
 
 def prompt_edits(
     subject: Subject, finding: LintFinding, text: str
 ) -> Iterator[tuple[TemplateEdit, bool]]:
-    """Return the edits, and whether each is taken only where nothing else serves."""
+    """Yield edits with whether each is a last resort."""
     header = subject.format.header
     before = subject.play((subject.user,)).text.partition(subject.marks.user)[0]
-    # What begins a user's message, too, asks nobody for an answer.
+    # A header that also begins the user's messages does not request an answer.
     begins_both = bool(header.strip()) and before.rstrip().endswith(header.strip())
     if header and not begins_both:
         if _goes_on(subject):
             yield from _write_prompt(text, header)
         yield from ((edit, False) for edit in _ask_for_prompt(subject, text, header))
-    if any(each.other and each.one.text == each.other.text for each in finding.evidence):
-        # Whether one is asked for made no difference.
+    if any(
+        evidence.other and evidence.one.text == evidence.other.text for evidence in finding.evidence
+    ):
+        # Requesting a prompt made no difference.
         yield from ((edit, False) for edit in _at_the_end(text))
         yield from ((edit, False) for edit in _after_the_question(subject, text))
 
 
 def _goes_on(subject: Subject) -> bool:
-    """Whether an answer follows what stands behind a question: a turn can begin there.
+    """Return whether an answer replaces nothing that is written after a question.
 
-    What a template always writes after all messages may ask for another turn, or say who is to be
-    answered: no turn of its own follows that.
+    Text after all messages may belong to another turn, or name the next speaker: then no turn of
+    its own follows it.
     """
     question = subject.play((subject.user,))
     answered = subject.play((subject.user, Message(subject.marks.content)))
@@ -79,7 +81,7 @@ def _goes_on(subject: Subject) -> bool:
 
 
 def _write_prompt(text: str, header: str) -> Iterator[tuple[TemplateEdit, bool]]:
-    """Write what a turn begins with at the template's end."""
+    """Write the turn's header at the end of the template."""
     condition = f"{{%- if {GENERATION} %}}"
     for written in dict.fromkeys((header, header.rstrip(), header.lstrip(), header.strip())):
         later = written != header
@@ -92,7 +94,7 @@ def _write_prompt(text: str, header: str) -> Iterator[tuple[TemplateEdit, bool]]
 
 
 def _ask_for_prompt(subject: Subject, text: str, header: str) -> Iterator[TemplateEdit]:
-    """Ask for a generation prompt around what writes one at the end whether it is asked or not."""
+    """Make an unconditional generation prompt at the end conditional."""
     for asked in subject.past_renders:
         if not asked.render.rendered or not asked.render.text.rstrip().endswith(header.strip()):
             continue
@@ -103,10 +105,10 @@ def _ask_for_prompt(subject: Subject, text: str, header: str) -> Iterator[Templa
         ]
         if spans:
             last = spans[-1]
-            at = text.find(header.strip(), last.start, last.end)
+            found = text.find(header.strip(), last.start, last.end)
             starts = (
-                {last.start, at}
-                if at >= 0 and text[last.start : last.start + 2] != "{{"
+                {last.start, found}
+                if found >= 0 and text[last.start : last.start + 2] != "{{"
                 else {last.start}
             )
             for start in starts:
@@ -118,21 +120,21 @@ def _ask_for_prompt(subject: Subject, text: str, header: str) -> Iterator[Templa
 
 
 def _at_the_end(text: str) -> Iterator[TemplateEdit]:
-    """Ask for a generation prompt around what a template writes after all messages."""
+    """Make text that the template writes after all messages conditional."""
     for item in items_after_all(text):
         inner = text[item.start : item.end]
         yield TemplateEdit(item.start, item.end, f"{{% if {GENERATION} %}}{inner}{{% endif %}}")
 
 
 def _after_the_question(subject: Subject, text: str) -> Iterator[TemplateEdit]:
-    """Ask for a generation prompt around what begins the turn behind a user's message."""
+    """Make the start of the answer that is written with the user's message conditional."""
     question = subject.play((subject.user,)).text
     answered = subject.play((subject.user, Message(subject.marks.content))).text
     behind = question.rpartition(subject.marks.user)[2]
     end = common_prefix(behind, answered.rpartition(subject.marks.content)[2])
     begun = behind[len(end) :]
     if not begun.strip() or marker_balance(begun).closed:
-        # What is closed there was opened before the question.
+        # It closes a marker from before the question.
         return
     for token in template_tokens(text):
         held = string_value(token.value) if token.kind == "string" else token.value
@@ -150,23 +152,25 @@ def _after_the_question(subject: Subject, text: str) -> Iterator[TemplateEdit]:
 
 
 ALWAYS = 60
-"""So many characters longer an edit may be that leaves no condition which is always the same."""
+"""Additional characters that an edit may have if it leaves no constant condition."""
 
 NEAR = 64
-"""So many characters further is as near: of what stands in one statement the smallest is first."""
+"""The resolution of distances, in characters: within one statement, the smallest edit comes first.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FixCandidate:
-    """Edits that are made together."""
+    """Edits that are applied together."""
 
     edits: tuple[TemplateEdit, ...]
+    """The edits, e.g. one that removes ``| trim``."""
     later: bool = False
-    """Whether it is taken only where nothing else serves."""
+    """Whether it is a last resort."""
 
     @property
     def size(self) -> int:
-        """Characters that are taken away or written; more where a condition decides nothing."""
+        """The number of removed and written characters, plus a penalty for constant conditions."""
         always = sum(edit.text in ("true", "false") for edit in self.edits)
         return sum(edit.size for edit in self.edits) + ALWAYS * (always + self.later)
 
@@ -176,11 +180,11 @@ class FixCandidate:
 
     def overlaps(self, other: FixCandidate) -> bool:
         """Return whether both change the same text."""
-        return any(edit.overlaps(each) for edit in self.edits for each in other.edits)
+        return any(edit.overlaps(other_edit) for edit in self.edits for other_edit in other.edits)
 
 
 def fix_candidates(subject: Subject, finding: LintFinding, text: str) -> list[FixCandidate]:
-    """Return what may fix a finding, nearest to the places that the renders name first."""
+    """Return edits that may fix a finding, the nearest to the places in its renders first."""
     places = [*_places(subject, finding, text)]
     single = [
         *template_edits(text),
@@ -196,26 +200,26 @@ def fix_candidates(subject: Subject, finding: LintFinding, text: str) -> list[Fi
         anywhere += map(FixCandidate, after_its_loop(text, closer))
     near = sorted(
         [*prompts, *alone, *_alike(text, single)],
-        key=lambda each: (_distance(each, places), each.size),
+        key=lambda candidate: (_distance(candidate, places), candidate.size),
     )
     return [*dict.fromkeys([*anywhere, *near])]
 
 
 def _distance(candidate: FixCandidate, places: Sequence[int]) -> int:
-    """Return how far the nearest of some places is, as coarsely as a statement is long."""
+    """Return the distance to the nearest place, in units of a statement's length."""
     return min(
-        (abs(edit.start - at) // NEAR for edit in candidate.edits for at in places), default=0
+        (abs(edit.start - place) // NEAR for edit in candidate.edits for place in places), default=0
     )
 
 
 def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
-    """Return the places of the template that wrote what the finding shows."""
+    """Yield the places of the template that wrote the finding's evidence."""
     lines = text.splitlines(keepends=True)
     for line in (finding.line, finding.hit.cause and finding.hit.cause.line):
         if line:
             yield sum(map(len, lines[: line - 1]))
-    shown = {each.one.text for each in finding.evidence}
-    shown |= {each.other.text for each in finding.evidence if each.other}
+    shown = {evidence.one.text for evidence in finding.evidence}
+    shown |= {evidence.other.text for evidence in finding.evidence if evidence.other}
     for evidence in finding.evidence:
         other = evidence.other.text if evidence.other else ""
         parting = prefix_length(evidence.one.text, other)
@@ -228,7 +232,7 @@ def _places(subject: Subject, finding: LintFinding, text: str) -> Iterator[int]:
 
 
 def _decided_at(subject: Subject, render_texts: Iterable[str]) -> Iterator[int]:
-    """Return the places of tests that came out otherwise in one of the renders than in another."""
+    """Yield the places of tests with another outcome in one of the renders."""
     held: dict[int, set[tuple[bool | None, ...]]] = defaultdict(set)
     asked = {
         render.render.text: render.variables
@@ -246,7 +250,7 @@ def _decided_at(subject: Subject, render_texts: Iterable[str]) -> Iterator[int]:
 
 
 def _defaults(subject: Subject) -> Iterator[TemplateEdit]:
-    """Return an edit for every value of a switch, by which that is the default."""
+    """Yield edits that make a value the default of a switch, for every value."""
     for switch in subject.analysis.switches:
         for value in () if switch.inserted else switch.values:
             if value is not None:
@@ -254,7 +258,7 @@ def _defaults(subject: Subject) -> Iterator[TemplateEdit]:
 
 
 def _alike(text: str, edits: Iterable[TemplateEdit]) -> Iterator[FixCandidate]:
-    """Put edits together that change the same text in the same way."""
+    """Combine edits that make the same change to the same text."""
     groups: dict[tuple[str, str], list[TemplateEdit]] = defaultdict(list)
     for edit in edits:
         if edit.end > edit.start:
@@ -270,7 +274,7 @@ def _overlapping(edits: Sequence[TemplateEdit]) -> bool:
 
 
 def _roles(text: str) -> Iterator[FixCandidate]:
-    """Let one role be taken for another, wherever roles are compared."""
+    """Accept one role in place of another, wherever roles are compared."""
     for other, known in RESPELLED_ROLES.items():
         compared = also_compared(text, known, other)
         if compared:
@@ -279,11 +283,11 @@ def _roles(text: str) -> Iterator[FixCandidate]:
             for edit in replaced_value(text, known, other):
                 written[text[edit.start : edit.end]].append(edit)
             for edits in written.values():
-                # Left of a comparison, the field stays as it is.
+                # The field to the left of a comparison keeps its name.
                 left = [
-                    each
-                    for each in edits
-                    if not any(0 <= at.start - each.end <= 1 for at in compared)
+                    edit
+                    for edit in edits
+                    if not any(0 <= place.start - edit.end <= 1 for place in compared)
                 ]
                 if left and not _overlapping([*compared, *left]):
                     yield FixCandidate((*compared, *left))
@@ -291,7 +295,7 @@ def _roles(text: str) -> Iterator[FixCandidate]:
 
 
 def _respelling(known_role: str, other: str) -> TemplateEdit:
-    """Take one role for another in all messages, before anything else is done."""
+    """Rename a role in all messages before anything else."""
     role = f"dict(message, role={jinja_text(known_role)}) if message.role == {jinja_text(other)}"
     return TemplateEdit(
         0,

@@ -1,16 +1,15 @@
-r"""Generation blocks around what a model writes of a template's text.
+r"""Generation blocks around the text that a model writes.
 
-What is the model's is told by others, by renders: of each text and each operand of an output, how
-its stretches were used. What is written here is but syntax. Of
+Renders decide which text the model wrote; this module only writes the tags. Of
 
     {{ '<a>' + m.text + '</s>\n' }}
 
-with `m.text` and the first four characters of `'</s>\n'` the model's comes
+if the model wrote `m.text` and the first four characters of `'</s>\n'`, the result is
 
     {{ '<a>' }}{% generation %}{{- m.text + '</s>' }}{% endgeneration %}{{- '\n' }}
 
-A stretch that others' messages are written by, too, stands in a block only where the message is the
-assistant's, and beside it as it was.
+A stretch that also writes other messages is in a block only if the message is the assistant's, and
+repeated unchanged beside it.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from autoparser.analysis.templates.template_edits import (
 
 
 class TextAuthorship(StrEnum):
-    """Whose a stretch of a template is, by all that it was seen to write."""
+    """The author of a stretch of a template, over all its uses."""
 
     MODEL = "the model's"
     OTHERS = "not the model's"
@@ -52,25 +51,27 @@ class TextAuthorship(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StretchOwner:
-    """Whose a stretch is; where it is a fixed text, from which character to which."""
+    """The author of a stretch or of a part of it."""
 
     authorship: TextAuthorship
+    """The author."""
     cut: tuple[int, int] | None = None
+    """The start and end of the author's part in a fixed text, or None for all of it."""
 
 
 Owners = Mapping[tuple[int, int], StretchOwner]
-"""By the place of a text or of an operand."""
+"""The owners by the start and end of a text or operand."""
 
 
 def split_operands(text: str, tree: StatementBody) -> tuple[str, dict[int, tuple[int, int]]]:
-    """Write every operand as an output of its own.
+    """Return the template with every operand as an output of its own, and the original places.
 
-    Also returns which place of the original what begins at a place of the new text is of.
+    The places are by the offset of a text or output in the new template.
     """
     pieces: list[str] = []
     places: dict[int, tuple[int, int]] = {}
     at = length = 0
-    leaves = (each for each in all_items(tree) if each.kind in (ItemKind.TEXT, ItemKind.OUTPUT))
+    leaves = (item for item in all_items(tree) if item.kind in (ItemKind.TEXT, ItemKind.OUTPUT))
     for item in leaves:
         pieces.append(text[at : item.start])
         length += len(pieces[-1])
@@ -79,8 +80,8 @@ def split_operands(text: str, tree: StatementBody) -> tuple[str, dict[int, tuple
             pieces.append(text[item.start : item.end])
             length += len(pieces[-1])
         else:
-            for each, written in _outputs(text, item):
-                places[length] = each
+            for place, written in _outputs(text, item):
+                places[length] = place
                 pieces.append(written)
                 length += len(written)
         at = item.end
@@ -109,25 +110,27 @@ def _delimiters(text: str, item: TemplateItem) -> tuple[str, str]:
 @dataclass(frozen=True, slots=True)
 class _Part:
     lead: str
-    """What stands before it and is in none: comments, whitespace that is not written."""
+    """Unwritten source before it: comments, stripped whitespace."""
     text: str
+    """The source, e.g. ``{{ m.text }}``."""
     authorship: TextAuthorship
+    """The author of its output."""
 
 
 def with_generation_blocks(
     text: str, tree: StatementBody, owners: Owners, *, scopes: bool, before: bool = False
 ) -> str | None:
-    """Return the template with its blocks, or None if nothing is the model's.
+    """Return the template with generation blocks, or None if the model wrote nothing.
 
-    With `scopes` a variable may be set inside a block, where it is forgotten after it. With
-    `before` what is the model's in its own messages alone ends the message before.
+    With `scopes`, variables may be set inside a block, which forgets them at its end. With
+    `before`, stretches that the model writes only in its own messages belong to the message before.
     """
     written = _BlockWriter(text, owners, scopes, before).body(tree, "")
     return written if written != text else None
 
 
 class _BlockWriter:
-    """Writes the bodies of a template anew, from the outside in."""
+    """Rewrites the bodies of a template, from the outside in."""
 
     def __init__(self, text: str, owners: Owners, scopes: bool, before: bool) -> None:
         self._text = text
@@ -139,7 +142,7 @@ class _BlockWriter:
         )
 
     def body(self, body: StatementBody, message: str) -> str:
-        """Write one body, in a loop over messages of which `message` asks whose they are."""
+        """Return a body; `message` is the expression of the role in a loop over messages."""
         parts: list[_Part] = []
         at = body.start
         for item in body.items:
@@ -175,25 +178,25 @@ class _BlockWriter:
             (text[start:end], owner.authorship),
             (text[end:], TextAuthorship.OTHERS),
         )
-        yield from (each for each in whole if each[0])
+        yield from (part for part in whole if part[0])
 
     def _of_output(self, item: TemplateItem) -> Iterator[tuple[str, TextAuthorship]]:
-        """Put neighboring operands together that are the same one's."""
+        """Join neighboring operands with the same author."""
         whose: list[tuple[str, TextAuthorship]] = []
         before = ""
         for at, place in enumerate(item.operands):
             source = self._text[slice(*place)]
             if at:
-                # As it was: `~` takes what is not a text, and `+` does not.
+                # Keep the operator: `~` converts to a string, `+` does not.
                 apart = self._text[item.operands[at - 1][1] : place[0]]
                 before = " ~ " if "~" in apart else " + "
             if self._owners.get(place, _UNSEEN).cut is None:
                 parts = [(source, self._owners.get(place, _UNSEEN).authorship)]
             else:
                 cut = self._of_text(string_value(source), place)
-                parts = [(jinja_text(text), each) for text, each in cut]
+                parts = [(jinja_text(text), whose_part) for text, whose_part in cut]
             whose += [(before + parts[0][0], parts[0][1]), *parts[1:]]
-        runs = [(key, [*run]) for key, run in groupby(whose, key=lambda each: each[1])]
+        runs = [(key, [*run]) for key, run in groupby(whose, key=lambda part: part[1])]
         if len(runs) == 1:
             yield self._text[item.start : item.end], runs[0][0]
             return
@@ -204,7 +207,7 @@ class _BlockWriter:
             yield f"{'{{-' if at else begin} {inner} {close}", authorship
 
     def _whose(self, item: TemplateItem, message: str) -> TextAuthorship:
-        """Say whose everything is that an item holds."""
+        """Return the author of everything inside an item."""
         if item.kind is ItemKind.TAG:
             forgotten = item.word == "set" and item.name and not self._scopes
             return TextAuthorship.OTHERS if forgotten else TextAuthorship.UNSEEN
@@ -213,7 +216,7 @@ class _BlockWriter:
         inside = {part for body in item.bodies for inner in body.items for part in self._all(inner)}
         found = inside - {TextAuthorship.UNSEEN}
         if TextAuthorship.SHARED in found and not message:
-            # Whose it is, is known in the loop over the messages alone.
+            # Only the loop over messages knows the author.
             return TextAuthorship.MIXED
         if not found:
             return TextAuthorship.UNSEEN
@@ -227,7 +230,7 @@ class _BlockWriter:
         return {whose for _, whose in self._parts(item, "")}
 
     def _nested(self, item: TemplateItem, message: str) -> str:
-        """Write the bodies of an item anew, its tags as they are."""
+        """Return an item with rewritten bodies and unchanged tags."""
         inside = message
         if item.word == "for":
             inside = _BEFORE if self._before else f"{item.name}['role']"
@@ -242,15 +245,15 @@ class _BlockWriter:
 _UNSEEN = StretchOwner(TextAuthorship.UNSEEN)
 
 _BEFORE = "loop.previtem is defined and loop.previtem['role']"
-"""Whose the message before is: a stop may be what the next message begins with."""
+"""The role of the message before: a stop may be written with the next message."""
 
 
 def _write_parts(
     parts: Sequence[_Part], tail: str, after: str, message: str, once: str
 ) -> Iterator[str]:
-    """Write parts one after the other, with blocks around the model's runs.
+    """Yield parts in order, with blocks around the model's runs.
 
-    What stands after them begins with `after`, of which `tail` is in the same body.
+    The source after them begins with `after`, of which `tail` is in the same body.
     """
     at, before = 0, ""
     inside = {TextAuthorship.MODEL, TextAuthorship.SHARED} if message else {TextAuthorship.MODEL}
@@ -264,9 +267,9 @@ def _write_parts(
             at += 1
             continue
         run = parts[at:end]
-        inner = run[0].text + "".join(each.lead + each.text for each in run[1:])
+        inner = run[0].text + "".join(part.lead + part.text for part in run[1:])
         behind = parts[end].lead + parts[end].text if end < len(parts) else after
-        shared = any(each.authorship is TextAuthorship.SHARED for each in run)
+        shared = any(part.authorship is TextAuthorship.SHARED for part in run)
         block = _block(inner, before, behind, message if shared else "", once)
         yield block
         before, at = block[-_LINE:], end
@@ -275,11 +278,11 @@ def _write_parts(
 
 _TAG = "{%-"
 _LINE = 200
-"""So much of what was written last is looked at, for where a line begins."""
+"""The number of preceding characters that are searched for the start of a line."""
 
 
 def _run_end(parts: Sequence[_Part], at: int, inside: AbstractSet[TextAuthorship]) -> int:
-    """Return where the model's run ends that begins at a part; that part for none."""
+    """Return the end of the model's run that begins at a part, or its start if it has none."""
     if parts[at].authorship not in inside:
         return at
     end = at
@@ -291,10 +294,10 @@ def _run_end(parts: Sequence[_Part], at: int, inside: AbstractSet[TextAuthorship
 
 
 def _block(inner: str, before: str, behind: str, message: str, once: str) -> str:
-    """Write a block, and whatever whitespace control keeps the text as it was.
+    """Return a block with the whitespace control that keeps the text unchanged.
 
-    Of `message` the block may be the assistant's or not; what has tags in it is then held by a
-    variable called `once`, so that it is not written twice.
+    The role `message` decides whether the block is the assistant's; an inner part with tags is then
+    stored in a variable `once`, so that it is not repeated.
     """
     control = _control(inner, before, behind)
     line, left, after = control.line, control.left, control.after
@@ -315,15 +318,20 @@ def _block(inner: str, before: str, behind: str, message: str, once: str) -> str
 
 @dataclass(frozen=True, slots=True)
 class _WhitespaceControl:
-    """What the tags of a block do to the whitespace around them."""
+    """The whitespace control of a block's tags."""
 
     left: str
+    """The sign at the start of the first tag: ``-``, ``+`` or empty."""
     after: str
+    """The sign at the end of the first tag."""
     spaced: str
+    """The sign at the start of the last tag."""
     right: str
+    """The sign at the end of the last tag."""
     line: str
-    """What begins a line of its own for a tag, or empty if that would be written."""
+    """The line break and indentation before a tag, or empty if they would be written."""
     apart: str
+    """The line break after the last tag, likewise."""
 
 
 def _control(inner: str, before: str, behind: str) -> _WhitespaceControl:
@@ -334,7 +342,7 @@ def _control(inner: str, before: str, behind: str) -> _WhitespaceControl:
     alone = "\n" in before and not indent.strip() and opening and inner[-1:] == "}" and follows
     line = f"\n{indent}" if alone else ""
     last = inner.rpartition("\n")[2]
-    # A tag takes a newline after it, as the one before it did if that was a tag, too.
+    # A tag removes the newline after it, as the tag before did, if it was one.
     kept = behind.startswith("\n") and inner[-2:] != "%}" and not follows
     return _WhitespaceControl(
         left="-" if opening else "+" if indent and not indent.strip() else "",
@@ -348,26 +356,25 @@ def _control(inner: str, before: str, behind: str) -> _WhitespaceControl:
 
 _STRIPPING = frozenset({"{{-", _TAG})
 
-# A template with generation blocks written into it, where it writes what the model does.
-#
-# Contract: what the model writes is what the renderer attributes to it in every conversation of
-# the proof of `render`'s training templates; the source map says which place of the template
-# wrote it.
+# The template with generation blocks around the text that the model writes. In every conversation
+# of the training templates' proof, the renderer attributes text to the model, and the source map
+# names the place of the template that wrote it.
 
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """What a place wrote once."""
+    """A single output of a place."""
 
     length: int
+    """Its length in characters."""
     sampled: tuple[tuple[int, int], ...]
-    """From which character to which it is the model's."""
+    """The parts that the model wrote, as starts and ends."""
     model: bool
-    """Whether it is in a turn of the model's."""
+    """Whether it is in a turn of the model."""
 
 
 def marked_templates(analysis: Analysis) -> Iterator[ChatTemplate]:
-    """Return the template with generation blocks, in the ways that there are."""
+    """Yield the template with generation blocks, in several ways."""
     template = analysis.template
     tree = statement_tree(template.text)
     text, places = split_operands(template.text, tree)
@@ -378,7 +385,7 @@ def marked_templates(analysis: Analysis) -> Iterator[ChatTemplate]:
             for place, use in _uses(turn, apart, places):
                 uses[place].append(use)
     except AutoparserError:
-        # Taken apart, an output is another text.
+        # With operands as separate outputs, the template renders another text.
         return
     owners = {place: _owner(found) for place, found in uses.items()}
     seen = {template.text}
@@ -392,28 +399,32 @@ def marked_templates(analysis: Analysis) -> Iterator[ChatTemplate]:
 def _uses(
     turns: AttributedTurns, apart: ChatTemplate, places: Mapping[int, tuple[int, int]]
 ) -> Iterator[tuple[tuple[int, int], _Use]]:
-    """Say of each stretch of a render which place wrote it, and what of it is the model's."""
-    at = 0
+    """Yield the place that wrote each stretch of a render, and the model's part of it."""
+    start = 0
     spans = apart.source_map(turns.variables).spans
     if "".join(span.text for span in spans) != turns.whole.text:
         raise TemplateRenderError("taken apart, the template renders another text")
     for span in spans:
-        end = at + len(span.text)
+        end = start + len(span.text)
         inside = [
-            segment for segment in turns.whole.segments if segment.start < end and segment.end > at
+            segment
+            for segment in turns.whole.segments
+            if segment.start < end and segment.end > start
         ]
         sampled = [
-            (max(each.start, at) - at, min(each.end, end) - at) for each in inside if each.sampled
+            (max(segment.start, start) - start, min(segment.end, end) - start)
+            for segment in inside
+            if segment.sampled
         ]
         place = places.get(span.start)
         if place is not None and span.text:
-            model = any(turns.roles[each.message] == "assistant" for each in inside)
+            model = any(turns.roles[segment.message] == "assistant" for segment in inside)
             yield place, _Use(len(span.text), _join_stretches(sampled), model)
-        at = end
+        start = end
 
 
 def _join_stretches(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Put stretches together that touch."""
+    """Join adjacent stretches."""
     found: list[tuple[int, int]] = []
     for start, end in stretches:
         begun = found.pop()[0] if found and found[-1][1] == start else start
@@ -422,12 +433,12 @@ def _join_stretches(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, in
 
 
 def _owner(uses: list[_Use]) -> StretchOwner:
-    """Say whose a place is, by all that it wrote."""
+    """Return the author of a place, over all its uses."""
     ours = [use for use in uses if use.sampled]
     if not ours:
         return StretchOwner(TextAuthorship.OTHERS)
     if any(use.model and not use.sampled for use in uses):
-        # A part of some turns alone, which no block could tell from the same part of others.
+        # The model wrote it only in some of its turns, which a block cannot distinguish.
         return StretchOwner(TextAuthorship.OTHERS)
     shared = TextAuthorship.MODEL if len(ours) == len(uses) else TextAuthorship.SHARED
     if all(use.sampled == ((0, use.length),) for use in ours):
@@ -439,7 +450,7 @@ def _owner(uses: list[_Use]) -> StretchOwner:
 
 
 def marks_what_the_model_writes(analysis: Analysis, marked: ChatTemplate) -> bool:
-    """Return whether every text is the same, and what is marked is what the renderer samples."""
+    """Return whether all texts are unchanged, and exactly the sampled text is marked."""
     try:
         return prove_training_template(analysis, marked, written_calls=True).passed
     except TrainingTemplateError:

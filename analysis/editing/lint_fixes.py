@@ -1,10 +1,10 @@
 """Fix findings of lint by the smallest edits of the template that renders prove right.
 
-For each finding, edits are tried alone, then one after the other. First those are kept that change
-the text that the rule looked at; of these, the smallest is taken after which the rule finds less,
-every conversation of the proof is as it was or better, and no rule finds anything new. Edits are
-safe if the findings call every render wrong that changes by them. Unsafe ones are searched for only
-if no safe ones help, and are made only on request.
+For each finding, edits are tried alone, then in combination. Edits must change the text that the
+rule looked at; of these, the smallest wins after which the rule finds less, every conversation of
+the proof is unchanged or better, and no rule finds anything new. Edits are safe if the findings
+cover every render that they change. Unsafe ones are searched only if no safe ones help, and applied
+only on request. For content that is stripped, the edit is the removal of `| trim`.
 """
 
 from __future__ import annotations
@@ -39,26 +39,25 @@ from .edit_proof import EditProof, ProvenEdit
 from .generation_blocks import marked_templates, marks_what_the_model_writes
 from .tidied_edits import own_lines, tidy_template
 
-# Trials: the renders and findings of one template and of its edited texts, cached.
-#
-# Several findings of a template are tried with the same edits, and the renders of an edited
-# template do not depend on the finding. So all findings of a template share one `TemplateTrials`.
+# The cached renders and findings of one template and its edited versions. Several findings are
+# tried with the same edits, and renders do not depend on the finding, so all findings of a template
+# share one `TemplateTrials`.
 
 
 MOST_SUBJECTS = 24
-"""So many edited templates are kept with all that rules rendered of them."""
+"""The number of edited templates kept with all renders of their rules."""
 
 MOST_COMPILED = 400
-"""So many edited templates are kept with their code."""
+"""The number of edited templates kept compiled."""
 
 
 class TemplateTrials:
-    """A template, and what becomes of it by edits."""
+    """A template, and the effects of edits on it."""
 
     def __init__(self, template: ChatTemplate, mends: Sequence[MendedFault] | None = None) -> None:
-        """Analyze a template to mend these of its faults, or all for None.
+        """Analyze a template to fix these faults, or all if None.
 
-        Raises AutoparserError if that cannot be done.
+        Raises AutoparserError if the analysis fails.
         """
         self.template = template
         self.subject = Subject(template)
@@ -69,39 +68,39 @@ class TemplateTrials:
         self._analyzed = lru_cache(MOST_SUBJECTS)(self._analyze)
         self._news: dict[str, frozenset[Rule]] = {}
         self._before: dict[Rule, int] = {}
-        """How often rules hit the template itself."""
+        """The number of each rule's hits in the unedited template."""
 
     def looked_at(self, rule: Rule) -> Subject:
-        """Return the template as a rule alone has looked at it: nothing else is rendered."""
+        """Return the template after a single rule ran on it, without renders of others."""
         subject = Subject(self.template, analysis=self.subject.analysis)
         self._before[rule] = len(hits_of(subject, rule) or ())
         return subject
 
     def edited(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
-        """Return the template with edits made, compiled at most once."""
+        """Return the edited template, compiled at most once."""
         return self.with_text(apply_edits(self.template.text, edits))
 
     def fixed(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
-        """Return the template with edits made, in the sandbox that it came with."""
+        """Return the edited template in its original sandbox."""
         return replace(self.template, text=apply_edits(self.template.text, edits))
 
     def _with_text(self, text: str) -> ChatTemplate:
-        """Return the template with another text; as `written`, compiled at most once."""
+        """Return the template with another text; `with_text` caches it."""
         return replace(self.subject.rendering, text=text)
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
-        """Return whether every conversation of the proof is rendered to the same text by both."""
+        """Return whether both render every conversation of the proof to the same text."""
         return self.proof.alike(one, other)
 
     def proven(self, edits: Sequence[TemplateEdit]) -> ProvenEdit | None:
-        """Return what the renders prove of edits, or None if something is worse by them."""
+        """Return the cached proof of edits, or None if something is worse."""
         template = self.edited(edits)
         if template.text not in self._proven:
             self._proven[template.text] = self.proof.proven(template, edits)
         return self._proven[template.text]
 
     def finds_less(self, template: ChatTemplate, rule: Rule) -> bool:
-        """Whether a rule finds less in an edited template."""
+        """Return whether a rule has fewer hits in an edited template."""
         subject = self._analyzed(template.text, template.sandbox)
         hits = None if subject is None else hits_of(subject, rule)
         if rule not in self._before:
@@ -109,9 +108,9 @@ class TemplateTrials:
         return hits is not None and len(hits) < self._before[rule]
 
     def news(self, template: ChatTemplate) -> frozenset[Rule]:
-        """Return the rules that find in an edited template what was not found before.
+        """Return the rules with new findings in an edited template.
 
-        What comes of something that was found before is not new.
+        Consequences of earlier findings are not new.
         """
         if template.text not in self._news:
             subject = self._analyzed(template.text, template.sandbox)
@@ -130,12 +129,12 @@ class TemplateTrials:
 
     @cached_property
     def _found_codes(self) -> frozenset[str]:
-        """The codes of all that is found in the template, whatever covers it."""
+        """The codes of all findings in the template, merged ones included."""
         found = lint(self.subject).findings
-        return frozenset(code for each in found for code in (each.code, *each.also))
+        return frozenset(code for finding in found for code in (finding.code, *finding.also))
 
     def _analyze(self, text: str, sandbox: SandboxKind) -> Subject | None:
-        """Analyze an edited template; return None if that cannot be done."""
+        """Analyze an edited template, or return None if that fails."""
         subject = Subject(replace(self.template, text=text, sandbox=sandbox))
         try:
             _ = subject.analysis
@@ -145,22 +144,22 @@ class TemplateTrials:
 
 
 def hits_of(subject: Subject, rule: Rule) -> list[str] | None:
-    """Return what a rule finds, or None if it cannot look."""
+    """Return the messages of a rule's hits, or None if it cannot run."""
     if not subject.has(rule.needs):
         return None
     return [hit.message for hit in run_check(rule, subject)]
 
 
 MOST_STEPS = 4
-"""So many edits are put together for one finding."""
+"""The maximum number of combined candidates for a finding."""
 AT_ONCE = 24
-"""So many are tried before one further from the finding's place is."""
+"""The number of candidates that are tried in order of size before more distant ones."""
 MOST_TRIED = 240
-"""So many are tried at each step."""
+"""The maximum number of tried candidates at each step."""
 
 
 class UnfixedReason(StrEnum):
-    """Why a finding stays."""
+    """The reason for which a finding stays."""
 
     NO_EDIT = "no edit changes what the rule looked at"
     NOT_PROVEN = "every edit that changes what the rule looked at changes something that was right"
@@ -173,17 +172,18 @@ class UnfixedReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindingFix:
-    """A finding, and what was done about it."""
+    """A finding, and the outcome of fixing it."""
 
     finding: LintFinding
+    """The finding."""
     edits: tuple[TemplateEdit, ...] = ()
-    """Places are in the text before this finding was fixed, or empty if nothing serves."""
+    """The edits of the text before this fix; empty if none helps."""
     proof: ProvenEdit | None = None
-    """Of the edits, made or not."""
+    """The proof of the edits, applied or not."""
     reason: UnfixedReason | None = None
     """Why the finding stays, or None if it is fixed."""
     tried: int = 0
-    """Edits that were rendered with."""
+    """The number of tried edits."""
 
     @property
     def hidden(self) -> bool:
@@ -192,7 +192,7 @@ class FindingFix:
 
     @property
     def why(self) -> str:
-        """Why the finding stays, in words, or empty if it is fixed."""
+        """Why the finding stays, in words; empty if it is fixed."""
         if self.reason is UnfixedReason.MISSING:
             return f"{self.finding.code} has no automatic fix: {self.finding.rule.why_unfixed}"
         return self.reason or ""
@@ -200,11 +200,14 @@ class FindingFix:
 
 @dataclass(frozen=True, slots=True)
 class FixedTemplate:
-    """A template, the one with what could be fixed, and what was done about each finding."""
+    """A template before and after, with the outcome for each finding."""
 
     original: ChatTemplate
+    """The unedited template."""
     template: ChatTemplate
+    """The template with all applied edits."""
     fixes: tuple[FindingFix, ...]
+    """The outcomes, in the order of the findings."""
 
     @property
     def changed(self) -> bool:
@@ -215,7 +218,7 @@ class FixedTemplate:
 def fix_template(
     template: ChatTemplate, findings: Sequence[LintFinding], *, unsafe: bool = False
 ) -> FixedTemplate:
-    """Fix what can be fixed of these findings of a template, by safe edits or by all.
+    """Fix these findings of a template, by safe edits or also by unsafe ones.
 
     Raises AutoparserError if the template cannot be analyzed, or is an encoder in Python.
     """
@@ -224,7 +227,7 @@ def fix_template(
             "an encoder in Python has no template that could be edited", file=template.origin
         )
     text = in_newlines(template.text)
-    asked = dict.fromkeys(fault for each in findings for fault in each.rule.mends)
+    asked = dict.fromkeys(fault for finding in findings for fault in finding.rule.mends)
     mends = tuple(fault for fault in asked if fault.kind not in TRAINED)
     known = replace(template, text=text)
     trials: TemplateTrials | None = None
@@ -233,10 +236,10 @@ def fix_template(
         if not finding.rule.fixable:
             fixes.append(FindingFix(finding, reason=UnfixedReason.MISSING))
             continue
-        # Analyzed where that is of use alone: of many templates nothing can be fixed.
+        # Analyze only if needed: in many templates nothing is fixable.
         trials = TemplateTrials(known, mends) if trials is None else trials
         if known.text != text and hits_of(trials.subject, finding.rule) == []:
-            # What was fixed before has fixed this, too.
+            # An earlier fix has fixed this, too.
             fixes.append(FindingFix(finding))
             continue
         fixes.append(_fix_finding(trials, finding, unsafe=unsafe))
@@ -251,7 +254,7 @@ def fix_template(
 
 
 def _went_along(fix: FindingFix, subject: Subject) -> bool:
-    """Whether what nobody could fix is gone by what was fixed after it."""
+    """Return whether a later fix removed an unfixable finding."""
     return fix.reason is not None and hits_of(subject, fix.finding.rule) == []
 
 
@@ -265,14 +268,14 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
     edits = search.tidied(found)
     proof = trials.proof.proven(trials.edited(edits))
     if proof is None:
-        # It changes a conversation that was thought not to reach it.
+        # It changes a conversation that seemed not to reach it.
         return FindingFix(finding, reason=UnfixedReason.NOT_PROVEN, tried=search.trial_count)
     hidden = None if unsafe or proof.safe else UnfixedReason.UNSAFE
     return FindingFix(finding, edits, proof, hidden, search.trial_count)
 
 
 def _mark_generation(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
-    """Write generation blocks, by which no text changes."""
+    """Write generation blocks, which change no text."""
     subject, tried, reason = trials.subject, 0, UnfixedReason.NO_EDIT
     text = trials.template.text
     found = (_lay_out(template, text) for template in marked_templates(subject.analysis))
@@ -283,7 +286,7 @@ def _mark_generation(trials: TemplateTrials, finding: LintFinding) -> FindingFix
             reason = max(reason, UnfixedReason.NOT_PROVEN, key=[*UnfixedReason].index)
         elif not trials.finds_less(marked, finding.rule):
             reason = max(reason, UnfixedReason.NOT_GONE, key=[*UnfixedReason].index)
-        # That older engines do not know the tag is the price of it, not a mistake.
+        # Older engines do not know the tag: that is the expected price.
         elif any(rule.group is not RuleGroup.PORTABILITY for rule in trials.news(marked)):
             reason = UnfixedReason.NEW
         else:
@@ -293,7 +296,7 @@ def _mark_generation(trials: TemplateTrials, finding: LintFinding) -> FindingFix
 
 
 def _lay_out(marked: ChatTemplate, text: str) -> Iterator[ChatTemplate]:
-    """Return a marked template with its new tags on lines of their own, and as it is."""
+    """Yield a marked template with its new tags on lines of their own, then unchanged."""
     lines = own_lines(marked.text, spans_after(changed_lines(text, marked.text)))
     if lines:
         yield replace(marked, text=apply_edits(marked.text, lines))
@@ -301,7 +304,7 @@ def _lay_out(marked: ChatTemplate, text: str) -> Iterator[ChatTemplate]:
 
 
 def _proven_marks(trials: TemplateTrials, marked: ChatTemplate) -> ProvenEdit | None:
-    """Return the proof that no text changes and that what the model writes is marked."""
+    """Return the proof that no text changes and exactly the model's text is marked."""
     try:
         marked.check_syntax()
     except AutoparserError:
@@ -314,7 +317,7 @@ def _proven_marks(trials: TemplateTrials, marked: ChatTemplate) -> ProvenEdit | 
 
 
 class _FixSearch:
-    """Looks for the edits that fix one finding of one template."""
+    """Searches edits that fix one finding of one template."""
 
     def __init__(self, trials: TemplateTrials, finding: LintFinding) -> None:
         self._trials = trials
@@ -324,7 +327,7 @@ class _FixSearch:
         self._past_renders = [*self._looked_at.past_renders]
         self._only_safe = True
         self._unsafe_seen = False
-        """Whether safe edits alone were taken, and others would have passed."""
+        """Whether an unsafe edit was rejected that would have passed."""
         self.trial_count = 0
 
     def find_edits(self) -> tuple[TemplateEdit, ...] | UnfixedReason:
@@ -352,7 +355,7 @@ class _FixSearch:
         return reason
 
     def tidied(self, edits: tuple[TemplateEdit, ...]) -> tuple[TemplateEdit, ...]:
-        """Return edits in their plainest form."""
+        """Return the edits in their simplest form."""
         plainer = tidy_template(self._text, edits, self._trials)
         if plainer.text == self._trials.edited(edits).text:
             return edits
@@ -362,7 +365,7 @@ class _FixSearch:
     def _step(
         self, chosen: FixCandidate, candidates: Sequence[FixCandidate]
     ) -> tuple[FixCandidate | None, bool, UnfixedReason]:
-        """Return the nearest candidate that fixes the finding, or the one that mends most."""
+        """Return the nearest candidate that fixes the finding, or else the one that fixes most."""
         base = [*self._outcomes(self._trials.edited(chosen.edits))]
         partial: list[tuple[int, FixCandidate]] = []
         reason = UnfixedReason.NO_EDIT
@@ -386,7 +389,7 @@ class _FixSearch:
         return (None if best is None else best[1]), False, reason
 
     def _in_the_way(self, edits: Sequence[TemplateEdit]) -> UnfixedReason | None:
-        """Return why the template cannot be edited, or None."""
+        """Return why edits are rejected, or None."""
         template = self._trials.edited(edits)
         proof = self._trials.proven(edits)
         if proof is None:
@@ -413,25 +416,26 @@ class _FixSearch:
                 yield None
 
     def _least(self, chosen: FixCandidate) -> tuple[TemplateEdit, ...]:
-        """Leave out each edit without which the finding goes, too, and all is as right."""
+        """Return the candidate's edits without the unnecessary ones."""
         kept = chosen.edits
         for edit in chosen.edits if len(chosen.edits) > 1 else ():
-            fewer = tuple(each for each in kept if each != edit)
+            fewer = tuple(other for other in kept if other != edit)
             if fewer and self._in_the_way(fewer) is None:
                 kept = fewer
         return tuple(sorted(kept))
 
 
-# Fixing what lint shows in the templates of many sources, each in a worker within its limits.
+# Fix the findings in the templates of many sources, each in a worker within its limits.
 
 
 @dataclass(frozen=True, slots=True)
 class FixTarget:
-    """A template of a source, and what was done about its findings."""
+    """A template of a source, with the outcome for its findings."""
 
     inspected: InspectedTemplate
-    """What lint shows of it."""
+    """The result of linting it."""
     fixed: FixedTemplate
+    """The result of fixing it."""
 
     @property
     def writable(self) -> bool:
@@ -443,25 +447,28 @@ class FixTarget:
 
 @dataclass(frozen=True, slots=True)
 class FixRun:
-    """What became of all templates."""
+    """The results for all templates."""
 
     lint: LintRun
+    """The lint run that made the findings."""
     templates: tuple[FixTarget, ...]
+    """The templates that could be inspected."""
     problems: tuple[InputProblem, ...]
+    """Inputs and templates that failed."""
 
     @property
     def fixes(self) -> tuple[FindingFix, ...]:
-        """What was done about each finding."""
+        """The outcomes for all findings."""
         return tuple(fix for template in self.templates for fix in template.fixed.fixes)
 
     @property
     def changed(self) -> bool:
-        """Whether any template was fixed in anything."""
+        """Whether any template changed."""
         return any(template.fixed.changed for template in self.templates)
 
     @property
     def remaining(self) -> int:
-        """How many findings stay when all changes are made."""
+        """The number of findings that stay after all changes."""
         return sum(fix.reason is not None for fix in self.fixes)
 
 
@@ -472,9 +479,10 @@ def fix_sources(
     unsafe: bool = False,
     lint_progress: Callable[[int], Callable[[], object]] | None = None,
 ) -> FixRun:
-    """Fix the findings that a run of lint shows; what cannot be looked at is a problem of the run.
+    """Fix the findings of a lint run, and report inputs that fail as its problems.
 
-    A template at which a limit ends the search stays as it is, and its findings are not finished.
+    If a limit ends the search in a template, it stays unchanged, and its findings are marked not
+    finished.
     """
     run = lint_project(request, lint_progress)
     answers = answers_in_order(

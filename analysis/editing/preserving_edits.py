@@ -1,9 +1,10 @@
-"""The least change of a template under which every scenario holds that can.
+"""The smallest change of a template under which most scenarios of round trips hold.
 
-Edits are tried one after the other, those first that lie near the place which wrote what departs
-from the sampled text. One is taken if by it more steps hold, or go farther, if what held is
-rendered to the same text, and if the proof of edits passes it: of what others than the model say
-nothing changes. What is left at the end is played anew by a new analysis.
+Edits are tried in turn, first those near the place that wrote the first difference from the sampled
+text. One is accepted if more steps hold, or get further, if steps that held render the same text,
+and if the proof of edits passes: other speakers' text is unchanged. At the end, a new analysis
+replays the remaining steps. For a template that writes earlier reasoning as an empty block, the
+edit removes the condition on the last turn.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from .edit_proof import EditProof, ProvenEdit
 from .tidied_edits import tidy_template
 
 MOST_EDITS = 6
-"""So many edits are put together."""
+"""The maximum number of combined edits."""
 MOST_TRIED = 400
-"""So many are tried for each of them."""
+"""The maximum number of tried edits for each of them."""
 LIKENESSES = 3
-"""So many steps stand for all that break by one cause while edits are tried."""
+"""The number of steps that represent all with one cause while edits are tried."""
 
 SAMPLED = (
     MendedFault(FaultKind.LEFT_OUT),
@@ -62,52 +63,61 @@ SAMPLED = (
         for voice in (Voice.REASONING, Voice.ANSWER, Voice.PREFACE)
     ),
 )
-"""What may be mended here: what is wrong with what the model wrote, and with nothing else."""
+"""The faults that may be fixed here, all of them in the model's own text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedStep:
-    """A step of a scenario under a setting, as the template plays it."""
+    """A step of a scenario under a setting, as the template renders it."""
 
     scenario: Scenario
+    """The scenario."""
     next: Next
+    """The message after the sampled turn: a user's or a tool's."""
     replay: Replay
+    """The sampled text and the next prompt."""
     plain: str | None
-    """What the format itself writes in the place of what was sampled."""
+    """The format's own text for the sampled message."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftStep:
-    """A step that breaks under the edited template, too."""
+    """A step that fails with the edited template, too."""
 
     scenario: Scenario
+    """The scenario."""
     next: Next
+    """The message after the sampled turn."""
     cause: Cause
+    """The cause, e.g. rewritten text."""
     fault: Culprit
+    """The party at fault: the template, the caller or the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreservingTemplate:
-    """An edited template, what it fixes, and the proof that it changes nothing else."""
+    """An edited template with its fixed steps and its proof."""
 
     template: ChatTemplate
+    """The edited template, or the original if nothing helps."""
     edits: tuple[TemplateEdit, ...]
-    """Of whole lines; places are in the text of the original, each line ended by one newline."""
+    """Edits of whole lines of the original text, with single newlines as line ends."""
     fixed: tuple[tuple[Scenario, Next], ...]
-    """Steps that broke and hold, as a new analysis of the edited template plays them."""
+    """The failing steps that hold in a new analysis of the edited template."""
     left: tuple[LeftStep, ...]
+    """The failing steps that still fail."""
     held_steps: int
-    """Steps of scenarios, under every setting that may matter, rendered to the same text."""
+    """The number of steps, under every relevant setting, that render the same text."""
     trial_count: int
-    """Edits that were tried."""
+    """The number of tried edits."""
     proof: ProvenEdit | None
-    """None if nothing is edited."""
+    """The proof of the edits, or None without edits."""
 
 
 def preserving_template(analysis: Analysis, scenarios: Sequence[Scenario]) -> PreservingTemplate:
-    """Return the template with the least change under which more scenarios hold.
+    """Return the template with the smallest change under which more scenarios hold.
 
-    Without edits where nothing breaks, or where no edit serves. Raises AutoparserError for an
+    It has no edits if all scenarios hold, or if no edit helps. Raises AutoparserError for an
     encoder in Python, which has no text to edit.
     """
     source = analysis.template.source
@@ -122,15 +132,16 @@ def preserving_template(analysis: Analysis, scenarios: Sequence[Scenario]) -> Pr
 
 
 class _Gain(NamedTuple):
-    """How far the steps go that are to be fixed; more is better."""
+    """The progress of the failing steps; more is better."""
 
     holding: int
+    """The number of steps that hold."""
     missing: int
-    """Minus the characters that no prompt has any more."""
+    """Minus the number of sampled characters after the first difference."""
 
 
 class _EditSearch:
-    """Looks for edits of one template."""
+    """Searches edits of one template."""
 
     def __init__(self, analysis: Analysis, scenarios: Sequence[Scenario]) -> None:
         self._analysis = analysis
@@ -149,7 +160,7 @@ class _EditSearch:
         self._trial_count = 0
 
     def find_edits(self) -> tuple[TemplateEdit, ...]:
-        """Return the edits that serve, none of which could be left out."""
+        """Return the edits that help, without unnecessary ones."""
         chosen: list[TemplateEdit] = []
         candidates = self._candidates()
         while len(chosen) < MOST_EDITS:
@@ -166,7 +177,7 @@ class _EditSearch:
         return self._needed(chosen)
 
     def _candidates(self) -> list[TemplateEdit]:
-        """Return defaults of switches first, then edits by how near they are to what departs."""
+        """Return the defaults of switches, then edits by distance to the differences."""
         places = [*self._departures()]
         near = sorted(
             template_edits(self._text),
@@ -175,14 +186,14 @@ class _EditSearch:
         return [*self._defaults, *near[:MOST_TRIED]]
 
     def _departures(self) -> Iterator[int]:
-        """Return the places of the template that wrote what departs from the sampled text."""
+        """Yield the places of the template that wrote differences from the sampled text."""
         for step in self._targets(()):
             at = step.replay.at
             if at is not None:
                 yield from self._stage.places_at(step.replay, at)
 
     def _targets(self, chosen: Sequence[TemplateEdit]) -> list[PlayedStep]:
-        """Return some steps for each cause that break still, the model's faults aside."""
+        """Return some steps for each cause that still fail, except the model's own faults."""
         stage = self._edited(chosen)
         counted: dict[Cause, int] = {}
         found: list[PlayedStep] = []
@@ -200,21 +211,26 @@ class _EditSearch:
         targets: Sequence[PlayedStep],
         before: _Gain,
     ) -> list[TemplateEdit]:
-        """Return the edits that fix something: those that fix most first, then the smallest."""
+        """Return the edits with progress: the greatest first, then the smallest edit."""
         measured: list[tuple[_Gain, TemplateEdit]] = []
         for edit in candidates:
             self._trial_count += 1
             gain = self._gain([*chosen, edit], targets)
             if gain is not None and gain > before:
                 measured.append((gain, edit))
-        # A default leaves what a caller asks for as it is, so it comes before a shorter edit.
+        # A default respects the caller's own setting, so it comes before a shorter edit.
         measured.sort(
-            key=lambda each: (-each[0].holding, each[1].end > 0, each[1].size, -each[0].missing)
+            key=lambda measure: (
+                -measure[0].holding,
+                measure[1].end > 0,
+                measure[1].size,
+                -measure[0].missing,
+            )
         )
         return [edit for _, edit in measured]
 
     def _gain(self, edits: Sequence[TemplateEdit], targets: Sequence[PlayedStep]) -> _Gain | None:
-        """Measure how far the steps go; return None if one cannot be rendered at all."""
+        """Return the progress of the steps, or None if one cannot be rendered."""
         stage = self._edited(edits)
         holding = missing = 0
         for step in targets:
@@ -229,7 +245,7 @@ class _EditSearch:
         return _Gain(holding, -missing)
 
     def _right(self, edits: Sequence[TemplateEdit]) -> bool:
-        """Whether what held is rendered to the same text, and nothing is changed but for better."""
+        """Return whether steps that held render the same text, and the proof of edits passes."""
         stage = self._edited(edits)
         replays = (step.replay for step in self._steps if step.replay.holds)
         if any(_texts(stage, replay) != (replay.text, replay.prompt.text) for replay in replays):
@@ -238,10 +254,10 @@ class _EditSearch:
         return proof is not None and not proof.beyond
 
     def _needed(self, chosen: Sequence[TemplateEdit]) -> tuple[TemplateEdit, ...]:
-        """Leave out each edit without which as many steps hold, and all is as right."""
+        """Return the edits without the unnecessary ones."""
         kept = [*chosen]
         for edit in chosen:
-            fewer = [each for each in kept if each != edit]
+            fewer = [other for other in kept if other != edit]
             if self._holding_count(fewer) >= self._holding_count(kept) and self._right(fewer):
                 kept = fewer
         return tuple(sorted(kept))
@@ -257,7 +273,7 @@ class _EditSearch:
         return ReplayStage(self._analysis, self._template(edits))
 
     def result(self, edits: tuple[TemplateEdit, ...]) -> PreservingTemplate:
-        """Write the edits as plainly as it goes, and play that anew, by an analysis of its own."""
+        """Return the result: the edits in their simplest form, replayed by a new analysis."""
         original = self._analysis.template
         text = tidy_template(self._text, edits, self).text
         made = changed_lines(self._text, text)
@@ -292,25 +308,25 @@ class _EditSearch:
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
         """Return whether both render all steps and conversations to the same texts."""
-        first, second = (ReplayStage(self._analysis, each) for each in (one, other))
+        first, second = (ReplayStage(self._analysis, template) for template in (one, other))
         same = (_texts(first, step.replay) == _texts(second, step.replay) for step in self._steps)
         return all(same) and self._proof.alike(one, other)
 
 
 def _play_scenarios(stage: ReplayStage, scenarios: Sequence[Scenario]) -> Iterator[PlayedStep]:
-    """Play the scenarios under every setting that may matter."""
+    """Yield the steps of the scenarios under every relevant setting."""
     for setting, scenario in product(settings_of(stage.analysis), scenarios):
         for coming in scenario.next:
             try:
                 exchange, written = exchange_of(stage, scenario, coming, setting)
                 yield PlayedStep(scenario, coming, stage.play(exchange), written.plain)
             except (NotWrittenError, TemplateRenderError):
-                # What cannot be played is not said to hold.
+                # A step that cannot be replayed does not count as holding.
                 continue
 
 
 def _texts(stage: ReplayStage, replay: Replay) -> tuple[str, str] | None:
-    """Return the next prompt and the one of a step, or None if that one cannot be rendered."""
+    """Return a step's next prompt and its own, or None if it cannot be rendered."""
     try:
         other = stage.render_again(replay)
     except AutoparserError:
@@ -331,7 +347,7 @@ def _blame_step(stage: ReplayStage, step: PlayedStep) -> tuple[Cause, Culprit]:
 
 
 def _defaults(played_trip: RoundTrip) -> Iterator[TemplateEdit]:
-    """Return an edit for every setting of a switch under which a row that breaks holds."""
+    """Yield an edit for every switch setting under which a failing row holds."""
     usual = played_trip.settings[0]
     seen: set[TemplateEdit] = set()
     for row in played_trip.rows:

@@ -1,10 +1,10 @@
-"""Build the conversations by which an edit of a template is proven.
+"""The conversations by which an edit of a template is proven.
 
-They are those of the matrix of lint and of `compare`, and four more kinds: texts of one voice with
-whitespace at their edges, a model's output as one text, long ones, and requests in other words. A
-conversation in other words means the same as a plain one, so that a template that takes it renders
-both to the same text: content of null or none, an empty list of calls, arguments as JSON text,
-content as a list of parts, a developer's message for the system's.
+They are those of lint's matrix and of `compare`, and four more kinds: one speaker's texts with
+whitespace at their edges, a model's output as content, long texts, and variants. A variant means
+the same as a plain conversation, so a template that accepts it should render both alike: content of
+null or absent for empty content, an empty list of calls, arguments as a JSON string, content parts,
+a developer message for the system message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from autoparser.analysis.overview.compared_requests import all_requests
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS, ChatTemplate
 
 RESPELLED_ROLES: Mapping[str, str] = {"developer": "system"}
-"""Roles of OpenAI's protocol that mean the same, the newer first."""
+"""Synonymous roles of OpenAI's protocol, the newer one first."""
 
 
 SAID_BY: Mapping[str, tuple[str, ...]] = {
@@ -37,49 +37,56 @@ SAID_BY: Mapping[str, tuple[str, ...]] = {
     "assistant": (Voice.ANSWER, Voice.PREFACE),
     "tool": (Voice.RESULT,),
 }
-"""Whose texts those of a role are."""
+"""The speakers of each role's content."""
 
 LONG = 12
-"""So many messages are a long conversation."""
+"""The number of messages of a long conversation."""
 
 LONG_TEXT = 4000
-"""So many characters are a long text."""
+"""The number of characters of a long text."""
 
 
 @dataclass(frozen=True)
 class ProofConversation:
-    """A conversation as it is sent, and what must be read of it."""
+    """A conversation as it is sent, with the texts that must appear."""
 
     name: str
+    """The name, e.g. ``whitespace around an answer: a second question``."""
     messages: tuple[Mapping[str, Json], ...]
+    """The messages as they are sent."""
     texts: tuple[tuple[str, str], ...] = ()
-    """What is said, by whom; in the order of the conversation."""
+    """Pairs of speaker and text, in order, e.g. ``(("an answer", "Dogs bark."),)``."""
     calls: tuple[str, ...] = ()
-    """The names of the functions that are called."""
+    """The names of the called functions."""
     tools: tuple[Json, ...] | None = None
+    """The tools as they are sent, or None."""
     generation: bool = False
+    """Whether a generation prompt is requested."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The switches that are set."""
     explicit: bool = False
-    """Whether a switch is set that need not be."""
+    """Whether it sets a switch that is not set by default."""
     as_given: bool = False
+    """Whether to skip transformers' preparation of messages."""
     closer: str = ""
-    """What closes a section of calls, where a template writes it after several alone."""
+    """The marker that closes a section of calls, if it is only written after the last call."""
     block: tuple[str, str] | None = None
-    """What opens and closes reasoning in the template's turns, or None if it writes none."""
+    """The markers around reasoning, e.g. ``("<think>", "</think>")``, or None if the format has
+    none."""
     header: str = ""
-    """What the model's turns begin with."""
+    """The text that begins the model's turns, e.g. ``<|assistant|>``."""
     of_parts: bool = False
-    """Whether a content of it is a list of parts that no plain conversation says."""
+    """Whether it has content parts that no plain conversation has."""
     reasoned: bool = False
-    """Whether a message of it holds reasoning."""
+    """Whether a message has reasoning."""
     plainly: ProofConversation | None = None
-    """The conversation that says the same in plain words."""
+    """The plain conversation of which it is a variant."""
     words: str = ""
-    """What is said in other words here."""
+    """The kind of variant, e.g. ``content of null``."""
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """What is in it that templates treat apart, in words."""
+        """The properties that templates distinguish, e.g. ``("tools", "calls")``."""
         roles = [str(message["role"]) for message in self.messages]
         contents = [message.get("content") for message in self.messages]
         long = len(roles) >= LONG or any(len(str(content)) >= LONG_TEXT for content in contents)
@@ -98,42 +105,47 @@ class ProofConversation:
 
     @property
     def messages_key(self) -> str:
-        """The messages, whatever they are sent with."""
+        """The messages, as a key."""
         return repr(self.messages)
 
     @property
     def request(self) -> str:
-        """What is sent, whatever switches are set."""
+        """The whole request without the switches, as a key."""
         return repr((self.messages, self.tools, self.generation, self.as_given))
 
 
 class ProofRenders:
-    """Renders conversations of a proof through one template."""
+    """Renders conversations of a proof with one template."""
 
     def __init__(self, subject: Subject, template: ChatTemplate) -> None:
-        """Render through this template with the special tokens of the subject's."""
+        """Store the template, to render it with the subject's special tokens."""
         self._renders = LintRenders(template, subject.tokens)
 
-    def render(self, each: ProofConversation) -> Render:
+    def render(self, conversation: ProofConversation) -> Render:
         """Render a conversation."""
-        return self._renders.render(each.messages, _setting_of(each))
+        return self._renders.render(conversation.messages, _setting_of(conversation))
 
-    def variables(self, each: ProofConversation) -> Mapping[str, object]:
-        """Return what the template is rendered with."""
-        return self._renders.variables(each.messages, _setting_of(each))
+    def variables(self, conversation: ProofConversation) -> Mapping[str, object]:
+        """Return the template's variables."""
+        return self._renders.variables(conversation.messages, _setting_of(conversation))
 
-    def text(self, each: ProofConversation) -> str | None:
-        """Return the text of a conversation, or None if the template refuses it."""
-        render = self.render(each)
+    def text(self, conversation: ProofConversation) -> str | None:
+        """Return the text of a conversation, or None if the template raises."""
+        render = self.render(conversation)
         return render.text if render.rendered else None
 
 
-def _setting_of(each: ProofConversation) -> RenderSetting:
-    return RenderSetting(each.tools, each.generation, each.setting, as_given=each.as_given)
+def _setting_of(conversation: ProofConversation) -> RenderSetting:
+    return RenderSetting(
+        conversation.tools,
+        conversation.generation,
+        conversation.setting,
+        as_given=conversation.as_given,
+    )
 
 
 def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
-    """Return all conversations by which edits of a template are proven, each once."""
+    """Return all distinct conversations by which edits of a template are proven."""
     found = (
         *_matrix(subject),
         *_padded(subject),
@@ -145,41 +157,43 @@ def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
     reasoning, block = subject.format.reasoning, None
     if reasoning is not None and reasoning.open.core and reasoning.close.core:
         block = (reasoning.open.core, reasoning.close.core)
-    found = tuple(_with_markup(each, block, subject.format.header.strip()) for each in found)
+    found = tuple(
+        _with_markup(conversation, block, subject.format.header.strip()) for conversation in found
+    )
     unique = {repr((it.request, it.setting, it.plainly is None)): it for it in found}
     return tuple(unique.values())
 
 
 def _with_markup(
-    each: ProofConversation, block: tuple[str, str] | None, header: str
+    conversation: ProofConversation, block: tuple[str, str] | None, header: str
 ) -> ProofConversation:
-    """Return how turns are written, of a conversation and of the plain one."""
-    plain = each.plainly and replace(each.plainly, block=block, header=header)
-    return replace(each, block=block, header=header, plainly=plain)
+    """Return a conversation, and its plain one, with the markup of turns."""
+    plain = conversation.plainly and replace(conversation.plainly, block=block, header=header)
+    return replace(conversation, block=block, header=header, plainly=plain)
 
 
 def closer_of(subject: Subject) -> str:
-    """Return what closes a section of calls, where it is written after several alone."""
+    """Return the marker that closes a section of calls only after the last call."""
     calls = subject.format.calls
     return "" if calls is None else calls.later_close.strip()
 
 
 def _whole(
-    subject: Subject, each: WholeConversation, name: str = "", *, generation: bool | None = None
+    subject: Subject, whole: WholeConversation, name: str = "", *, generation: bool | None = None
 ) -> ProofConversation:
     usual = subject.usual_setting
     return ProofConversation(
-        name or each.name,
-        tuple(each.messages(subject.shape)),
-        tuple((spoken.voice.value, spoken.text) for spoken in each.spoken),
-        tuple(_called_names(each.dialogue)),
-        subject.usual_tools if each.tools else None,
-        each.generation if generation is None else generation,
-        {**usual, **each.setting},
-        any(usual.get(name, ...) != value for name, value in each.setting.items()),
+        name or whole.name,
+        tuple(whole.messages(subject.shape)),
+        tuple((spoken.voice.value, spoken.text) for spoken in whole.spoken),
+        tuple(_called_names(whole.dialogue)),
+        subject.usual_tools if whole.tools else None,
+        whole.generation if generation is None else generation,
+        {**usual, **whole.setting},
+        any(usual.get(name, ...) != value for name, value in whole.setting.items()),
         subject.shape.empty_content is EmptyContent.NULL,
         closer_of(subject),
-        reasoned=any(isinstance(said, Message) and said.reasoning for said in each.dialogue),
+        reasoned=any(isinstance(said, Message) and said.reasoning for said in whole.dialogue),
     )
 
 
@@ -192,7 +206,7 @@ def _matrix(subject: Subject) -> Iterator[ProofConversation]:
             if not each.other_form:
                 yield whole
                 continue
-            # An empty list is none of the forms that callers send.
+            # An empty list is not a form that clients send.
             empty = _CHANGES["empty content"]
             messages = tuple(empty(dict(message)) for message in whole.messages)
             words = "content in the other form"
@@ -200,13 +214,13 @@ def _matrix(subject: Subject) -> Iterator[ProofConversation]:
     largest = _largest(subject)
     for setting in _settings(subject):
         for each in largest:
-            # Exactly these: what the analysis sets by itself may not be among them.
+            # Set exactly these: the analysis' own switches may not be among them.
             whole = _whole(subject, replace(each, setting=setting))
             yield replace(whole, setting=setting)
 
 
 def _settings(subject: Subject) -> list[Mapping[str, Json]]:
-    """Return every setting to play, those too that are but the default said aloud."""
+    """Return every setting to render, including explicit defaults."""
     found: list[Mapping[str, Json]] = [*settings_of(subject.analysis)]
     for switch in subject.analysis.switches:
         either = (True, False) if any(isinstance(value, bool) for value in switch.values) else ()
@@ -215,7 +229,7 @@ def _settings(subject: Subject) -> list[Mapping[str, Json]]:
 
 
 def _largest(subject: Subject) -> list[WholeConversation]:
-    """Return the longest conversations in which each voice is heard."""
+    """Return the longest conversations that cover every speaker."""
     plain = [played.conversation for played in subject.matrix if played.usual]
     found: dict[str, WholeConversation] = {}
     for each in plain:
@@ -226,12 +240,14 @@ def _largest(subject: Subject) -> list[WholeConversation]:
 
 
 def _padded(subject: Subject) -> Iterator[ProofConversation]:
-    """Put whitespace around the texts of one voice, and leave the others."""
-    for each in _largest(subject):
-        for voice in dict.fromkeys(spoken.voice for spoken in each.spoken):
+    """Yield conversations with whitespace around one speaker's texts."""
+    for conversation in _largest(subject):
+        for voice in dict.fromkeys(spoken.voice for spoken in conversation.spoken):
             if voice is not Voice.CALL:
-                around = _around(each, voice)
-                yield _whole(subject, around, f"whitespace around {voice.value}: {each.name}")
+                around = _around(conversation, voice)
+                yield _whole(
+                    subject, around, f"whitespace around {voice.value}: {conversation.name}"
+                )
 
 
 def _around(conversation: WholeConversation, voice: Voice) -> WholeConversation:
@@ -246,17 +262,17 @@ def _around(conversation: WholeConversation, voice: Voice) -> WholeConversation:
             return structs.replace(message, content=content, reasoning=reasoning)
         return structs.replace(message, text=text(message.text))
 
-    dialogue: Dialogue = tuple(entry(each) for each in conversation.dialogue)
+    dialogue: Dialogue = tuple(entry(message) for message in conversation.dialogue)
     return replace(conversation, dialogue=dialogue, system=text(conversation.system))
 
 
 def _requests(subject: Subject) -> Iterator[ProofConversation]:
-    """Return what `compare` plays with nothing set."""
+    """Yield the requests of `compare` with the default switches."""
     shape = subject.shape
     tools = offered_tools(battery_tools(), shape)
     for request in all_requests():
         if request.first or request.arguments_as_string is not None:
-            # These are among the conversations in other words.
+            # Variants cover these.
             continue
         role = "" if request.content is None else request.content[0]
         texts = tuple(
@@ -280,7 +296,7 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
 
 
 def _texts_of(content: Json) -> Iterator[str]:
-    """Return the texts among the parts of a content."""
+    """Yield the texts among content parts."""
     for part in content if isinstance(content, list) else ():
         words = part.get("text") if isinstance(part, dict) else None
         if isinstance(words, str):
@@ -305,18 +321,18 @@ def _texts(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
 
 
 def _in_other_words(subject: Subject) -> Iterator[ProofConversation]:
-    """Return conversations that say the same as a plain one, in other words."""
+    """Yield variants of plain conversations."""
     bare = not subject.shape.system
-    alone = [replace(each, system="") for each in _largest(subject) if each.system and bare]
-    for each in (*_largest(subject), *alone):
+    alone = [replace(whole, system="") for whole in _largest(subject) if whole.system and bare]
+    for conversation in (*_largest(subject), *alone):
         for ends in (False, True):
-            plain = _whole(subject, each, generation=ends)
-            if ends and not each.generation:
+            plain = _whole(subject, conversation, generation=ends)
+            if ends and not conversation.generation:
                 continue
             for words, messages, tools in _respell(plain):
                 yield replace(
                     plain,
-                    name=f"{words}: {each.name}",
+                    name=f"{words}: {conversation.name}",
                     messages=tuple(messages),
                     as_given=True,
                     setting={**plain.setting, **tools},
@@ -336,7 +352,7 @@ def _respell(plain: ProofConversation) -> Iterator[Respelled]:
                 for message in plain.messages
             ]
             yield f"a {other}'s message", sent, {}
-            as_list = [_listed(other)(dict(each)) for each in sent]
+            as_list = [_listed(other)(dict(message)) for message in sent]
             yield f"a {other}'s message as a list of parts", as_list, {}
     if plain.tools is None:
         yield "an empty list of tools", plain.messages, {"tools": []}
@@ -353,7 +369,7 @@ def _no_content(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def _content_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
-    """Write messages without content with this value in its place."""
+    """Return a change that sets empty content to a value."""
     return lambda message: message if message.get("content") else {**message, "content": value}
 
 
@@ -379,7 +395,7 @@ def _reasoning_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
 
 
 def _calls_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
-    """Write answers without calls with this value in their place."""
+    """Return a change that gives answers without calls this value."""
 
     def changed(message: dict[str, Json]) -> dict[str, Json]:
         plain = message["role"] == "assistant" and "tool_calls" not in message
@@ -421,14 +437,14 @@ _CHANGES = {
 
 
 def _long(subject: Subject) -> Iterator[ProofConversation]:
-    """Return what is empty in a chat in other words, and a chat of many messages and long texts."""
+    """Yield chats with an empty message, their variants, and chats of many or long messages."""
     texts = texts_for(subject.template.text)
     first, second, _ = texts.users
     answer = Message(texts.answers[0])
     many = (first, answer, *(UserMessage("And?"), Message("So.")) * (LONG // 2), second)
     for dialogue in ((first, Message(""), second), (first, Message("")), (UserMessage(""),), many):
         whole = WholeConversation("many messages" if dialogue is many else "nothing said", dialogue)
-        # A prompt after an assistant's last message is asked for by nobody.
+        # Nobody requests a prompt after an assistant's last message.
         for generation in (False, True)[: 1 + isinstance(dialogue[-1], UserMessage)]:
             if subject.shape.system:
                 whole = replace(whole, system=texts.system)
@@ -450,18 +466,18 @@ def _lengthen(message: Mapping[str, Json], padding: str) -> Mapping[str, Json]:
 
 
 def _written_out(subject: Subject) -> Iterator[ProofConversation]:
-    """Return messages whose content holds all that was written, as servers without a parser do."""
+    """Yield messages whose content is a whole output, as from servers without a parser."""
     texts = texts_for(subject.template.text)
     system = texts.system if subject.shape.system else ""
     answer = Message(texts.answers[0], texts.reasonings[0])
     told: Dialogue = (texts.users[0], answer)
     short = WholeConversation("an answer with reasoning", told, system, generation=False)
-    for each in (*_largest(subject), short):
-        last = each.dialogue[-1]
+    for conversation in (*_largest(subject), short):
+        last = conversation.dialogue[-1]
         if not isinstance(last, Message) or last.calls or not last.reasoning:
             continue
-        before = replace(each, dialogue=each.dialogue[:-1])
-        whole = subject.play_whole(each).render.text
+        before = replace(conversation, dialogue=conversation.dialogue[:-1])
+        whole = subject.play_whole(conversation).render.text
         for ends in (True, False):
             asked = subject.play_whole(replace(before, generation=ends)).render.text
             end = whole.rfind(last.content) + len(last.content)
@@ -470,7 +486,7 @@ def _written_out(subject: Subject) -> Iterator[ProofConversation]:
                 said = structs.replace(last, content=text, reasoning="")
                 for rest in ((), (UserMessage("So?"),)):
                     dialogue: Dialogue = (*before.dialogue, said, *rest)
-                    written = replace(each, dialogue=dialogue)
-                    # What the template makes of this text is its affair: it is not looked for.
-                    named = _whole(subject, written, f"all in the content: {each.name}")
+                    written = replace(conversation, dialogue=dialogue)
+                    # The template may do anything with this text, so it need not appear.
+                    named = _whole(subject, written, f"all in the content: {conversation.name}")
                     yield replace(named, texts=_whole(subject, before).texts)

@@ -1,11 +1,11 @@
-"""Simplify proven edits to what a person would have written, with the same renders.
+"""Simplify proven edits, so that they look written by a person and render the same.
 
-Contract: only text that the edits touch is rewritten, and only if the caller, who knows what has to
-be rendered, finds both templates alike.
+Only text that the edits touch is rewritten, and only if the caller finds that both templates render
+alike.
 
-Redundant brackets are removed, conditions with a fixed value are written out, and tags are put on
-lines of their own. For example `{{ f((x or '')) }}` becomes `{{ f(x or '') }}`; and if a template
-gives each tag a line of its own,
+Redundant brackets are removed, constant conditions are resolved, and tags are put on lines of their
+own. For example `{{ f((x or '')) }}` becomes `{{ f(x or '') }}`; and if the template has each tag
+on a line of its own,
 
     {%- endfor %}{% if a %}{{- 'b' }}{% endif %}
 
@@ -45,7 +45,7 @@ from autoparser.analysis.templates.template_edits import (
 
 
 def without_brackets(text: str) -> Iterator[tuple[TemplateEdit, ...]]:
-    """Return edits, each a pair, that leave out brackets; whether they may go is to be asked."""
+    """Yield pairs of edits that remove brackets; the caller checks that they are redundant."""
     for tokens in statement_spans(template_tokens(text)):
         opened: list[TemplateToken] = []
         for token in tokens:
@@ -61,37 +61,39 @@ def without_brackets(text: str) -> Iterator[tuple[TemplateEdit, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedTag:
-    """A tag or an output, and what it does to the depth of those after it."""
+    """A tag or an output, with its effect on the nesting depth."""
 
     start: int
+    """Its first character."""
     end: int
+    """The offset after its last character."""
     word: str
-    """Empty for an output."""
+    """The tag's first word, e.g. ``endif``; empty for an output."""
 
     @property
     def leaves(self) -> bool:
-        """Whether it ends what an earlier tag begins."""
+        """Whether it ends the body of an earlier tag."""
         return self.word.startswith("end") or self.word in ("else", "elif")
 
     @property
     def opens(self) -> bool:
-        """Whether something is within it."""
+        """Whether it begins a body."""
         return self.word in _OPENING or self.word in ("else", "elif")
 
 
 def own_lines(text: str, spans: Sequence[tuple[int, int]]) -> tuple[TemplateEdit, ...]:
-    """Return the edits that give tags of these places, and those beside them, lines of their own.
+    """Return the edits that put tags in these spans, and their neighbors, on their own lines.
 
-    There are none where the template itself does not begin its lines with tags.
+    It is empty if most of the template's own tags do not begin lines.
     """
     tags = [*_tags(text)]
-    inside = [each for each in tags if each.word]
-    if 2 * sum(_begins_line(text, each) for each in inside) < len(inside):
+    inside = [tag for tag in tags if tag.word]
+    if 2 * sum(_begins_line(text, tag) for tag in inside) < len(inside):
         return ()
     step = _step(text, tags)
     found: list[TemplateEdit] = []
     indents: list[str | None] = []
-    """Where the line of each tag begins, or None if another text stands before it."""
+    """The indentation of each tag, or None if another text precedes it on its line."""
     opened: list[tuple[str | None, bool]] = []
     for at, tag in enumerate(tags):
         before = tags[at - 1] if at else tag
@@ -108,14 +110,14 @@ def own_lines(text: str, spans: Sequence[tuple[int, int]]) -> tuple[TemplateEdit
             opened.pop()
         if tag.opens:
             opened.append((outer if tag.leaves else indent, _closes_in_line(text, tags, at)))
-        new = any(start <= each.start < end for each in (before, tag) for start, end in spans)
+        new = any(start <= joint.start < end for joint in (before, tag) for start, end in spans)
         if joined and new and indent is not None:
             found.append(_on_own_line(text, tag, indent))
     return tuple(found)
 
 
 def _closes_in_line(text: str, tags: Sequence[_PlacedTag], at: int) -> bool:
-    """Return whether what a tag opens ends in the same line."""
+    """Return whether a tag's body ends on the same line."""
     depth = 0
     for tag in tags[at + 1 :]:
         if tag.leaves and not depth:
@@ -128,7 +130,7 @@ _OPENING = frozenset({"if", "for", "macro", "call", "filter", "generation", "wit
 
 
 def _on_own_line(text: str, tag: _PlacedTag, indent: str) -> TemplateEdit:
-    """Begin a tag's line; nothing stands before it that its `-` could take away."""
+    """Begin a line with a tag, whose `-` has no other text to strip."""
     opened = tag.start + 2 + (text[tag.start + 2] in "-+")
     apart = "" if text[opened].isspace() else " "
     return TemplateEdit(tag.start, opened, f"\n{indent}{text[tag.start : tag.start + 2]}-{apart}")
@@ -143,7 +145,7 @@ def _line_begin(text: str, at: int) -> str:
 
 
 def _step(text: str, tags: Sequence[_PlacedTag]) -> str:
-    """Return by how much the template moves the first line of a body to the right."""
+    """Return the indentation that the template adds to a body."""
     for before, tag in pairwise(tags):
         if before.word in _OPENING and _begins_line(text, before) and _begins_line(text, tag):
             outer, inner = _line_begin(text, before.start), _line_begin(text, tag.start)
@@ -172,44 +174,43 @@ def _is_block(inside: Sequence[str]) -> bool:
     return inside[:1] == ["set"] and "=" not in inside
 
 
-# The value of a condition, whatever its parts are.
-#
-# A part is what `and`, `or` and `not` put together: `a` and `b > 1` in `a or (not a and b > 1)`.
-# That condition holds wherever `a or b > 1` does, and `a or not a` always does. Where `a` holds,
-# it is defined, and is not none.
+# The values of conditions. A part is an operand of `and`, `or` and `not`: `a` and `b > 1` in `a or
+# (not a and b > 1)`. That condition is equivalent to `a or b > 1`, and `a or not a` is always true.
+# If `a` is true, it is defined and not none.
 
 
 MOST_PARTS = 8
-"""Conditions of more parts are not looked at."""
+"""Conditions with more parts are skipped."""
 
 
 def constant_condition(condition: str) -> bool | None:
-    """Return what a condition always comes to, or None if that hangs on its parts."""
+    """Return the value of a constant condition, or None if it depends on its parts."""
     found = _truths(condition, {})
     return found[0] if found and len({*found}) == 1 else None
 
 
 def same_truth(one: str, other: str) -> bool:
-    """Return whether two conditions come to the same, whatever their parts hold."""
+    """Return whether two conditions are equivalent, whatever the values of their parts."""
     parts = {**_parts(_read(one)), **_parts(_read(other))}
     found = _truths(one, parts)
     return bool(found) and found == _truths(other, parts)
 
 
 def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
-    """Return what it comes to for each of what its parts may hold; nothing of what is too long."""
+    """Return a condition's value for each combination of its parts; empty if it has too many."""
     read = _read(condition)
     named = parts or _parts(read)
     if read is None or len(named) > MOST_PARTS:
         return []
     held = (
-        dict(zip(named, each, strict=True)) for each in product((False, True), repeat=len(named))
+        dict(zip(named, values, strict=True))
+        for values in product((False, True), repeat=len(named))
     )
-    return [_truth(read, each) for each in held if _possible(named, each)]
+    return [_truth(read, values) for values in held if _possible(named, values)]
 
 
 def _possible(parts: Mapping[str, nodes.Node], part_truths: Mapping[str, bool]) -> bool:
-    """Return whether parts can hold so together: what holds something is there."""
+    """Return whether parts can have these values together: a true value is defined."""
     for name, part in parts.items():
         if isinstance(part, nodes.Test) and part_truths.get(repr(part.node)):
             absent = {"none": True, "undefined": True, "defined": False}.get(part.name)
@@ -254,21 +255,19 @@ def _truth(read: nodes.Node, part_truths: Mapping[str, bool]) -> bool:
             return part_truths[repr(read)]
 
 
-# Conditions with a fixed value, removed from a template.
-#
-# For example `{% if true %}a{% else %}b{% endif %}` becomes `a`, `{% elif a or not a %}` becomes
-# `{% else %}`, `{{ x if false else y }}` becomes `{{ y }}`, `{% if b or (not b and c) %}` becomes
-# `{% if b or (c) %}`; a branching that holds nothing goes, and so does `{% set x = x %}`. Where a
-# tag stands on a line of its own, the line goes, and what it held moves to the left.
+# Remove constant conditions. For example `{% if true %}a{% else %}b{% endif %}` becomes `a`, `{%
+# elif a or not a %}` becomes `{% else %}`, `{{ x if false else y }}` becomes `{{ y }}`, `{% if b or
+# (not b and c) %}` becomes `{% if b or (c) %}`; an empty branching is removed, and so is `{% set x
+# = x %}`. A tag on a line of its own is removed with its line, and its body is dedented.
 
 
 Edits = tuple[TemplateEdit, ...]
 
 
 def decided_conditions(text: str) -> Iterator[Edits]:
-    """Return edits to be made together, each by which a template says the same in less.
+    """Yield edits to apply together, each of which simplifies a template.
 
-    Of several ways to write the same, the tidiest is first.
+    Of several ways to write the same, the tidiest comes first.
     """
     for tokens in statement_spans(template_tokens(text)):
         yield from _shorter(text, tokens)
@@ -281,7 +280,7 @@ def decided_conditions(text: str) -> Iterator[Edits]:
 
 
 def _shorter(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits]:
-    """Leave out a side of an `and` or `or` that decides nothing."""
+    """Remove a side of an `and` or `or` that does not affect it."""
     for start, end in condition_places(tokens):
         for edit in one_sided([token for token in tokens if start <= token.start < end]):
             moved = TemplateEdit(edit.start - start, edit.end - start, "")
@@ -290,7 +289,7 @@ def _shorter(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits]:
 
 
 def _chosen_values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits]:
-    """Write the one value of `x if … else y` that is ever taken."""
+    """Write the only value of `x if … else y` that is ever taken."""
     for row in bracket_stretches(tokens):
         for at, asked in enumerate(row):
             if asked.before != "if" or not at or not (held := _always(text, row, at)):
@@ -302,7 +301,7 @@ def _chosen_values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits
 
 
 def _always(text: str, row: Sequence[StatementStretch], at: int) -> tuple[bool, ...]:
-    """Return what a condition always comes to, if that is one thing."""
+    """Return the value of a constant condition; empty if it is not constant."""
     found = constant_condition(text[row[at].start : row[_joined_end(row, at)].end])
     return () if found is None else (found,)
 
@@ -314,7 +313,7 @@ def _joined_end(row: Sequence[StatementStretch], at: int) -> int:
 
 
 def _sides(row: Sequence[StatementStretch], at: int) -> tuple[int, int, tuple[int, int] | None]:
-    """Return the first stretch of an `x if … else y`, where it ends, and the place of `y`."""
+    """Return the first stretch of an `x if … else y`, its end, and the place of `y`."""
     first = at - 1
     while first and row[first].before in ("and", "or"):
         first -= 1
@@ -328,7 +327,7 @@ def _sides(row: Sequence[StatementStretch], at: int) -> tuple[int, int, tuple[in
 
 
 def _sets_itself(text: str, item: TemplateItem) -> bool:
-    """Return whether a variable is set to what it is."""
+    """Return whether a variable is set to itself."""
     for tokens in statement_spans(template_tokens(text[item.start : item.end])):
         words = [token.value for token in tokens]
         equal = words.index("=") if "=" in words else 0
@@ -337,7 +336,7 @@ def _sets_itself(text: str, item: TemplateItem) -> bool:
 
 
 def _chosen_bodies(text: str, item: TemplateItem) -> Iterator[Edits]:
-    """Write the bodies of a branching that are ever reached, without what asked for them."""
+    """Write the bodies of a branching that are ever reached, without constant conditions."""
     if all(text[body.start : body.end].isspace() or not body.items for body in item.bodies):
         yield from _without(text, (item.start, item.end))
         return
@@ -360,7 +359,7 @@ def _chosen_bodies(text: str, item: TemplateItem) -> Iterator[Edits]:
         elif number:
             yield _line_gone(text, (tag[0], body.end))
         else:
-            # What was asked second is asked first.
+            # The second condition becomes the first.
             at = text.index("elif", tags[1][0])
             renamed = TemplateEdit(at, at + 2, "")
             yield (*_line_gone(text, (item.start, tags[1][0])), renamed)
@@ -378,7 +377,7 @@ def _tag_holds(tag: str) -> bool | None:
 
 
 def _unwrapped(text: str, before: tuple[int, int], after: tuple[int, int]) -> Iterator[Edits]:
-    """Leave out what stands around a body."""
+    """Remove the tags around a body."""
     lines = _whole_lines(text, before), _whole_lines(text, after)
     if lines[0] and lines[1]:
         around = (TemplateEdit(*lines[0], ""), TemplateEdit(*lines[1], ""))
@@ -396,12 +395,12 @@ def _without(text: str, place: tuple[int, int]) -> Iterator[Edits]:
 
 
 def _line_gone(text: str, place: tuple[int, int]) -> Edits:
-    """Leave out a stretch, with its lines where nothing else stands on them."""
+    """Remove a stretch, with its lines if they hold nothing else."""
     return (TemplateEdit(*(_whole_lines(text, place) or place), ""),)
 
 
 def _whole_lines(text: str, place: tuple[int, int]) -> tuple[int, int] | None:
-    """Return the lines of a stretch, or None if something else stands on them."""
+    """Return the lines of a stretch, or None if they hold other text."""
     start = text.rfind("\n", 0, place[0]) + 1
     end = text.find("\n", place[1])
     end = len(text) if end < 0 else end + 1
@@ -414,7 +413,7 @@ def _indent(text: str, at: int) -> str:
 
 
 def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[TemplateEdit]:
-    """Move lines to the left by as much as the first of them stands to the right of a tag."""
+    """Dedent lines by the indentation of the first one relative to a tag."""
     lines = text[slice(*place)].splitlines(keepends=True)
     first = next((line for line in lines if line.strip()), "")
     more = len(first) - len(first.lstrip(" \t")) - len(indent)
@@ -426,7 +425,7 @@ def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[Templa
 
 
 def _spaced(text: str, place: tuple[int, int]) -> Edits:
-    """Leave out a stretch, and the whitespace beside it that its tags take away."""
+    """Remove a stretch with the whitespace that its tags strip."""
     start, end = place
     if text[start + 2 : start + 3] == "-":
         start = len(text[:start].rstrip())
@@ -436,13 +435,13 @@ def _spaced(text: str, place: tuple[int, int]) -> Edits:
 
 
 MOST_FORMS = 40
-"""So many times a template is written more plainly."""
+"""The maximum number of simplifications of a template."""
 
 Spans = tuple[tuple[int, int], ...]
 
 
 class EditJudge(Protocol):
-    """Whoever knows what edited templates have to render."""
+    """Protocol for renderers that compare edited templates."""
 
     def with_text(self, text: str) -> ChatTemplate:
         """Return the template with another text."""
@@ -454,7 +453,7 @@ class EditJudge(Protocol):
 
 
 def tidy_template(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) -> ChatTemplate:
-    """Return the template of a text with edits made, in their plainest form."""
+    """Return the edited template in its simplest form."""
     template, spans = judge.with_text(apply_edits(text, edits)), spans_after(edits)
     for _ in range(MOST_FORMS):
         form = next(_plainer(judge, template, spans), None)
@@ -470,7 +469,7 @@ def tidy_template(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) ->
 def _plainer(
     judge: EditJudge, template: ChatTemplate, spans: Spans
 ) -> Iterator[Sequence[TemplateEdit]]:
-    """Return the forms that say the same in less."""
+    """Yield simpler forms with the same renders."""
     text = template.text
     for form in _touching(decided_conditions(text), spans):
         if _alike(judge, template, judge.with_text(apply_edits(text, form))):
@@ -483,10 +482,10 @@ def _plainer(
 def _touching(
     forms: Iterable[Sequence[TemplateEdit]], spans: Spans
 ) -> Iterator[Sequence[TemplateEdit]]:
-    """Return the forms of what was edited: not of what the template had before."""
+    """Yield the forms that change edited text, not text that the template had before."""
     for form in forms:
-        # What follows the first two but moves to the left with them.
-        ends = chain.from_iterable((each.start, each.end) for each in form[:2])
+        # Edits after the first two only dedent.
+        ends = chain.from_iterable((edit.start, edit.end) for edit in form[:2])
         places = [*ends]
         if any(min(places) <= end and start <= max(places) for start, end in spans):
             yield form
