@@ -275,7 +275,7 @@ class LintTarget:
     directory: Path | None
     """The model directory that contains it."""
     saved_format: str | None = None
-    """The saved format that refers to it, with what was learned from outputs."""
+    """The saved format that refers to it, with the results of learning from outputs."""
     linked_out: bool = False
     """Whether a link led out of the searched folder to it."""
 

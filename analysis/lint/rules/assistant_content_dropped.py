@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         (last, "an answer is not in the text that ends with it"),
     ):
         if render.rendered and render.text.strip() and not render.holds(word):
-            # Who leaves out the question as well shows no history on purpose.
+            # A template that also omits the question shows no history on purpose.
             meant = subject.marks.user not in render.text or not appends_answer(subject)
             yield Hit(
                 words,

@@ -9,7 +9,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP902")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Run every branch, and report what the sandbox refused inside filters."""
+    """Run every branch, and report private attributes that the sandbox refused inside filters."""
     names = [*subject.forced_run.by_name]
     if names:
         yield Hit(

@@ -40,14 +40,14 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _left_out(subject: Subject, token: str) -> Iterator[Hit]:
-    """Find a conversation without the begin token that others begin with."""
-    usual = [each for each in subject.matrix if each.usual and each.render.rendered]
-    begun = next((each for each in usual if each.render.text.startswith(token)), None)
-    for each in usual:
-        if begun is not None and token not in each.render.text:
+    """Yield a hit for a conversation without the begin token with which others begin."""
+    usual = [played for played in subject.matrix if played.usual and played.render.rendered]
+    begun = next((played for played in usual if played.render.text.startswith(token)), None)
+    for played in usual:
+        if begun is not None and token not in played.render.text:
             yield Hit(
-                f"the begin token is missing in '{each.name}', and begins '{begun.name}'",
-                each.against(begun),
+                f"the begin token is missing in '{played.name}', and begins '{begun.name}'",
+                played.against(begun),
                 line=begun.render.line_of(token),
                 severity=Severity.WARNING,
             )

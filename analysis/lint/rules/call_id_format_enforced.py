@@ -9,7 +9,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 MADE = "call_Ab12Cd34Ef56Gh78Ij90Kl12"
-"""An id in the form in which OpenAI makes them."""
+"""An id as OpenAI makes them."""
 
 
 @rule("AP518")
@@ -18,8 +18,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     call = subject.call()
     other = ToolCall(call.name, call.arguments, MADE)
     plain, made = (
-        subject.play((subject.user, Message(calls=(each,)), subject.answer(each)), tools=True)
-        for each in (call, other)
+        subject.play((subject.user, Message(calls=(asked,)), subject.answer(asked)), tools=True)
+        for asked in (call, other)
     )
     if made.error is not None and plain.rendered:
         message = f"requests fail whose calls have ids like {MADE}: {made.reason}"

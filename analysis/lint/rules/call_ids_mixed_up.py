@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         restarts = words.startswith(_RESTARTS)
         places = ""
         if restarts:
-            # Results can be told by their position alone where ids begin again with each message.
+            # If ids restart with each message, results are only told apart by their position.
             number = words.split("'")[1]
             places = f": {' and '.join(_around(calls[at].before, number) for at in (0, -1))}"
         yield played.hit(
@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             played.render.line_at(calls[0].start),
             severity=Severity.WARNING if restarts else None,
         )
-    # Before the second call's argument stands the first call with all that it has.
+    # The first call, with its id if it has one, is written before the second call's argument.
     first = played.render.text.find(subject.marks.ids[0])
     if subject.takes_parallel_calls and first > calls[1].start:
         yield played.hit(
@@ -59,21 +59,21 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _around(text: str, word: str) -> str:
-    """Quote the last place of a word with what is before it."""
+    """Quote the last occurrence of a word with the text before it."""
     end = text.rfind(word) + len(word)
     return quote_text(text[max(0, end - _SHOWN) : end + 1])
 
 
 def _three_calls(subject: Subject) -> PlayedConversation:
-    """Play two calls in one message where the template takes them, and one in the next."""
+    """Render two calls in one message if the template takes them, and one in the next."""
     texts, marks = subject.texts, subject.marks
     calls = [
         ToolCall(marks.names[0], {marks.keys[0]: value}, name)
         for value, name in zip(marks.values, marks.ids, strict=False)
     ][:3]
     results = [
-        ToolResult(each.text, call.name, call.id)
-        for each, call in zip(texts.results, calls, strict=True)
+        ToolResult(result.text, call.name, call.id)
+        for result, call in zip(texts.results, calls, strict=True)
     ]
     middle: Dialogue
     if subject.takes_parallel_calls:
@@ -87,9 +87,9 @@ def _three_calls(subject: Subject) -> PlayedConversation:
 
 
 def _sent_ids(played: PlayedConversation, ids: Sequence[str]) -> str:
-    """Say how the ids that were sent are written, where that is not each beside its own."""
+    """Describe how the sent ids are misplaced; empty if each is beside its own call and result."""
     history = played.render.text
-    found = [ids.index(each) for each in re.findall("|".join(map(re.escape, ids)), history)]
+    found = [ids.index(call_id) for call_id in re.findall("|".join(map(re.escape, ids)), history)]
     if not found:
         return ""
     order = [at for at, _ in groupby(found)]
@@ -106,7 +106,7 @@ def _sent_ids(played: PlayedConversation, ids: Sequence[str]) -> str:
 
 
 def _wrong_ids(played: PlayedConversation, calls: Sequence[str], results: Sequence[str]) -> str:
-    """Say what is wrong with the ids that a template makes."""
+    """Describe a fault in ids that a template generates."""
     if len(calls) != _CALLS or len(results) != _CALLS:
         return ""
     if len(set(calls)) < _CALLS:
@@ -121,14 +121,14 @@ def _wrong_ids(played: PlayedConversation, calls: Sequence[str], results: Sequen
 
 _CALLS = 3
 _RESTARTS = "call id"
-"""How a finding begins that says that ids are reused."""
+"""The start of a finding about reused ids."""
 _SHOWN = 40
 _SIDES = (Voice.CALL, Voice.RESULT)
 _ID = re.compile(r"[\w.:\-]*\d[\w.:\-]*")
 
 
 def _keyed_numbers(played: PlayedConversation) -> Iterator[tuple[list[str], list[str]]]:
-    """Return numbers under a key that calls and results share: ``"call": 0``, ``"call": "0"``."""
+    """Yield numbers under a key that calls and results share: ``"call": 0``, ``"call": "0"``."""
     calls, results = (
         [dict(_NUMBER.findall(text.before)) for text in played.written_of(side)] for side in _SIDES
     )
@@ -147,6 +147,6 @@ def _id_words(played: PlayedConversation, voice: Voice) -> list[str]:
     for text in played.written_of(voice):
         call = text.spoken.call
         if call is not None:
-            words = (each for each in _ID.findall(text.before) if call.name in each)
+            words = (word for word in _ID.findall(text.before) if call.name in word)
             found += [*words][-1:]
     return found

@@ -39,14 +39,14 @@ def _nameless(subject: Subject) -> Iterator[Hit]:
 
 
 def _missing_part(span: CallSpan) -> str:
-    """Return the parts of calls missing around their values, in words; empty if none is."""
+    """Return the part of calls that is missing around their values; empty if none is missing."""
     calls: list[ToolCall] = []
     for text in span.texts:
         call = text.spoken.call
         if call is not None and call not in calls:
             calls.append(call)
     for call in calls:
-        # An id may carry the name; whether it does, the engine decides that made it.
+        # An id may contain the name, but that depends on the engine that makes it.
         if call.name not in span.text and call.id not in span.text:
             return "the name of a called function"
         if any(key not in span.text for key in call.arguments):

@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         subject.play((subject.user, Message(calls=both[:count]), *answers[:count]), tools=True)
         for count in (1, 2)
     )
-    # With the result after it, too: it might be closed only there.
+    # Render the result too: the section might be closed only after it.
     if one.rendered and two.rendered and close in two.text and close not in one.text:
         yield Hit(
             f"after one call the model does not read {close.strip()!r}, which closes two",

@@ -22,13 +22,13 @@ _PAIRS = (
     ("(", re.compile(r"\("), re.compile(r"\)")),
     ("[{", re.compile(r"\[\s*\{"), re.compile(r"\}\s*\]")),
 )
-"""Brackets that calls are made of; a square one alone may belong to a marker."""
+"""The brackets of calls; a single square one may belong to a marker."""
 
 
 @rule("AP531", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Parse the calls of every conversation as JSON and as Python, and count their brackets."""
-    calling = [each for each in subject.matrix if any(each.texts_of(Voice.CALL))]
+    calling = [played for played in subject.matrix if any(played.texts_of(Voice.CALL))]
     usual: DocumentKind | None = None
     for played in calling:
         # A switch may choose another form of calls, or of the whole conversation.
@@ -52,8 +52,8 @@ def _flaw(
     spans: Sequence[CallSpan],
     usual: DocumentKind | None,
 ) -> str:
-    """Return what is wrong with the calls of a conversation, in words; empty if nothing is."""
-    # Results may stand in brackets of their own: the whole history has to have them in pairs.
+    """Return the fault of a conversation's calls, in words; empty if they are well-formed."""
+    # Results may have brackets of their own, so the whole history must be balanced.
     history = played_chat.render.text.partition(subject.matrix[0].conversation.spoken[0].text)[2]
     for bracket, opening, closing in _PAIRS:
         opened, closed = len(opening.findall(history)), len(closing.findall(history))
@@ -65,7 +65,7 @@ def _flaw(
 
 
 def _span_flaw(span: CallSpan, usual: DocumentKind | None) -> str:
-    """Return what is wrong with the calls of one message, in words; empty if nothing is."""
+    """Return the fault of one message's calls, in words; empty if they are well-formed."""
     crossing = crossed_marker(span.text)
     if crossing is not None:
         inner, closer = crossing
@@ -91,17 +91,17 @@ def _written_call(span: CallSpan, text: WrittenText) -> str:
     """Return a call from its name to its last value, or all of a span that lacks the name."""
     call = text.spoken.call
     name = "" if call is None else call.name
-    last = [each for each in span.texts if each.spoken.call is call][-1].spoken.text
+    last = [written for written in span.texts if written.spoken.call is call][-1].spoken.text
     start, end = span.text.find(name), span.text.rfind(last) + len(last)
     return span.text[start:end] if 0 <= start < end else span.text
 
 
 def _is_bare(text: WrittenText) -> bool:
-    """Whether a word is written as in ``call(key=word)``."""
+    """Return whether a word is written without quotes, as in ``call(key=word)``."""
     before = text.spoken.call and text.before.rpartition(f"{text.spoken.call.name}(")[2]
     return bool(before) and bool(_BARE.fullmatch(f"{before}){text.after[:1]}"))
 
 
 _BARE = re.compile(r"\w+=\)[,)]")
 _GLUED = re.compile(r"[\"'\])}]\w|[\])}][\[{]")
-"""What closes one call, and the next call right after it."""
+"""The end of one call directly followed by the next."""

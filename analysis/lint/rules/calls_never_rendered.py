@@ -29,7 +29,7 @@ class WatchedMessage(dict[str, Any]):
         return super().__contains__(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Give a field, or the default."""
+        """Return a field, or the default."""
         self.read_keys.add(key)
         return super().get(key, default)
 
@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     marks, call = subject.marks, subject.call()
     plain = subject.play((subject.user, Message(marks.content)), tools=True)
     hidden: list[Render] = []
-    # The tools' definitions have the name, too, if only behind a system message.
+    # The tools' definitions contain the name too, in some templates only beside a system message.
     defined = plain.text.count(call.name)
     led = subject.play((subject.user,), system=marks.system, tools=True)
     for dialogue in (subject.loop[:2], (*subject.loop, Message(marks.content))):
@@ -64,7 +64,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _reads_calls(subject: Subject, render: Render) -> bool:
-    """Whether the template asks a message for its calls."""
+    """Return whether the template reads the calls of a message."""
     variables = subject.variables(render, tools=True, generation=False)
     messages = [WatchedMessage(dict(message)) for message in render.messages]
     try:

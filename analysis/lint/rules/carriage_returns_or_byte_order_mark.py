@@ -15,7 +15,7 @@ UNWANTED = {"\r": "a carriage return", "\ufeff": "a byte order mark"}
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for either in ordinary conversations, whose own texts have none."""
     for what, render, _ in ordinary_conversations(subject):
-        found = next((each for each in UNWANTED if each in render.text), None)
+        found = next((character for character in UNWANTED if character in render.text), None)
         if found is not None:
             yield Hit(
                 f"the prompt of {what} has {UNWANTED[found]}",

@@ -13,14 +13,14 @@ from autoparser.analysis.lint.rule_conversations import Chat, role_message
 from autoparser.analysis.lint.subject import Subject
 
 HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ🚀\r\n\xa0\n\n\n\t  "
-"""What is changed by escaping, by a change of case, or by joining lines."""
+"""Characters that are changed by escaping, by a change of case, or by joining lines."""
 _END = 30
-"""So many characters at the end of a long text, or at the place where it is cut."""
+"""The number of quoted characters at the end of a long text, or where it is cut."""
 
 
 @rule("AP311")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render such contents in all roles at once; where some are altered, in each role alone."""
+    """Render such contents in all roles at once, and in each role alone if some are altered."""
     words = _words(subject)
     together = subject.render(
         _chat(subject, {role: _whole(word) for role, word in words.items()}),
@@ -32,11 +32,11 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
-    """Report alterations of signs between two words, and of a long text."""
+    """Report changes to characters between two words, and to a long text."""
     plain = subject.render(_chat(subject, {role: word}))
     text = f"{word}{HOSTILE}{word}"
     render = subject.render(_chat(subject, {role: text}))
-    # Capitals may be what is changed.
+    # The template may change capitals, so search in lower case.
     low = render.text.lower()
     start, end = low.find(word.lower()), low.rfind(word.lower())
     if text not in render.text and -1 < start < end:
@@ -74,11 +74,11 @@ def _whole(word: str) -> str:
 
 
 def _chat(subject: Subject, texts: Mapping[str, str]) -> Chat:
-    """Return a question, and the other messages that have a text here."""
+    """Return a question, with messages of the roles that have a text here."""
     shape, marks = subject.shape, subject.marks
     answers = [Message(texts["assistant"])] if "assistant" in texts else []
     asked = shape.messages((UserMessage(texts.get("user", marks.user)), *answers), marks.system)
     if "system" not in texts:
         return asked
     first = [role_message("system", shape.user_text(texts["system"]))]
-    return [*first, *(each for each in asked if each["role"] != "system")]
+    return [*first, *(message for message in asked if message["role"] != "system")]

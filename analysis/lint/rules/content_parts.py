@@ -18,7 +18,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 class TextPartOutcome(StrEnum):
-    """How the template treats a text part."""
+    """The fate of a text part."""
 
     RAISES = "raises"
     PRINTED = "is printed as a list, brackets and all"
@@ -60,7 +60,7 @@ def _outcome(parts: Render, word: str) -> TextPartOutcome | None:
         return TextPartOutcome.RAISES
     if word not in parts.text:
         return TextPartOutcome.DROPPED
-    # As Python writes a dict, or as JSON does.
+    # Python's and JSON's spelling of a dict.
     printed = any(f"{mark}text{mark}: {mark}{word}{mark}" in parts.text for mark in "'\"")
     return TextPartOutcome.PRINTED if printed else None
 

@@ -16,30 +16,33 @@ SHORTEST, LONGEST = 3, 60
 
 
 class _Place(NamedTuple):
-    """Where a text is put that mentions a marker."""
+    """A place for a text that mentions a marker."""
 
     whose: str
+    """The owner of the text, e.g. ``a user's message``."""
     plays: Sequence[Callable[[str], Render]]
+    """The renders of a text in that place."""
     answers: bool = False
+    """Whether it is an answer of the model."""
     reasoning: bool = False
-    """Reasoning that mentions its own end cannot be written so that it is read whole."""
+    """Whether it is reasoning, which cannot mention its own end and be read whole."""
 
 
 @rule("AP304")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Insert the template's own text constants into each voice's text, and report what is lost."""
+    """Insert the template's own text constants into each speaker's text, and report lost text."""
     constants = _constants(subject)
     for place in _places(subject):
         yield from _cut(subject, place, constants)
 
 
 def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[Hit]:
-    """Report the first marker before which, and the first behind which, a text is lost."""
+    """Report the first marker before which, and the first after which, text is lost."""
     before, behind = subject.marks.reasoning, subject.marks.content
     usual = [play(behind) for play in place.plays]
     if not all(behind in render.text for render in usual):
         return
-    # One render tells whether any of them matters.
+    # One render shows whether any of them matters.
     mixed = behind + "".join(constant + behind for constant in constants)
     count = len(constants) + 1
     if all(play(mixed).text.count(behind) == count for play in place.plays):
@@ -48,7 +51,7 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
     losses: dict[tuple[str, bool], tuple[str, Render, Render]] = {}
     for constant, (play, plain) in product(constants, zip(place.plays, usual, strict=True)):
         render = play(f"{before}{constant}{behind}")
-        lost = [each for each in (before, behind) if each not in render.text]
+        lost = [word for word in (before, behind) if word not in render.text]
         if render.rendered and lost and not _lost_unmarked(subject, play, constant, lost):
             what = "all" if len(lost) > 1 else _SIDES[lost[0] == before]
             opened = what == _SIDES[False] and (
@@ -57,10 +60,12 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
                     behind in play(f"{before}{constant}{other}{behind}").text for other in constants
                 )
             )
-            # A text may be a command, and a block of reasoning may have been left in the content.
-            # Where that is split off at its known end, what another marker splits is none.
+            # A text may be a command, and content may contain a block of reasoning. If the template
+            # splits that at its known end, splitting at another marker is a fault.
             known = (markers.reasoning_start, markers.reasoning_end)
-            of_block = any(constant.strip() in each or each.strip() in constant for each in known)
+            of_block = any(
+                constant.strip() in marker or marker.strip() in constant for marker in known
+            )
             first = losses.get((_SIDES[True], True), ("",))[0]
             split = what == _SIDES[True] and (of_block or first != markers.reasoning_end)
             split = split or opened
@@ -78,10 +83,10 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
 def _lost_unmarked(
     subject: Subject, play: Callable[[str], Render], constant: str, lost: Sequence[str]
 ) -> bool:
-    """Whether the same is lost where another word stands for the marker: at its line breaks."""
+    """Return whether the text is also lost with another word for the marker: at its line breaks."""
     word = constant.replace(constant.strip(), subject.marks.next_user)
     other = play(f"{subject.marks.reasoning}{word}{subject.marks.content}").text
-    return not any(each in other for each in lost)
+    return not any(word in other for word in lost)
 
 
 _SIDES = {True: "what stands before it", False: "what stands behind it"}
@@ -101,7 +106,7 @@ def _places(subject: Subject) -> Iterator[_Place]:
         return subject.play((subject.user,), system=text, generation=True)
 
     def reasoning(text: str) -> Render:
-        # Its own word is in the text, so that the answer has another.
+        # The sentinel for reasoning is in the text, so the answer needs another.
         message = Message(subject.marks.values[0], text)
         return subject.play(subject.turn(message), tools=subject.format.calls is not None)
 
@@ -121,7 +126,7 @@ def _places(subject: Subject) -> Iterator[_Place]:
 
 
 def _constants(subject: Subject) -> Sequence[str]:
-    """Return candidates for the end of reasoning: that of the analysis first, then by length."""
+    """Return candidates for the end of reasoning: the known one first, then by length."""
     known = subject.analysis.markers.reasoning_end
     others = {
         text

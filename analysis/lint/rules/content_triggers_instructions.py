@@ -12,14 +12,14 @@ from autoparser.analysis.lint.subject import Subject
 
 MOST_CONSTANTS = 40
 FEW_WORDS = 4
-"""What inserts so many words or fewer is a switch, not an instruction."""
+"""The number of inserted words up to which it is a switch, not an instruction."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 @rule("AP905", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a user message with each text that the template may search for."""
-    # Without the edges: that a template strips them is not news.
+    # Strip the constants: that templates strip a message is the subject of another rule.
     constants = [
         constant.strip() for constant in subject.suggestions.constants if _WORD.search(constant)
     ]
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if change is None:
             continue
         if text == whole:
-            # One of them does it; which one is worth knowing.
+            # One of the constants causes it; find out which.
             yield from _one_of(subject, constants, plain)
             return
         yield _hit(subject.marks.user, text, change, render, plain)
@@ -58,7 +58,7 @@ def _render_text(subject: Subject, text: str) -> Render:
 
 
 def _change(plain: Render, render: Render, user: str, text: str) -> tuple[str, str] | None:
-    """Return what is written without the text and with it, besides the text, or None if equal."""
+    """Return the changed part of the prompt before and after, or None if only the text differs."""
     if not render.rendered:
         return None
     expected, found = plain.text.replace(user, text), render.text
@@ -72,7 +72,7 @@ def _hit(user: str, constant: str, change: tuple[str, str], render: Render, plai
     inserted = len(_WORD.findall(after)) - len(_WORD.findall(before))
     what = f"{before[:60]!r} becomes {after[:60]!r}"
     head, _, tail = plain.text.partition(user)
-    # Around the text the prompt may be as it is for any other.
+    # The text before and after the message may be unchanged.
     within = render.text.startswith(head) and render.text.endswith(tail)
     where = "it is changed" if within and tail else "the prompt changes elsewhere, too"
     return Hit(

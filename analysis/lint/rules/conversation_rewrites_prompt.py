@@ -12,7 +12,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 CONTEXT = 30
-"""So many characters are quoted of what is rewritten."""
+"""The number of quoted characters of a rewritten text."""
 
 
 @rule("AP609", once=True)
@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Compare whole conversations with their beginnings at which a prompt is sent."""
     for played in subject.matrix:
         conversation = played.conversation
-        # Reasoning is left out of histories on purpose, and has rules of its own.
+        # Reasoning is omitted from histories on purpose, and has rules of its own.
         if conversation.other_form or any(played.texts_of(Voice.REASONING)):
             continue
         whole = subject.play_whole(replace(conversation, generation=False)).render
@@ -40,9 +40,9 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _beginnings(conversation: WholeConversation) -> Iterator[WholeConversation]:
-    """Return the conversation up to each message that a prompt can end with."""
+    """Yield the conversation up to each message that can end a prompt."""
     dialogue = conversation.dialogue
     for end in range(1, len(dialogue)):
-        # Nobody asks for an answer between a call and its last result.
+        # Nobody requests an answer between a call and its last result.
         if not isinstance(dialogue[end], ToolResult):
             yield replace(conversation, dialogue=dialogue[:end], generation=False)

@@ -17,7 +17,7 @@ DAYS = (
     datetime(2027, 11, 6, 6, 0, 0),  # noqa: DTZ001
     datetime(2035, 5, 1, 18, 30, 0),  # noqa: DTZ001
 )
-"""Days before and after others, of several years, months, weekdays and hours."""
+"""Days of several years, months, weekdays and hours, earlier and later than the usual one."""
 
 _NAMES = [
     name

@@ -39,18 +39,18 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _questions(subject: Subject) -> list[PlayedConversation]:
     return [
-        each
-        for each in subject.matrix
-        if each.conversation.scene == "a question" and each.render.rendered and each.usual
+        played
+        for played in subject.matrix
+        if played.conversation.scene == "a question" and played.render.rendered and played.usual
     ]
 
 
 def _default_text(custom_chat: PlayedConversation, default_chat: PlayedConversation) -> str:
-    """Return the text that the given system message replaces; empty if there is none."""
+    """Return the text that the given system message replaces; empty if it replaces none."""
     before, _, after = custom_chat.render.text.partition(custom_chat.conversation.system)
     text = default_chat.render.text
     if not (text.startswith(before) and text.endswith(after)):
         return ""
     words = text[len(before) : len(text) - len(after)].strip()
-    # A word alone may stand anywhere.
+    # A single word may occur anywhere.
     return words if " " in words else ""

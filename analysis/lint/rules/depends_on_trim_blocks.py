@@ -35,9 +35,9 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _affected(text: str) -> bool:
-    """Whether the settings can change anything, as a shortcut.
+    """Return whether the settings can change anything, as a shortcut.
 
-    Where a tag next to it takes the whitespace away, they change nothing.
+    They change nothing beside a tag that strips the whitespace.
     """
     return _TRIMMED.search(text) is not None or any(
         not text[: place.start()].rstrip().endswith(_TAKING) for place in _STRIPPED.finditer(text)

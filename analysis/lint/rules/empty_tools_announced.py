@@ -28,19 +28,19 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _told_to_call(subject: Subject) -> Iterator[Hit]:
-    """Search a prompt without tools, before the question, for the markers of calls."""
+    """Search the part of a prompt without tools that precedes the question for markers of calls."""
     called = (
-        next((each for each in subject.matrix if any(each.texts_of(Voice.CALL))), None)
+        next((played for played in subject.matrix if any(played.texts_of(Voice.CALL))), None)
         if subject.has(RuleNeed.CALLS)
         else None
     )
     spans = [] if called is None else call_spans(called)
     plain, answered = subject.play((subject.user,), generation=True), render_answer(subject)
     told = plain.text.partition(subject.marks.user)[0]
-    # Headers and ends of messages are around answers, too.
+    # Headers and ends of messages surround answers, too.
     answer = TemplateLiteral.of(answered.text.partition(subject.marks.user)[2]).markers
     markers = TemplateLiteral.of(spans[0].text).markers if spans and answered.rendered else ()
-    marker = next((each for each in markers if each in told and each not in answer), None)
+    marker = next((marker for marker in markers if marker in told and marker not in answer), None)
     if called is not None and marker is not None:
         yield Hit(
             f"a prompt without tools has {quote_text(marker)}, by which calls are written",

@@ -19,7 +19,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP203", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare the text after the last message and after an earlier one, of each kind of turn."""
+    """Compare the text after each kind of turn in the last and in an earlier message."""
     yield from chain(
         _plain(subject), _in_loops(subject), _against_answers(subject), _unended_calls(subject)
     )
@@ -37,9 +37,9 @@ def _plain(subject: Subject) -> Iterator[Hit]:
 
 
 def _always_prompts(subject: Subject, last: Render) -> bool:
-    """Whether a prompt that is written unasked stands behind the answer, where AP204 sees it.
+    """Return whether an unconditional prompt follows the answer, which is the subject of AP204.
 
-    So it is with a judge's instructions. They are not the end of the turn.
+    A judge's instructions, for example, are not the end of the turn.
     """
     bare = render_with(subject, (subject.user,), {})
     prompt = render_with(subject, (subject.user,), {}, generation=True)
@@ -55,7 +55,7 @@ TWINS = (
         "an answered call, then another question",
     ),
 )
-"""Two conversations of the matrix each, in which a turn of a kind is the last and is not."""
+"""Pairs of scenes in which a kind of turn is the last one, and is not."""
 
 
 def _in_loops(subject: Subject) -> Iterator[Hit]:
@@ -66,7 +66,7 @@ def _in_loops(subject: Subject) -> Iterator[Hit]:
             text = end.spoken.text
             behind = other.text.rpartition(text)[2]
             stops = _markers(end.after)
-            # What else differs, such as an id of the call, is no end.
+            # Other differences, such as a call's id, are not part of the end.
             if _markers(behind)[: len(stops)] != stops:
                 yield from _differing(subject, kind, (one, text), (other, text, behind))
 
@@ -74,19 +74,19 @@ def _in_loops(subject: Subject) -> Iterator[Hit]:
 def _ends(
     subject: Subject, scene: str, voice: Voice
 ) -> dict[tuple[bool, bool], tuple[Render, WrittenText]]:
-    """Return the last text of a voice in a scene, with tools and a system message or without."""
+    """Return a speaker's last text in a scene, by whether a system message and tools are sent."""
     found: dict[tuple[bool, bool], tuple[Render, WrittenText]] = {}
-    for each in subject.matrix:
-        texts = each.written_of(voice)
-        if each.usual and each.conversation.scene == scene and texts:
-            found[each.beside] = each.render, texts[-1]
+    for played in subject.matrix:
+        texts = played.written_of(voice)
+        if played.usual and played.conversation.scene == scene and texts:
+            found[played.beside] = played.render, texts[-1]
     return found
 
 
 def _differing(
     subject: Subject, kind: str, last: tuple[Render, str], later: tuple[Render, str, str]
 ) -> Iterator[Hit]:
-    """Report an end that an earlier turn does not have; each turn is a render and its text."""
+    """Report an end that an earlier turn lacks; each turn is a render and its text."""
     one, text = last
     other, _, behind = later
     end = one.text.rpartition(text)[2].strip()
@@ -102,7 +102,7 @@ def _differing(
 
 
 def _against_answers(subject: Subject) -> Iterator[Hit]:
-    """Compare how an answer after a result ends with how any other answer ends."""
+    """Compare the end of an answer after a result with the end of other answers."""
     plain = _ends(subject, "an answer", Voice.ANSWER)
     kind, voice, scene, _ = TWINS[-1]
     for key, (render, written) in _ends(subject, scene, voice).items():
@@ -118,7 +118,7 @@ def _against_answers(subject: Subject) -> Iterator[Hit]:
 
 
 def _unended_calls(subject: Subject) -> Iterator[Hit]:
-    """Search after calls for the stop of answers, or for any marker but what closes the calls."""
+    """Search after calls for the stop of answers, or any marker that does not close the calls."""
     plain = _ends(subject, "an answer", Voice.ANSWER)
     kind, voice, *scenes = TWINS[0]
     last, later = (_ends(subject, scene, voice) for scene in scenes)
@@ -126,8 +126,9 @@ def _unended_calls(subject: Subject) -> Iterator[Hit]:
     for key in plain.keys() & last.keys() & later.keys():
         usual, (render, written) = plain[key], last[key]
         stops = _markers(usual[1].after)
-        # What also ends questions is of AP216, and what ends two calls of AP522.
-        elsewhere = usual[1].before + "".join(each.after for _, each in several.values())
+        # A marker that also ends questions is the subject of AP216, one that ends two calls of
+        # AP522.
+        elsewhere = usual[1].before + "".join(text.after for _, text in several.values())
         if (
             stops
             and stops[-1] not in written.after + later[key][1].after + elsewhere

@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.local_files import read_json_object
 
 CONFIG = "generation_config.json"
-"""Where a model's files say at which tokens to stop; its ids win over the tokenizer's token."""
+"""The file of a model that lists stop tokens; its ids override the tokenizer's token."""
 
 
 @rule("AP211")
@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _configured(subject: Subject) -> set[str] | None:
-    """Return the tokens at which the generation config stops, or None if they are not known."""
+    """Return the tokens at which the generation config stops, or None if they are unknown."""
     directory, tokenizer = subject.directory, subject.tokenizer
     if directory is None or tokenizer is None or not (directory / CONFIG).is_file():
         return None

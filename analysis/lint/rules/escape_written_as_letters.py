@@ -10,14 +10,14 @@ from autoparser.analysis.lint.subject import Subject
 
 _ESCAPE = re.compile(r"\\[nrt]")
 SHOWN = 30
-"""Characters around it that are shown."""
+"""The number of quoted characters around it."""
 
 
 @rule("AP219", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search the text between and after the messages of conversations for such escapes."""
     for played in subject.matrix:
-        # Instructions and tools, which may well show escapes, stand before the first text or there.
+        # Instructions and tools, before the first text, may show escapes on purpose.
         conversation = played.conversation
         if conversation.tools or conversation.other_form:
             continue

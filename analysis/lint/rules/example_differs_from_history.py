@@ -16,19 +16,19 @@ from autoparser.analysis.lint.rule_conversations import render_answer, render_of
 from autoparser.analysis.lint.subject import Subject
 
 _CLOSE = 2
-"""So many letters at most are wrong in a marker that is another one with a mistake."""
+"""The maximum number of wrong letters in a misspelled marker."""
 
 
 @rule("AP543", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
-    """Align the markers of the instructions with those that the history writes around a call."""
+    """Align the markers of the instructions with those around a call in the history."""
     if subject.shape.tools is ToolForm.NONE:
         return
-    played = next((each for each in subject.matrix if any(each.texts_of(Voice.CALL))), None)
+    played = next((played for played in subject.matrix if any(played.texts_of(Voice.CALL))), None)
     spans = [] if played is None else call_spans(played)
     if played is None or not spans:
         return
-    # What a chat without tools has, too, belongs to no call.
+    # Markers that a chat without tools has, too, do not belong to calls.
     headers = TemplateLiteral.of(subject.play((subject.user,), generation=True).text).markers
 
     def markers_of(text: str) -> list[str]:
@@ -36,8 +36,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 
     written = markers_of(spans[0].text)
     one, two, other = (
-        render_offer(subject, *each)
-        for each in (subject.functions[:1], subject.functions[:2], subject.functions[1:2])
+        render_offer(subject, *functions)
+        for functions in (subject.functions[:1], subject.functions[:2], subject.functions[1:2])
     )
     if not (one.rendered and two.rendered and other.rendered):
         return
@@ -60,7 +60,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _opener_of(subject: Subject, call: WrittenText) -> str:
-    """Return the first marker that a call has and an answer has not, or empty if there is none."""
+    """Return the first marker of a call that answers lack, or empty if they share all."""
     known = subject.analysis.markers
     said = render_answer(subject).text + known.reasoning_start + known.reasoning_end
     markers = TemplateLiteral.of(call.before).markers
@@ -70,9 +70,9 @@ def _opener_of(subject: Subject, call: WrittenText) -> str:
 def _about_opener(
     subject: Subject, offer: Render, called: tuple[Render, CallSpan], evidence: HitEvidence
 ) -> Iterator[Hit]:
-    """Search the prompt for what opens a call, and the history for a name before it.
+    """Search the prompt for the opening marker of calls, and the history for a name before it.
 
-    A model that is not shown what opens a call has to know it by its training, which is a note.
+    A model that is never shown the marker must know it from training: that is only a note.
     """
     render, span = called
     opener, call = _opener_of(subject, span.texts[0]), span.texts[0].spoken.call
@@ -81,8 +81,8 @@ def _about_opener(
         words = f"nothing in the prompt shows {quote_text(opener)}, which opens a call"
         yield Hit(words, (evidence,), render.line_of(opener), severity=Severity.INFO)
     written = "" if call is None else rf"{re.escape(call.name)}\s*{re.escape(opener)}"
-    # ``{name}<call>`` in the instructions would be how it is meant.
-    named = (_ENDS_OF_NAMES.match(offer.text, each.start() - 1) for each in told)
+    # In instructions such as ``{name}<call>``, the name before the marker is intended.
+    named = (_ENDS_OF_NAMES.match(offer.text, match.start() - 1) for match in told)
     if opener and told and re.search(written, span.text) and not any(named):
         yield Hit(
             f"calls in the history have the function's name before {quote_text(opener)}, and no"
@@ -97,21 +97,21 @@ _NAMED = re.compile(r"[\s=>]")
 
 
 def _name(marker: str) -> str:
-    """Return a marker without what varies in it: ``<call=f>`` is ``<call``."""
+    """Return a marker without its variable part: ``<call`` for ``<call=f>``."""
     return _NAMED.split(marker, maxsplit=1)[0]
 
 
 def _near_miss(told: Sequence[str], written: Sequence[str]) -> tuple[str, str] | None:
-    """Return a marker that is nearly one of the history's and stands beside the same, and that.
+    """Return a marker of the instructions and the marker of the history that it misspells.
 
-    A marker that the history has as well, such as the opening one of a pair, must stand between
-    the same two, and not beside its own neighbors; the last one, beside one of them, if all it
-    lacks is a slash. A closing one that the history never writes
-    is of AP201.
+    Both have the same neighbors. A marker that the history has as well, such as the opening one of
+    a pair, must be between the same two, and not beside its own neighbors; for the last one, one of
+    them is enough if it only lacks a slash. A closing marker that the history never writes is the
+    subject of AP201.
     """
-    names = [_name(each) for each in written]
-    told = [each for each in told if any(map(partial(_is_near, _name(each)), {*names}))]
-    marks = [_name(each) for each in told]
+    names = [_name(marker) for marker in written]
+    told = [marker for marker in told if any(map(partial(_is_near, _name(marker)), {*names}))]
+    marks = [_name(marker) for marker in told]
     for at, mark in enumerate(marks):
         beside = (marks[at - 1] if at else "", marks[at + 1] if at + 1 < len(marks) else "")
         own = [_alike(names, place, beside) for place, name in enumerate(names) if name == mark]
@@ -121,7 +121,7 @@ def _near_miss(told: Sequence[str], written: Sequence[str]) -> tuple[str, str] |
             if mark == word or not _is_near(mark, word) or mark.replace("/", "") == word:
                 continue
             alike = _alike(names, place, beside)
-            # The last of each has nothing after it; a slash is what it lacks.
+            # The last markers have no neighbor after them; only a slash is missing.
             last = at + 1 == len(marks) and place + 1 == len(names)
             last = last and mark == word.replace("/", "")
             if all(alike) or (any(alike) and (last or not own)):
@@ -130,7 +130,7 @@ def _near_miss(told: Sequence[str], written: Sequence[str]) -> tuple[str, str] |
 
 
 def _alike(names: Sequence[str], place: int, beside: tuple[str, str]) -> tuple[bool, bool]:
-    """Whether a marker of the history has these neighbors, before it and after it."""
+    """Return whether a marker of the history has these neighbors before and after it."""
     return (
         bool(place) and beside[0] == names[place - 1],
         place + 1 < len(names) and beside[1] == names[place + 1],

@@ -17,7 +17,7 @@ from autoparser.analysis.templates.worker_limits import Limits, current_guard
 from autoparser.analysis.templates.worker_pool import run_task
 
 LIMITS = Limits(render_seconds=2.0, seconds=10.0, memory=500_000_000, characters=2_000_000)
-"""Hundreds of times what the slowest known template takes for such a conversation."""
+"""Hundreds of times the cost of such a conversation in the slowest known template."""
 
 
 @rule("AP904")
@@ -50,7 +50,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _render_shapes(subject: Subject) -> Iterator[Hit]:
-    """Render the conversations of the analysis: it may take tools, or a second call."""
+    """Render the analysis' conversations, too: a template may be slow only with tools."""
     failure = subject.failure
     if isinstance(failure, TemplateLimitError):
         words = _words(failure)

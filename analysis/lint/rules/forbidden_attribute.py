@@ -9,9 +9,9 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP901")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Run every branch, and report what the sandbox refused."""
+    """Run every branch, and report private attributes that the sandbox refused."""
     seen = subject.forced_run
-    names = [each for each in seen.forbidden if each not in seen.by_name]
+    names = [name for name in seen.forbidden if name not in seen.by_name]
     if names:
         yield Hit(
             f"whoever renders it without a sandbox lets the template out: it reaches for"

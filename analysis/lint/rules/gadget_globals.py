@@ -9,7 +9,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP903")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Run every branch, and report which of the globals were called."""
+    """Run every branch, and report the globals that were called."""
     names = [*subject.forced_run.gadgets]
     if names:
         yield Hit(

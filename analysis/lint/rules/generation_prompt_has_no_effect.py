@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not prompt.rendered or prompt.text != without.text:
         return
     header = subject.format.header.strip()
-    # Where the model has to write its header, the prompt stops at the latest before it.
+    # A model that writes its own header gets a prompt that ends before it.
     turn = render_answer(subject).text.partition(subject.marks.user)[2]
     tail = prompt.text.partition(subject.marks.user)[2].rstrip()
     severity = None

@@ -12,8 +12,8 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare each prompt that begins a turn of content with turns of calls."""
     pairs = zip(turn_beginnings(subject), beginnings_of_calls(subject), strict=True)
-    for plain, each in pairs:
+    for plain, calling in pairs:
         begins_others = plain.begins_plain or plain.begins_reasoned
-        begins = each.begins_plain or each.begins_reasoned
-        if begins_others and each.comparable and not begins:
-            yield each.departing(subject, "a turn of calls")
+        begins = calling.begins_plain or calling.begins_reasoned
+        if begins_others and calling.comparable and not begins:
+            yield calling.departing(subject, "a turn of calls")

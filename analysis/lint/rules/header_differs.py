@@ -21,12 +21,12 @@ from autoparser.analysis.lint.subject import Subject
 
 _SHOWN = 40
 _ALIKE = 0.8
-"""From here on a text is a header with a letter too few, too many or another."""
+"""The similarity from which a text counts as a misspelled header."""
 
 
 @rule("AP220")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Hold what stands before the first text of a speaker against what stands before later ones."""
+    """Compare the text before a speaker's first text with the text before later ones."""
     answer = subject.scene("an answer")
     end = answer.written_texts[-1].after if answer and answer.written_texts else ""
     yield from islice(_questions(subject, end), 1)
@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _questions(subject: Subject, end: str) -> Iterator[Hit]:
-    """Compare the first question with the later one."""
+    """Compare the headers of the first and a later question."""
     for chat in subject.matrix:
         if not chat.usual or chat.conversation.scene != "a second question":
             continue
@@ -43,8 +43,8 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
         if len(asked) != len([*chat.texts_of(Voice.USER)]):
             continue
         header = _header(subject, asked[-1].before, end)
-        # What stands before answers, too, is no header of questions.
-        if not header or any(header in each.before for each in chat.written_of(Voice.ANSWER)):
+        # Text that also precedes answers is not a header of questions.
+        if not header or any(header in answer.before for answer in chat.written_of(Voice.ANSWER)):
             continue
         begun = chat.render.text[: asked[0].start]
         ended = bool(end.strip()) and begun.rstrip().endswith(end.rstrip())
@@ -60,7 +60,7 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
 
 
 def _without_header(subject: Subject) -> Iterator[Hit]:
-    """Search behind the end of a message for an answer, or a question, that has no header."""
+    """Search after the end of a message for an answer or a question without a header."""
     for end, voice in product(subject.format.stop_strings, (Voice.USER, Voice.ANSWER)):
         found: dict[bool, tuple[PlayedConversation, WrittenText]] = {}
         for played in subject.matrix:
@@ -79,18 +79,19 @@ def _without_header(subject: Subject) -> Iterator[Hit]:
 
 
 def _beside_system(subject: Subject, header: str) -> bool:
-    """Whether the first question has this header where a system message stands before it."""
+    """Return whether the first question has this header after a system message."""
     return not closes_marker(header) and any(
-        each.written_of(Voice.USER)[:1] and header in each.written_of(Voice.USER)[0].before
-        for each in subject.matrix
-        if each.beside == (True, False) and each.conversation.scene == "a question"
+        played.written_of(Voice.USER)[:1] and header in played.written_of(Voice.USER)[0].before
+        for played in subject.matrix
+        if played.beside == (True, False) and played.conversation.scene == "a question"
     )
 
 
 def _broken_frame(subject: Subject, end: str) -> Iterator[Hit]:
-    """Search before the first system message for what nearly frames a word as other headers do.
+    """Search before the first system message for a misspelled frame of other headers.
 
-    In ``<|user|>`` and ``<|bot|>`` these are ``<|`` and ``|>``; ``<system|>`` lacks a part of them.
+    The frame of ``<|user|>`` and ``<|bot|>`` is ``<|`` and ``|>``; in ``<system|>`` a part is
+    missing.
     """
     for chat in subject.matrix:
         if chat.beside != (True, False) or chat.conversation.scene != "a second question":
@@ -100,11 +101,11 @@ def _broken_frame(subject: Subject, end: str) -> Iterator[Hit]:
             return
         begun = texts[0].before
         heads = [
-            # What follows in another line, as an empty block of reasoning, is no header.
+            # Text on another line, such as an empty block of reasoning, is not part of the header.
             text.before[len(common_prefix(end.rstrip(), text.before)) :].strip().partition("\n")[0]
             for text in texts[-2:]
         ]
-        # Two names may begin or end alike.
+        # Exclude letters that both names share.
         frame = (
             re.sub(r"\w+$", "", heads[0][: prefix_length(*heads)]),
             re.sub(r"^\w+", "", heads[0][len(heads[0]) - suffix_length(*heads) :]),
@@ -122,7 +123,7 @@ def _broken_frame(subject: Subject, end: str) -> Iterator[Hit]:
 
 
 def _flawed_frame(frame: tuple[str, str]) -> re.Pattern[str] | None:
-    """Return a pattern of a frame with one character missing or wrong, or None if it is short."""
+    """Return a pattern for a frame with one missing or wrong character, or None if too short."""
     left, right = frame
     if len(left + right) < _FRAME:
         return None
@@ -134,7 +135,7 @@ def _flawed_frame(frame: tuple[str, str]) -> re.Pattern[str] | None:
 
 
 def _flawed_sides(text: str) -> Iterator[str]:
-    """Return a pattern for each character of a text that may be missing or another."""
+    """Yield patterns for a text with one missing or wrong character."""
     for at in range(len(text) if len(text) >= _SIDE else 0):
         yield rf"{re.escape(text[:at])}[^\w\s]?{re.escape(text[at + 1 :])}"
 
@@ -143,7 +144,7 @@ _TEXTS = 4
 """A system message, a question, its answer and the second question."""
 _FRAME = 4
 _SIDE = 2
-"""A shorter frame, or side of one, may stand around a word by chance."""
+"""The minimum length of a frame, and of a side: shorter ones surround words by chance."""
 _COUNT = re.compile(r"\d+")
 
 
@@ -164,16 +165,16 @@ def _system_messages(subject: Subject, end: str) -> Iterator[Hit]:
 
 
 def _header(subject: Subject, before: str, end: str) -> str:
-    """Return what stands between the end of an answer and the next text, if it has a marker."""
+    """Return the text between the end of an answer and the next text, if it contains a marker."""
     header = before[len(common_prefix(end.rstrip(), before)) :]
     header = _plain(subject, header).strip()
     markers = TemplateLiteral.of(header).markers
     if len(header) > _SHOWN:
         return ""
     if not markers:
-        # Words alone are a header where what ends answers parts them from the answer.
+        # Words alone count as a header if a marker separates them from the answer.
         return header if end.strip() and len(header) >= _FRAME else ""
-    # Where nothing tells an end, the last marker alone is sure to begin a message.
+    # Without a known end, only the last marker surely begins a message.
     return header if end.strip() else header[header.rfind(markers[-1]) :]
 
 
@@ -185,14 +186,14 @@ def _plain(subject: Subject, text: str) -> str:
 
 
 def _begins(text: str, header: str) -> bool:
-    """Whether a marker of a header, or the words after its last one, are in a text."""
+    """Return whether a text contains a header's marker, or the words after its last one."""
     markers = TemplateLiteral.of(header).markers
     words: Iterable[str] = filter(None, [header.rpartition(markers[-1])[2].strip()])
     return any(marker in text for marker in (*markers, *words))
 
 
 def _misspelled(text: str, header: str) -> bool:
-    """Whether a text ends in what is nearly a header, and no other speaker's."""
+    """Return whether a text ends in a misspelling of a header that no other speaker has."""
     last = text.rstrip()[-len(header) :]
     markers = TemplateLiteral.of(header).markers
     words = header.rpartition(markers[-1])[2] if markers else header[-1]

@@ -8,7 +8,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 TURNING = frozenset("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
-"""Marks that make text look as if it stood in another order."""
+"""Marks that change the visual order of text."""
 _PLAIN = frozenset("\n\t\r\ufeff")
 
 
@@ -19,9 +19,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     found = dict.fromkeys(char for char in text if not char.isprintable() and _hidden(char))
     if not found:
         return
-    names = [unicodedata.name(each, f"U+{ord(each):04X}").lower() for each in found]
+    names = [unicodedata.name(character, f"U+{ord(character):04X}").lower() for character in found]
     at = text.find(next(iter(found)))
-    turning = bool(TURNING & set(found)) or any(ord(each) >= _TAGS for each in found)
+    turning = bool(TURNING & set(found)) or any(ord(character) >= _TAGS for character in found)
     yield Hit(
         f"the prompt may hold characters that nobody sees: {', '.join(names)}",
         (HitEvidence(ShownText("with every branch taken", text[max(0, at - 60) : at + 60])),),
@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 _TAGS = 0xE0000
-"""From here on letters are that no font shows; hidden instructions are written in them."""
+"""The start of the invisible letters in which hidden instructions are written."""
 
 
 def _hidden(character: str) -> bool:

@@ -17,7 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     marks = subject.marks
     value = f"{marks.values[0]} {LESS} {marks.values[1]}"
     seen = value_writing(subject, value)
-    entity = next((each for each in ENTITIES if seen and each in seen.text), None)
+    entity = next((name for name in ENTITIES if seen and name in seen.text), None)
     if seen is not None and entity is not None and LESS not in seen.text:
         yield Hit(
             f"the model reads {entity} where its call said {LESS}",
@@ -26,8 +26,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
     plain = render_call(subject, **{marks.keys[0]: marks.values[0]})
     call = plain.text[plain.text.rfind(marks.user) :]
-    entity = next((each for each in ENTITIES if each in call), None)
-    # A template may mean to write an entity; then its source has it.
+    entity = next((name for name in ENTITIES if name in call), None)
+    # An entity in the template's source is intended.
     if entity is not None and entity not in subject.template.text:
         yield Hit(
             f"the model reads {entity} for {LESS} in the markup of its own call",

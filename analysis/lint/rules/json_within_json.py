@@ -14,12 +14,12 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP536")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for escaped quotes before the names in tools, and before the keys of a call."""
-    usual = [each for each in subject.matrix if each.usual]
+    usual = [played for played in subject.matrix if played.usual]
     words = (*subject.marks.names, *subject.marks.keys)
-    asked = next((each for each in usual if each.conversation.tools), None)
+    asked = next((played for played in usual if played.conversation.tools), None)
     if asked is not None and _escaped(asked.render.text, words):
         yield _hit(asked, "tools that are offered", words, None)
-    called = next((each for each in usual if any(each.texts_of(Voice.CALL))), None)
+    called = next((played for played in usual if any(played.texts_of(Voice.CALL))), None)
     if called is None:
         return
     yield from _result(subject)
@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _result(subject: Subject) -> Iterator[Hit]:
-    """Render a result of two lines, and search for it as a JSON string that no JSON is around."""
+    """Render a result of two lines, and search for it as a JSON string outside any JSON."""
     call, (first, second, *_) = subject.call(), subject.marks.values
     text = f'{first} "1"\n{second}'
     dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
@@ -49,9 +49,9 @@ def _result(subject: Subject) -> Iterator[Hit]:
 
 
 def _escaped(text: str, words: tuple[str, ...]) -> str:
-    """Return the first of these words that has an escaped quote before it."""
+    """Return the first of these words that follows an escaped quote."""
     escaped = (f'\\"{word}' for word in words)
-    return next((each for each in escaped if each in text), "")
+    return next((word for word in escaped if word in text), "")
 
 
 def _hit(

@@ -30,10 +30,10 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _of_two(subject: Subject, first: Render) -> Iterator[Hit]:
-    """Render two system messages before the first question, each of which may be the lost one."""
+    """Render two system messages before the first question, either of which may be lost."""
     marks, shape = subject.marks, subject.shape
     system, other = (
-        role_message("system", shape.user_text(each)) for each in (marks.system, marks.content)
+        role_message("system", shape.user_text(text)) for text in (marks.system, marks.content)
     )
     chat = shape.messages((subject.user,))
     for messages, which in (([system, other], "first"), ([other, system], "second")):

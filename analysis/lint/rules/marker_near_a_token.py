@@ -10,7 +10,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 MEANT = "/0123456789"
-"""Characters that make another marker of one: its closing, its number."""
+"""Characters by which markers differ on purpose: a closing slash, a number."""
 
 
 @rule("AP217")
@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def misspelled(marker: str, token: str) -> bool:
-    """Whether one letter is missing, added or changed, or two are swapped."""
+    """Return whether one letter is missing, added or changed, or two are swapped."""
     one, other = sorted((marker, token), key=len)
     at = next(
         (at for at, (a, b) in enumerate(zip_longest(one, other)) if a != b),

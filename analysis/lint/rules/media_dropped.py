@@ -15,7 +15,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Check each kind of part, and each form of the kinds that are accepted."""
     media = subject.analysis.content_parts.media
-    lost = [each.kind for each in media if each.outcome is PartsOutcome.DROPPED]
+    lost = [kind.kind for kind in media if kind.outcome is PartsOutcome.DROPPED]
     if lost:
         forms = [next(form for form in MEDIA_FORMS if form.kind is kind) for kind in lost]
         pairs = [_with_and_without(subject, form) for form in forms]
@@ -25,22 +25,22 @@ def check(subject: Subject) -> Iterator[Hit]:
             line=parting_line(*pairs[0]),
             severity=Severity.INFO,
         )
-    for each in media:
+    for media_kind in media:
         dropped = [
             form
             for form in MEDIA_FORMS
-            if form.kind is each.kind and each.forms[form.name] is PartsOutcome.DROPPED
+            if form.kind is media_kind.kind and media_kind.forms[form.name] is PartsOutcome.DROPPED
         ]
-        if each.outcome is PartsOutcome.WRITTEN and dropped:
+        if media_kind.outcome is PartsOutcome.WRITTEN and dropped:
             names = list_words([form.name for form in dropped])
             words = f"is written, but dropped as {names}"
-            if dropped[0].name == each.kind:
-                named = (form.name for form in MEDIA_FORMS if form.kind is each.kind)
-                taken = [name for name in named if each.forms[name] is PartsOutcome.WRITTEN]
+            if dropped[0].name == media_kind.kind:
+                named = (form.name for form in MEDIA_FORMS if form.kind is media_kind.kind)
+                taken = [name for name in named if media_kind.forms[name] is PartsOutcome.WRITTEN]
                 words = f"is dropped, but written as {list_words(taken)}"
             pairs = [_with_and_without(subject, form) for form in dropped]
             yield Hit(
-                f"a part of type {each.kind} {words}",
+                f"a part of type {media_kind.kind} {words}",
                 tuple(map(_evidence, dropped, pairs)),
                 line=parting_line(*pairs[0]),
                 loses=True,

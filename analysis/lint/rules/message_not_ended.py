@@ -18,7 +18,7 @@ VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
 
 @rule("AP216", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
-    """Search each voice's texts for the marker that ends messages, and count it."""
+    """Search each speaker's texts for the marker that ends messages, and count it."""
     played = [
         each
         for each in subject.matrix
@@ -33,14 +33,14 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
-    """Search a long chat for a message that lacks what ends others of its speaker."""
-    longest = max(played_chats, key=lambda each: len(each.conversation.dialogue), default=None)
+    """Search a long chat for a message that lacks the end of its speaker's other messages."""
+    longest = max(played_chats, key=lambda chat: len(chat.conversation.dialogue), default=None)
     if longest is None:
         return
     texts = longest.written_of(Voice.USER, Voice.ANSWER)
     if len(texts) < _LONG:
         return
-    # Behind the last question stands the generation prompt.
+    # The generation prompt follows the last question.
     sides = [[each for each in texts[:-1] if each.spoken.voice is voice] for voice in _CHAT]
     ends = {_stop(played_chats)} | (_markers(texts[0].after) & _markers(texts[1].after))
     ends |= _markers(texts[-2].after) & _markers(texts[-3].after)
@@ -62,21 +62,22 @@ _CHAT = (Voice.USER, Voice.ANSWER)
 
 
 def _stop(played_chats: Sequence[PlayedConversation]) -> str:
-    """Return the last marker after an answer, or all that stands there; empty for nothing."""
+    """Return the last marker after an answer, or all text there; empty if none follows."""
     answers = (chat for chat in played_chats if chat.conversation.scene == "an answer")
     after = next((answer.written_texts[-1].after for answer in answers if answer.written_texts), "")
     return next(reversed(TemplateLiteral.of(after).markers), after.strip())
 
 
 _LONG = 6
-"""From so many questions and answers on a chat is long."""
+"""The number of questions and answers from which a chat is long."""
 
 
 def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str]) -> Iterator[Hit]:
-    """Find a voice that lacks the marker after all other voices."""
+    """Report a speaker whose messages lack the marker after all others."""
     after: dict[Voice, frozenset[str]] = {}
     before: list[frozenset[str]] = []
-    """What stands before results: the end of the message that called, unless they are in it."""
+    """Return the text before results: the end of the calling message, unless they are part of it.
+    """
     for chat in played_chats:
         for text, following in pairwise(chat.written_texts):
             voice = text.spoken.voice
@@ -97,7 +98,7 @@ def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str])
 
 
 def _unended_tools(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
-    """Search a system message with tools for what ends answers and one without tools."""
+    """Search a system message with tools for the marker that ends answers and one without tools."""
     stop = _stop(played_chats)
     led = [
         chat
@@ -105,7 +106,7 @@ def _unended_tools(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
         if chat.conversation.scene == "a question" and chat.conversation.system
     ]
     plain, offered = (
-        next((each for each in led if each.conversation.tools is tools), None)
+        next((played for played in led if played.conversation.tools is tools), None)
         for tools in (False, True)
     )
     if not stop or plain is None or offered is None:
@@ -124,7 +125,7 @@ def _unended_tools(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
 
 
 def _unended_hit(played_chats: Sequence[PlayedConversation], voice: Voice, end: str) -> Hit:
-    """Return a hit that shows a message without the end, beside one with it where there is any."""
+    """Return a hit for a message without an end, compared with one that has it if possible."""
     sides: dict[bool, tuple[PlayedConversation, WrittenText]] = {}
     for chat in played_chats:
         for text, following in pairwise(chat.written_texts):
@@ -144,20 +145,20 @@ def _unended_hit(played_chats: Sequence[PlayedConversation], voice: Voice, end: 
 def _unended_calls(
     played_chats: Sequence[PlayedConversation], usual: frozenset[str], header: frozenset[str]
 ) -> Iterator[Hit]:
-    """Search for the end of a message between a call and its result, if that is a message, too."""
+    """Search for the end of a calling message before its result, if results are messages."""
     shown, joint = next(_after_calls(played_chats, Voice.RESULT), (None, ""))
     if shown is None:
         return
-    # What also stands between two calls closes each of them.
+    # Markers that are also between two calls close each of them.
     own = {unit for _, text in _after_calls(played_chats, Voice.CALL) for unit in _markers(text)}
     units = TemplateLiteral.of(joint).markers
     begins = next((at for at, unit in enumerate(units) if unit in usual), None)
     others = [unit for unit in units[:begins] if unit not in own and not closes_marker(unit)]
     missing = usual - header - set(units)
     if others:
-        # Another marker may be how a message with calls ends, but not where it begins with the
-        # other half of the usual one's pair.
-        missing = frozenset(each for each in missing if _closes_one_of(each, usual))
+        # A calling message may end in another marker, but not if it begins with the other half of
+        # the usual one's pair.
+        missing = frozenset(marker for marker in missing if _closes_one_of(marker, usual))
     for end in sorted(missing) if begins is not None else ():
         yield shown.hit(
             f"a message with calls is not ended by {quote_text(end)}, which ends all other"
@@ -167,7 +168,7 @@ def _unended_calls(
 
 
 def _repeated_headers(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
-    """Search between two results for the header of both, and for what ends answers behind it."""
+    """Search between two results for their header and for the stop of answers after it."""
     stop = _stop(played_chats)
     for _, several in _result_scenes(played_chats) if stop else ():
         for each in several:
@@ -198,7 +199,7 @@ def _repeated_headers(played_chats: Sequence[PlayedConversation]) -> Iterator[Hi
 
 
 _SHARED = 2
-"""So much of a header's brackets at least is that of other headers, too."""
+"""The length from which a shared part of header brackets is significant."""
 
 
 def _closes_one_of(marker: str, others: Iterable[str]) -> bool:
@@ -210,7 +211,7 @@ def _closes_one_of(marker: str, others: Iterable[str]) -> bool:
 def _after_calls(
     played_chats: Sequence[PlayedConversation], next_voice: Voice
 ) -> Iterator[tuple[PlayedConversation, str]]:
-    """Return the text between a call and a text of this voice that is not its own."""
+    """Return the text between a call and a later text of this speaker."""
     for chat in played_chats:
         for text, following in pairwise(chat.written_texts):
             one, other = text.spoken, following.spoken
@@ -230,12 +231,12 @@ def _common(markers: Iterable[frozenset[str]]) -> frozenset[str]:
 
 
 def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
-    """Find a conversation that begins more messages than it ends, or fewer, against a chat."""
-    # Messages with calls have ends of their own.
+    """Report a conversation that begins more or fewer messages than it ends, unlike a chat."""
+    # Calling messages have ends of their own.
     chats = [
         played_chat for played_chat in played_chats if not any(played_chat.texts_of(Voice.CALL))
     ]
-    prompts = [each for each in chats if each.conversation.generation]
+    prompts = [chat for chat in chats if chat.conversation.generation]
     chat = next(
         (prompt for prompt in prompts if prompt.conversation.scene == "a second question"), None
     )
@@ -262,14 +263,14 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
 
 
 def _begun_messages(played_chat: PlayedConversation, begin: str) -> int:
-    """Return how many messages a conversation begins, without the one that a prompt opens."""
+    """Return the number of messages that a conversation begins, without the generation prompt."""
     return played_chat.render.text.count(begin) - played_chat.conversation.generation
 
 
 def _surplus(played_chat: PlayedConversation, begin: str, end: str) -> int:
-    """Return how many more messages a conversation begins than it ends, behind its last call.
+    """Return the number of begun but unended messages of a conversation, after its last call.
 
-    Each call may be a message that ends otherwise.
+    Each call may be a message with another end.
     """
     calls = played_chat.written_of(Voice.CALL)
     behind = played_chat.render.text[calls[-1].start if calls else 0 :]
@@ -289,7 +290,7 @@ def _result_scenes(
 
 
 def _unended_before(text: str, begin: str, end: str) -> int:
-    """Return where a message begins before the one ahead of it has ended; 0 if none does."""
+    """Return the offset at which a message begins before the previous one ended; 0 if none does."""
     at = text.find(begin)
     while (following := text.find(begin, at + len(begin))) >= 0:
         if end not in text[at:following]:
@@ -299,14 +300,15 @@ def _unended_before(text: str, begin: str, end: str) -> int:
 
 
 def _turn_markers(chat: PlayedConversation) -> Iterator[tuple[str, str]]:
-    """Return the markers before each message of a chat with those after each."""
+    """Return the markers before each message of a chat, with those after each."""
     texts = chat.written_texts
     if len(texts) != 3:  # noqa: PLR2004 - a question, its answer, another question
         return
     question, answer, other = texts
     ends = _markers(question.after) & _markers(answer.after)
     begins = _common(_markers(text.before) for text in texts)
-    # In ``</a><b>`` both stand between two texts; the one that begins stands after the last, too.
+    # In ``</a><b>`` both are between two texts; the one that follows the last text, too, is the
+    # end.
     for begin in sorted(begins & _markers(other.after)):
         for end in sorted(ends - {begin}):
             joint = question.after

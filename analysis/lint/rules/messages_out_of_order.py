@@ -13,8 +13,8 @@ ORDERS = (
     (Voice.USER, Voice.ANSWER, Voice.RESULT),
     (Voice.USER, Voice.ANSWER, Voice.CALL),
 )
-"""Calls and their results may take turns; a system message may stand before the last question, and
-content beside calls after them, which another rule is about."""
+"""Speakers whose texts may change places, or are the subject of other rules: calls alternate with
+results, a system message may precede the last question, and content may follow calls."""
 
 
 @rule("AP320")
@@ -39,7 +39,7 @@ def _turned(played_chat: PlayedConversation) -> Iterator[tuple[SpokenText, Spoke
     for voices in ORDERS:
         texts = [text for text in played_chat.texts_of(*voices) if played_chat.holds(text)]
         for one, other in pairwise(texts):
-            # What two arguments are in is the message's own order.
+            # The order of a message's arguments may differ.
             if one.call is not None and one.call == other.call:
                 continue
             if written.find(one.text) > written.find(other.text):

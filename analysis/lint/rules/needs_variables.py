@@ -17,12 +17,12 @@ from autoparser.analysis.lint.rule_conversations import user_question
 from autoparser.analysis.lint.subject import Subject
 
 VALUES: Sequence[Json] = ("", True, [])
-"""Values that a template may have expected."""
+"""Values that a template may expect."""
 
 
 @rule("AP111", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a user message that fails or is missing again with every variable set."""
+    """Render a failing or missing user message again with every variable set."""
     unset = _render_question(subject, {})
     if unset.text.strip() or (unset.error is not None and unset.error.refused):
         return

@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         other = other_environment(clock=clock, tojson=not clock)
         found = first_difference(subject, other, clock=clock)
         if found is not None and clock:
-            # Code that is compiled for another `tojson` does not pass this one what it takes.
+            # Code compiled for another `tojson` does not pass transformers' arguments.
             found = first_difference(subject, other, other.compile(subject.template.syntax_tree))
         if found is not None:
             lacking.append(what)

@@ -17,7 +17,9 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP202")
 def check(subject: Subject) -> Iterator[Hit]:
     """Check the text after the content of the last message."""
-    end = next((each for each in subject.format.ends if each.after is TurnPart.CONTENT), None)
+    end = next(
+        (turn_end for turn_end in subject.format.ends if turn_end.after is TurnPart.CONTENT), None
+    )
     last = render_answer(subject)
     if end is None or end.text.strip() or not last.rendered or not appends_answer(subject):
         return

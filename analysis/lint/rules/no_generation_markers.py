@@ -22,6 +22,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         "whoever trains on the model's turns alone gets an empty loss mask from transformers",
         (show_render(render, "a question and its answer"),),
-        # What the model writes is what the tag would hold.
+        # The tag would hold the model's text.
         line=render.line_of(subject.marks.content),
     )

@@ -12,9 +12,9 @@ from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import prepared_messages
 
 KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
-"""What the client library's messages hold beside role and content.
+"""The fields of the client library's messages, beside role and content.
 
-Content beside calls is checked by AP109 and AP110.
+AP109 and AP110 check content beside calls.
 """
 
 

@@ -37,6 +37,6 @@ def _anew(subject: Subject) -> Render:
 
 
 def _line(one: Render, other: Render) -> int | None:
-    """Return the line of the first piece in which the renders differ."""
+    """Return the line of the first difference between renders."""
     pairs = zip(one.retrace().spans, other.retrace().spans, strict=False)
     return next((left.line for left, right in pairs if left.text != right.text), None)

@@ -13,7 +13,7 @@ from autoparser.analysis.lint.rule_conversations import (
 from autoparser.analysis.lint.subject import Subject
 
 WORDS = ("None", "null")
-"""As Python and JSON print it."""
+"""Null as Python and JSON print it."""
 
 
 @rule("AP109")

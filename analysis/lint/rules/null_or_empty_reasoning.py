@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             found[words] = what, given
     if not found:
         return
-    # Both are named: what a fix may change is what the finding says.
+    # The finding names both fields, since a fix may only change named ones.
     (words, (what, first)), *others = found.items()
     for other, (also, _) in others:
         words, what = (

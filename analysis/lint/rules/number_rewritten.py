@@ -19,7 +19,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP541", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render numbers in one call; where one of them is not there, each of them by itself."""
+    """Render numbers in one call; if one is missing, each in a call of its own."""
     sent = call_numbers(subject)
     render = render_call(subject, **sent)
     if not render.rendered or all(_stands_in(render.text, each) for each in sent.values()):
@@ -44,18 +44,18 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _stands_in(text: str, number: float) -> bool:
-    """Whether a number is written as it is, in no quotes."""
+    """Return whether a number is written verbatim, without quotes."""
     return bool(re.search(rf"(?<![\w.,\"'-]){re.escape(str(number))}(?![\w,.\"'])", text))
 
 
 def _is_number(text: str, number: float) -> bool:
-    """Whether a text is the number, in whatever notation of JSON."""
+    """Return whether a text is the number in any JSON notation."""
     written = text.strip()
     return written == str(number) or (number in FRACTIONS and _value(written) == number)
 
 
 _BEFORE_NUMERAL = re.compile(r"^.*>(?=-?\d)", re.DOTALL)
-"""Markup before a number, as in ``false">7`` where a tag has the type."""
+"""Markup before a number, such as ``false">7`` if a tag has the type."""
 
 
 def _value(text: str) -> float | None:

@@ -9,15 +9,15 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 LARGE = 64 * 1024
-"""Characters."""
+"""The maximum size of a source, in characters."""
 DEEP = 9
-"""Blocks inside each other."""
+"""The maximum number of nested blocks."""
 _BLOCKS = (nodes.If, nodes.For, nodes.Macro, nodes.CallBlock, nodes.FilterBlock, nodes.With)
 
 
 @rule("AP910")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Measure the source and its syntax tree."""
+    """Measure the source and the nesting of its syntax tree."""
     size = len(subject.template.text)
     if size > LARGE:
         yield Hit(f"the template has {size} characters, more than anybody reads through")
@@ -34,7 +34,7 @@ def _deepest_block(tree: nodes.Template) -> tuple[int, int]:
         if isinstance(node, _BLOCKS):
             depth += 1
             deepest = max(deepest, (depth, node.lineno))
-        # What follows an `elif` stands beside, not inside.
+        # An `elif` is beside the first branch, not inside it.
         beside = node.elif_ if isinstance(node, nodes.If) else []
         waiting += [
             (child, depth - 1 if any(child is each for each in beside) else depth)

@@ -27,7 +27,7 @@ OTHERS = frozenset(
         Cause.IDS,
     }
 )
-"""Causes that have rules of their own, which name them better."""
+"""Causes that other rules report better."""
 
 CALLING = frozenset(name for name, coming in PLAYED if coming is Next.TOOL)
 
@@ -46,7 +46,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         stop = gap and next(
             (each for each in stops if each in verdict.sampled[: max(gap.at, 0)]), None
         )
-        # Behind the end of a turn a model writes nothing more.
+        # A model writes nothing after the end of a turn.
         if gap and stop and name in CALLING:
             del broken[cause]
             yield Hit(

@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if both.error is not None:
         message = f"requests fail whose history has two calls in one message: {both.reason}"
         hit = raising_hit(message, (both, "two calls"), (one, "one call"), refused=Severity.WARNING)
-        # The same words may refuse no call at all; that two are refused is news of its own.
+        # If the same error refuses a single call, two are no news.
         yield replace(hit, cause=None) if both.error.refused else hit
     elif not all(each in both.text for each in shown):
         which = "second" if shown[0] in both.text else "first"

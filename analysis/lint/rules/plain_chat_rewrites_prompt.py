@@ -15,7 +15,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not whole.rendered:
         return
     for render, what in zip(renders, ("a question", "a question and its answer"), strict=True):
-        # A template may write nothing of a question until it is answered.
+        # A template may omit a question until it is answered.
         if render.rendered and not whole.text.startswith(render.text):
             message = f"with a later message the prompt of {what} changes"
             yield rewriting_hit(message, (render, what), (whole, "a longer conversation"))

@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     for played in subject.matrix:
         tail = _tail(played)
-        # Where a switch writes a part of the turn beforehand, that has a header of its own.
+        # A switch that prefills a part of the turn may give it a header of its own.
         if tail.count(header) > 1 and not played.conversation.setting:
             yield played.hit(
                 f"'{played.name}' ends with {tail.count(header)} generation prompts,"
@@ -47,14 +47,14 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _in_histories(subject: Subject, header: str) -> bool:
-    """Whether answers to questions also have the header that prompts end with."""
+    """Return whether answers to questions have the header that ends prompts."""
     chat = subject.scene("an answer")
     answers = chat.written_of(Voice.ANSWER) if chat is not None else ()
     return any(header in answer.before for answer in answers)
 
 
 def _tail(played_chat: PlayedConversation) -> str:
-    """Return the text after the last message of a prompt; empty if this is not a prompt."""
+    """Return the text after the last message of a prompt; empty if the render is not a prompt."""
     conversation = played_chat.conversation
     if not conversation.generation or conversation.other_form:
         return ""
@@ -63,7 +63,7 @@ def _tail(played_chat: PlayedConversation) -> str:
 
 
 def _answers(subject: Subject) -> Iterator[tuple[PlayedConversation, WrittenText]]:
-    """Return the answers that directly follow a result."""
+    """Yield the answers that directly follow a result."""
     for played in subject.matrix:
         conversation = played.conversation
         if conversation.generation or conversation.other_form:
@@ -77,14 +77,14 @@ def _answers(subject: Subject) -> Iterator[tuple[PlayedConversation, WrittenText
 def _conversation_before(
     subject: Subject, answered: PlayedConversation, text: WrittenText
 ) -> PlayedConversation | None:
-    """Return the conversation that an answer answers."""
+    """Return the conversation before an answer."""
     said = answered.conversation
     asked = replace(said, dialogue=said.dialogue[: text.spoken.entry], generation=True)
     return next(
         (
             each
             for each in subject.matrix
-            # The scene is in other words.
+            # The two scenes have different names.
             if replace(asked, scene=each.conversation.scene) == each.conversation
         ),
         None,

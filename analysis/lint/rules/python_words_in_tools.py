@@ -9,7 +9,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 EXTRA: Mapping[str, Json] = {"default": None, "nullable": True, "deprecated": False}
-"""Keywords of JSON schema whose values Python and JSON spell differently."""
+"""Keywords of JSON Schema whose values Python and JSON spell differently."""
 
 
 @rule("AP308")
@@ -40,7 +40,7 @@ def _render_tools(subject: Subject, tools: Sequence[Json]) -> Render:
 
 
 def _extend_tool(tool: Json) -> Json:
-    """Return the tool with more keywords in the schemas of its parameters."""
+    """Return the tool with additional keywords in the schemas of its parameters."""
     if not isinstance(tool, dict):
         return tool
     if "function" in tool:

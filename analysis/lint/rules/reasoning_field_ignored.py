@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         line=shown.line_at(shown.text.rindex(opening))
         if prompt
         else shown.line_of(subject.marks.content),
-        # A prompt that ends in an open marker may mean something else by it.
+        # A prompt that ends in an open marker may use it for something else.
         confidence=None if cut or closed else Confidence.MEDIUM,
     )
 

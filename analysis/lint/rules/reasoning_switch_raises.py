@@ -16,19 +16,19 @@ OF_REASONING = frozenset({SwitchEffect.GENERATION_PROMPT, SwitchEffect.HISTORY_R
 
 @rule("AP410")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Set each switch that the prompt's end or old reasoning depends on to false and to null."""
+    """Set each switch that affects the prompt's end or old reasoning to false and to null."""
     unset = render_with(subject, (subject.user,), {}, generation=True)
     if not unset.rendered:
         return
     for switch in subject.analysis.switches:
-        # What is written into the text is words of the caller's, as a system message is.
+        # A switch that is inserted verbatim is the caller's text, like a system message.
         if switch.inserted or not switch.changes & OF_REASONING:
             continue
         asked: list[tuple[Json, Render]] = [
             (value, render_with(subject, (subject.user,), {switch.name: value}, generation=True))
             for value in PLAIN
         ]
-        # A template that refuses one of them in its own words takes a few values and no others.
+        # A template that raises its own error for a value accepts only certain values.
         if any(not render.rendered and not render.crashed for _, render in asked):
             continue
         for value, render in asked:

@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not on.rendered or not off.rendered:
             continue
         blocks = empty_blocks(_tail(subject, on))
-        block = next((each for each in blocks if _is_named_like(switch.name, each)), "")
+        block = next((pair for pair in blocks if _is_named_like(switch.name, pair)), "")
         block = block or _lone_closer(switch.name, _tail(subject, on), _tail(subject, off))
         if block and block not in _tail(subject, off):
             yield Hit(
@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _prompt(subject: Subject, setting: dict[str, bool]) -> Render:
-    # Beside another switch of the same purpose, as one that it is an alias of, it may do nothing.
+    # It may have no effect beside another switch with the same purpose, such as its alias.
     alone = render_with(subject, (subject.user,), setting, generation=True)
     if alone.rendered:
         return alone
@@ -50,7 +50,7 @@ def _tail(subject: Subject, render: Render) -> str:
 
 
 def _lone_closer(name: str, on: str, off: str) -> str:
-    """Return a marker that closes in one tail what the other opens, if a name is like it."""
+    """Return a marker opened in one tail and closed in the other, if a name resembles it."""
     closed, opened = marker_balance(on), marker_balance(off)
     for pair in closed.closed:
         opens = opened.opened[pair] > opened.closed[pair]
@@ -60,7 +60,7 @@ def _lone_closer(name: str, on: str, off: str) -> str:
 
 
 def _is_named_like(name: str, block: str) -> bool:
-    """Whether a name is about the block and denies nothing: ``enable_thinking``, ``<think>``."""
+    """Return whether a name resembles the block without a negation, as ``enable_thinking``."""
     words = re.split(r"[\W_]+", name.lower())
     if any(word in _NEGATIONS or word.startswith(("no", "dis")) for word in words):
         return False

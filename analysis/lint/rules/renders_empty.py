@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             "the prompt of a user message is empty: the model is not asked anything",
             (show_render(render, "one user message, with the generation prompt"),),
             line=line_that_saw(render, subject.marks.user),
-            # Servers know templates that take parts alone, and send them so.
+            # Servers detect templates that only take content parts, and send those.
             severity=Severity.WARNING if parts else None,
             cause=TEXT_DROPPED if parts else None,
         )

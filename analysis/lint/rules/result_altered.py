@@ -41,7 +41,7 @@ def _unseen(subject: Subject) -> Iterator[Hit]:
         dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
         return subject.play(dialogue, tools=True)
 
-    # Whitespace around a result says nothing that a model needs: most templates trim it.
+    # Models do not need whitespace around a result, and most templates trim it.
     lost = alike_in_prompt(answered, words, INNER_PAIRS, HOSTILE_TEXT.strip())
     for what, (render, another) in [*lost.items()][:1]:
         yield Hit(

@@ -56,13 +56,13 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _both_written(usual: Render, texts: tuple[str, str]) -> bool:
-    """Whether both results are written, once each and in their order."""
+    """Return whether both results are written, once each and in order."""
     places = [usual.text.find(text) for text in texts]
     return -1 < places[0] < places[1] and all(usual.text.count(text) == 1 for text in texts)
 
 
 def _both_called(usual: Render, calls: tuple[ToolCall, ...]) -> bool:
-    """Whether both calls are written, too."""
+    """Return whether both calls are written, too."""
     return all(str(value) in usual.text for call in calls for value in call.arguments.values())
 
 
@@ -74,6 +74,6 @@ def _swapped(text: str, texts: tuple[str, str]) -> str:
 
 
 def _has_label(text: str, texts: tuple[str, str], calls: tuple[ToolCall, ...]) -> bool:
-    """Whether the name or the id of a call stands between the two results."""
+    """Return whether the name or the id of a call is between the two results."""
     between = text.partition(texts[0])[2].partition(texts[1])[0]
     return any(word in between for call in calls for word in (call.name, call.id))

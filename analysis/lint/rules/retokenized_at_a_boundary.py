@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if subject.tokenizer is None or subject.failure is not None:
         return
     encoder = Encoder(subject.tokenizer)
-    # A stop string of several tokens may mean that this is not the model's tokenizer.
+    # A stop string of several tokens suggests that the tokenizer is not the model's.
     foreign = any(encoder.size(stop) > 1 for stop in subject.format.stop_strings)
     for scenario, verdict in replay_steps(subject, encoder):
         tokens = verdict.tokens

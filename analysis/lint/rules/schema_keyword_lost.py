@@ -19,11 +19,11 @@ from autoparser.analysis.lint.rule_conversations import render_offer
 from autoparser.analysis.lint.subject import Subject
 
 _OF_OTHER_RULES = (ToolSpelling.PYTHON, ToolSpelling.LETTERS)
-"""AP526 looks for the one; how letters are spelled is the same to most models."""
+"""Escaped letters are the subject of AP526; most models read them alike."""
 
 
 MOST_TOLD = 8
-"""So many kinds of lost parts are named of tools that a person gave."""
+"""The maximum number of reported kinds of lost parts for tools from the user."""
 
 
 @rule("AP534")
@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     tools = subject.given_tools or real_shapes()
     found = subject.analysis.tools_in_prompt(tools)
     if any(part.keyword == "tool" for part in found.lost):
-        # That tools are left out as a whole is what other rules say.
+        # Tools that are omitted entirely are the subject of other rules.
         return
     for crash in found.crashes:
         if crash.cause or subject.given_tools:
@@ -68,12 +68,12 @@ def _crash_hit(subject: Subject, crash: ToolCrash, offered: int) -> Hit:
 
 def _lost_hit(subject: Subject, lost: tuple[LostPart, ...]) -> Hit:
     first = lost[0]
-    given, other = (render_offer(subject, each) for each in (first.offered, first.changed))
+    given, other = (render_offer(subject, tools) for tools in (first.offered, first.changed))
     words = "the model is not told of {} in the schemas of tools"
-    told = [str(each) for each in lost]
+    told = [str(part) for part in lost]
     if subject.given_tools:
         words = "of these tools the model is not told {}"
-        told = [f"{each} (in {len(each.tools)})" for each in lost[:MOST_TOLD]]
+        told = [f"{part} (in {len(part.tools)})" for part in lost[:MOST_TOLD]]
         more = len(lost) - MOST_TOLD
         told += [f"{more} more, which 'autoparser analyze --tools' lists"] if more > 0 else []
     return Hit(

@@ -35,12 +35,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     for format_, verdict in zip(analysis.formats, analysis.checks, strict=True):
         setting: Setting = {} if verdict is analysis.checks[0] else format_.setting
         for hit in (*_crashes(subject, verdict, setting), *_departures(subject, verdict, setting)):
-            # What the template does with nothing set is no news of a switch.
+            # Attribute to a switch only what does not happen without it.
             if hit.message not in seen:
                 seen.add(hit.message)
                 yield hit
     yield from _spoiled_forms(subject)
-    # A format that is wrong has wrong grammars, and a gate is long in the asking.
+    # A wrong format has wrong grammars, and the gate is slow.
     if not (seen or spoiled):
         yield from _gate_faults(subject)
 
@@ -56,7 +56,7 @@ def _unusable(failure: Exception) -> Iterator[Hit]:
 
 def _crashes(subject: Subject, verdict: Check, setting: Mapping[str, Json]) -> Iterator[Hit]:
     for crash in verdict.crashes:
-        # What the sandbox alone forbids is another rule's finding, of every render.
+        # Access that only the sandbox forbids is the subject of another rule.
         if crash.needed and not crash.sandbox_alone:
             cases = [message for message in battery_messages() if message.title in crash.titles]
             smallest = min(cases, key=lambda case: len(str(case.message)))
@@ -96,7 +96,7 @@ def _departures(subject: Subject, verdict: Check, setting: Mapping[str, Json]) -
 
 
 def _departing_line(subject: Subject, failure: Failure, setting: Mapping[str, Json]) -> int | None:
-    """Return the line that writes the first character that the format does not foresee."""
+    """Return the line that wrote the first character that the format does not expect."""
     render = _render(subject, failure.message, setting)
     turn = failure.rendered or ""
     start = render.text.rfind(turn) if turn else -1

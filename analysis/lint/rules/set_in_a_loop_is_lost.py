@@ -12,7 +12,7 @@ from autoparser.analysis.templates.edit_kinds import kept_values
 from autoparser.analysis.templates.template_edits import apply_edits, in_newlines
 
 MOST_VALUES = 8
-"""So many are tried; each costs the renders of the matrix."""
+"""The maximum number of tried values; each costs the renders of the matrix."""
 
 
 @rule("AP120")
@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _first_other(subject: Subject, text: str) -> tuple[PlayedConversation, Render] | None:
-    """Return the smallest conversation that another text of the template renders differently."""
+    """Return the smallest conversation that an edited text of the template renders differently."""
     play = subject.player_of(text)
     for played in subject.matrix:
         render = play(played.conversation)

@@ -21,7 +21,7 @@ FILES = (
     "chat_template.json",
     "processor_config.json",
 )
-"""Where a model's directory may have its template."""
+"""The files of a model directory that may hold its template."""
 
 
 @rule("AP808")

@@ -17,7 +17,7 @@ from autoparser.analysis.lint.rule_conversations import render_system_messages
 from autoparser.analysis.lint.subject import Subject
 
 OWN = (Voice.ANSWER, Voice.CALL, Voice.PREFACE)
-"""What the model itself says."""
+"""The texts of the model itself."""
 OTHERS = (Voice.SYSTEM, Voice.USER, Voice.RESULT)
 
 
@@ -26,7 +26,7 @@ class _Headers:
     user: str
     assistant: str
     lead: str = ""
-    """What stands between the header and an answer, such as an empty block of reasoning."""
+    """The text between the header and an answer, e.g. an empty block of reasoning."""
 
 
 @rule("AP214")
@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"answers stand under the header of {whose}, {quote_text(header)}",
                 tuple(show_render(chat.render, chat.name) for chat in _chats(subject)[-1:]),
-                # Without a generation prompt it may be that nobody is meant to answer.
+                # Without a generation prompt, perhaps nobody is to answer.
                 severity=None
                 if any(opening.text for opening in subject.format.openings)
                 else Severity.WARNING,
@@ -60,11 +60,11 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     seen: set[Voice] = set()
     for played in subject.matrix:
-        # Where a text is lost, two headers stand before the next one.
-        whole = all(played.holds(each) for each in played.texts_of(*OWN, *OTHERS))
+        # After a lost text, two headers precede the next one.
+        whole = all(played.holds(spoken) for spoken in played.texts_of(*OWN, *OTHERS))
         texts = played.written_texts if whole and not played.conversation.other_form else ()
-        for at, text in enumerate(texts):
-            wrong = _wrong(headers, texts, at)
+        for index, text in enumerate(texts):
+            wrong = _wrong(headers, texts, index)
             if wrong and text.spoken.voice not in seen:
                 seen.add(text.spoken.voice)
                 yield _hit(played, text, wrong)
@@ -73,11 +73,11 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _shared_header(subject: Subject, headers: _Headers) -> tuple[str, str] | None:
-    """Return whose header answers have and the header, or None if they have one of their own."""
+    """Return the speaker and the header of answers that have another speaker's header, or None."""
     user, assistant = headers.user, headers.assistant
     if user in assistant or assistant in user:
         return "questions", user
-    befores = [each.before for chat in _chats(subject) for each in chat.written_of(Voice.SYSTEM)]
+    befores = [text.before for chat in _chats(subject) for text in chat.written_of(Voice.SYSTEM)]
     prompts = any(opening.text.strip() for opening in subject.format.openings)
     alike = any(before.rstrip().endswith(assistant) for before in befores)
     wrong = alike and prompts and not _prompted(subject, assistant)
@@ -88,20 +88,22 @@ _WORD = re.compile(r"[^\W\d_]{3}")
 
 
 def _chats(subject: Subject) -> list[PlayedConversation]:
-    """Return the plays of a second question, without and with a system message."""
+    """Return the conversations of a second question, without and with a system message."""
     scene = "a second question"
-    return [each for each in subject.matrix if each.usual and each.conversation.scene == scene]
+    return [
+        played for played in subject.matrix if played.usual and played.conversation.scene == scene
+    ]
 
 
 def _differs_elsewhere(subject: Subject, header: str) -> bool:
-    """Whether a system message stands under another header than all others."""
-    befores = [each.before for chat in _chats(subject) for each in chat.written_of(Voice.SYSTEM)]
+    """Return whether the system message has a header different from all others."""
+    befores = [text.before for chat in _chats(subject) for text in chat.written_of(Voice.SYSTEM)]
     words = _WORD.search(header) is not None
     return words and any(header not in before and _WORD.search(before) for before in befores)
 
 
 def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
-    """Render a system message before the last question, and look at the header before it."""
+    """Render a system message before the last question, and check its header."""
     renders = render_system_messages(subject, after_question=True)
     if renders is None:
         return
@@ -118,7 +120,7 @@ def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
                 f" {whose}, {quote_text(header)}",
                 (compare_renders(later, "in the middle", first, "as the first message"),),
                 line=later.line_at(later.text.find(subject.marks.system) - 1),
-                # A model may know no other place for what comes later.
+                # Some models have no other role for later instructions.
                 severity=Severity.WARNING if header == headers.user else None,
                 confidence=Confidence.MEDIUM if header == headers.user else None,
             )
@@ -126,12 +128,12 @@ def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
 
 
 def _wrong(headers: _Headers, texts: Sequence[WrittenText], at: int) -> str:
-    """Return another speaker's header directly before a text; empty if there is none."""
+    """Return another speaker's header directly before a text; empty if it has its own."""
     text = texts[at]
     if text.spoken.voice in OWN:
         return headers.user if headers.user in text.before else ""
     if text.spoken.voice in OTHERS and headers.assistant in text.before:
-        # A message of calls that are not written has a header, and nothing after it.
+        # A message with omitted calls has a header and no text after it.
         said = text.before.rpartition(headers.assistant)[2]
         return headers.assistant if headers.user not in said and _short(said, headers) else ""
     last = at + 1 == len(texts)
@@ -148,31 +150,31 @@ def _hit(played_chat: PlayedConversation, text: WrittenText, header: str) -> Hit
     return played_chat.hit(
         f"{text.spoken.voice} stands under the header {quote_text(header)} in '{played_chat.name}'",
         played_chat.render.line_at(text.start - 1),
-        # Some models know no system role, and are told so.
+        # Some models have no system role: instructions are given in another role.
         severity=Severity.WARNING if system else None,
         confidence=Confidence.MEDIUM if system else None,
     )
 
 
 def _headers(subject: Subject) -> _Headers | None:
-    """Return the headers of questions and of an answer, or None if they are not known."""
+    """Return the headers of questions and of an answer, or None if they are unknown."""
     chat = subject.scene("a second question")
-    befores = [each.before for each in chat.written_of(Voice.USER)] if chat is not None else []
+    befores = [text.before for text in chat.written_of(Voice.USER)] if chat is not None else []
     assistant = subject.format.header.strip()
     if chat is None or len(befores) < 2:  # noqa: PLR2004 - two questions
         return None
     if not assistant:
         user = common_suffix(*befores).strip()
         return _Headers(user, "") if user else None
-    leads = [each.before.rpartition(assistant) for each in chat.written_of(*OWN)]
+    leads = [text.before.rpartition(assistant) for text in chat.written_of(*OWN)]
     lead = next((rest.strip() for _, found, rest in leads if found), "")
     first, *_, last = (before.rstrip().removesuffix(lead).rstrip() for before in befores)
     mistaken = last.endswith(assistant) and not first.endswith(assistant)
-    # A later question may stand under the header of answers.
+    # A later question may have the header of answers.
     user = first.strip() if mistaken else common_suffix(*befores).strip()
     return _Headers(user, assistant, lead) if user else None
 
 
 def _prompted(subject: Subject, header: str) -> bool:
-    """Whether the generation prompt also ends with the header of questions."""
+    """Return whether the generation prompt ends with the header of questions, too."""
     return any(header in opening.text for opening in subject.format.openings)

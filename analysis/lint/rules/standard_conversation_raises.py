@@ -30,7 +30,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _severity(subject: Subject, render: Render) -> Severity:
-    # Servers know templates that take parts alone, and send them so; what refuses says why.
+    # Servers detect templates that only take content parts, and send those; raise_exception gives a
+    # reason.
     mild = not render.crashed or _takes_parts(subject.shape)
     return Severity.WARNING if mild else Severity.ERROR
 

@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP218")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for the end of an answer between the header of a turn and its first call."""
-    played = {each.conversation.scene: each for each in reversed(subject.matrix)}
+    played = {played.conversation.scene: played for played in reversed(subject.matrix)}
     answered, calling = played.get("an answer"), played.get("a call and its result")
     if answered is None or calling is None:
         return

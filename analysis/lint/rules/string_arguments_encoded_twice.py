@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if subject.analysis.string_arguments is not StringArguments.ENCODED_TWICE:
         given = json.dumps(dict(subject.call().arguments))
         before, found, after = string.text.rpartition(given)
-        # Brackets that the template writes around members stand around the text's own ones.
+        # Brackets that the template writes around members are around the string's own ones.
         if found and (before[-1:], after[:1]) == ("{", "}"):
             yield Hit(
                 "arguments that a caller sends as JSON text are written in brackets of their own:"

@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     led = subject.play((subject.user,), system=marks.system, generation=True)
     if led.rendered and marks.user in led.text and marks.system not in led.text:
         bare = subject.play((subject.user,), generation=True)
-        # One that changes the prompt is read as something else than words to the model.
+        # A system message that changes the prompt is used for something other than instructions.
         plain = appends_answer(subject) and bare.text == led.text
         yield Hit(
             "a system message is dropped: the model never sees it",

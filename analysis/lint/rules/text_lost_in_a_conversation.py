@@ -11,17 +11,20 @@ from autoparser.analysis.lint.rule_conversations import appends_answer
 from autoparser.analysis.lint.subject import Subject
 
 VOICES = (Voice.SYSTEM, Voice.USER, Voice.PREFACE, Voice.ANSWER, Voice.CALL, Voice.RESULT)
-"""Reasoning is left out of histories on purpose, and has rules of its own."""
+"""Speakers with rules of their own: reasoning is omitted from histories on purpose."""
 
 
 @rule("AP317")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search every conversation of the matrix for each voice's texts."""
     for voice in VOICES:
-        # The template's own form first; what a form loses altogether is another rule's matter.
+        # Try the template's own form first; text lost in the other form is the subject of another
+        # rule.
         for other_form in (False, True):
             alike = [
-                each for each in subject.wide_matrix if each.conversation.other_form == other_form
+                played
+                for played in subject.wide_matrix
+                if played.conversation.other_form == other_form
             ]
             lost = _first_lost(alike, voice)
             if lost is None:
@@ -44,7 +47,7 @@ def _first_lost(
 
 
 def _is_excused(played_chat: PlayedConversation, voice: Voice) -> bool:
-    """Whether a loss may be intended: by a switch, without tools, or without a question."""
+    """Return whether a loss may be intended: by a switch, without tools, or without a question."""
     untold = voice in (Voice.CALL, Voice.RESULT) and not played_chat.conversation.tools
     conversation = played_chat.conversation
     return bool(conversation.setting) or untold or not conversation.generation

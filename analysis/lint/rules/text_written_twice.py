@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield played.hit(
                 f"{spoken.voice} is written {times} times in '{played.name}'",
                 played.render.line_at(written.rfind(spoken.text)),
-                # Who judges or translates a conversation may well say it again.
+                # Templates that judge or translate a conversation may repeat it.
                 confidence=None if appends_answer(subject) else Confidence.MEDIUM,
                 severity=None if appends_answer(subject) else Severity.WARNING,
             )

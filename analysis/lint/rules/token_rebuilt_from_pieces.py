@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _words(value: Json | Mapping[str, Json]) -> Iterator[str]:
-    """Return the texts of a message or a tool that markers may be made of, such as a role."""
+    """Return the strings of a message or a tool that may be parts of markers, such as a role."""
     if isinstance(value, str):
         yield from re.findall(r"\w{2,}", value)
     elif isinstance(value, Mapping):

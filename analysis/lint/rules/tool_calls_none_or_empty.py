@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             what,
             (compare_renders(given, f"with {words}", usual, "without"),),
             line=parting_line(given, usual),
-            # transformers drops what is null.
+            # transformers drops null.
             severity=Severity.ERROR if lost and value is not None else None,
             cause=given.cause,
         )

@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 return
             taken = taken or given.rendered
     if not taken:
-        # A request that fails is another rule's matter: it shows nothing of what would be written.
+        # A failing request is the subject of another rule.
         return
     alone = subject.play((subject.user,), generation=True)
     given = subject.play((subject.user,), tools=True, generation=True)

@@ -37,17 +37,21 @@ def check(subject: Subject) -> Iterator[Hit]:
     ]
     ordered = sorted(offering, key=_is_excused)
     names = subject.marks.names
-    partly = next((each for each in ordered if _tool_share(each, names) == _ToolShare.SOME), None)
+    partly = next(
+        (played for played in ordered if _tool_share(played, names) == _ToolShare.SOME), None
+    )
     if partly is not None:
         yield partly.hit(
             f"not all tools are described to the model in '{partly.name}'",
             next(filter(None, map(partly.render.line_of, names)), None),
             severity=Severity.WARNING if _is_excused(partly) else None,
         )
-    # A value of a switch under which no tool is written at all is there for that.
-    usual = [each for each in ordered if not each.conversation.setting]
-    none = next((each for each in usual if _tool_share(each, names) == _ToolShare.NONE), None)
-    kept = none and none.nearest(ordered, lambda each: _tool_share(each, names) == _ToolShare.ALL)
+    # A switch may exist to omit all tools.
+    usual = [played for played in ordered if not played.conversation.setting]
+    none = next((played for played in usual if _tool_share(played, names) == _ToolShare.NONE), None)
+    kept = none and none.nearest(
+        ordered, lambda played: _tool_share(played, names) == _ToolShare.ALL
+    )
     if none is not None and kept is not None and not _told_as_usual(subject, none):
         meant = _is_excused(none)
         yield Hit(
@@ -63,7 +67,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _told_as_usual(subject: Subject, played_chat: PlayedConversation) -> bool:
-    """Whether tools in the form that users send are all written, which the template's own hides."""
+    """Return whether tools in OpenAI's form are all written, unlike those in the template's own."""
     usual = subject.play_as(
         played_chat.conversation, structs.replace(subject.shape, tools=ToolForm.WRAPPED)
     )
@@ -72,11 +76,11 @@ def _told_as_usual(subject: Subject, played_chat: PlayedConversation) -> bool:
 
 _LETTERS = "bcdfghjklmnpqrstvwx"
 _PROSE = "It looks up what is known of a place, and answers in one sentence. " * 5
-"""What stands before the sign in a description, so that one which is cut shows it."""
+"""The text before the test character of a description, so that truncation shows."""
 _NAME_SIZE = 70
-"""More than the 64 characters of OpenAI's own names: servers of tools put theirs before them."""
+"""Longer than the 64 characters of OpenAI's function names: tool servers add prefixes."""
 _BEGINNING = 40
-"""So many characters show that a description is written at all."""
+"""The number of characters that prove a description is written."""
 
 
 def _of_many(subject: Subject) -> Iterator[Hit]:
@@ -130,7 +134,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
 def _first_too_many(
     subject: Subject, plain: Sequence[Tool], single: Render, never: Sequence[str]
 ) -> Iterator[Hit]:
-    """Report how many tools are too many."""
+    """Return a hit with the number of tools that is too many."""
     fewer = single
     for count in range(2, len(plain) + 1):
         render = render_offer(subject, *plain[:count])
@@ -155,10 +159,10 @@ _WORD = re.compile(r"\w")
 
 
 def _second_line(render: Render, first: str, second: str) -> Iterator[Hit]:
-    """Report the second line of a description that is lost, or is outside the first's comment.
+    """Report a description's second line if it is lost, or outside the first one's comment.
 
-    A comment is what begins with signs at which no later line ends, as ``// Do this.`` does and a
-    text in three quotes does not.
+    A comment begins with a sign with which no later line ends: ``// Do this.`` is one, a text in
+    triple quotes is not.
     """
     start = render.text.find(first)
     before = render.text[:start].rpartition("\n")[2]
@@ -185,7 +189,7 @@ def _function(marks: Sentinels, name: str, letter: str) -> Tool:
 
 
 def _signs(function: Tool) -> dict[str, str]:
-    """Return a text for each part of a tool by which the part is recognized."""
+    """Return a recognizable text for each part of a tool."""
     parameters: Any = function["parameters"]
     return {
         "name": str(function["name"]),
@@ -195,14 +199,14 @@ def _signs(function: Tool) -> dict[str, str]:
 
 
 def _missing_parts(render: Render, functions: Sequence[Tool]) -> list[str]:
-    """Return the parts of tools of which one at least is not in the prompt."""
+    """Return the parts of tools that are missing from the prompt for at least one tool."""
     signs = [_signs(function) for function in functions]
     parts = signs[0] if render.rendered else ()
     return [part for part in parts if any(sign[part] not in render.text for sign in signs)]
 
 
 def _is_excused(played_chat: PlayedConversation) -> bool:
-    """Whether a loss may be intended: by a switch, or because the model is asked nothing."""
+    """Return whether a loss may be intended: by a switch, or because no answer is requested."""
     return bool(played_chat.conversation.setting) or not played_chat.conversation.generation
 
 
@@ -211,8 +215,10 @@ class _ToolShare:
 
 
 def _tool_share(played_chat: PlayedConversation, names: Sequence[str]) -> int:
-    """Return whether all tools that no message calls are described, some or none."""
-    called = {each.call.name for each in played_chat.conversation.spoken if each.call is not None}
+    """Return the share of uncalled tools that are described: all, some or none."""
+    called = {
+        spoken.call.name for spoken in played_chat.conversation.spoken if spoken.call is not None
+    }
     described = [name in played_chat.render.text for name in names if name not in called]
     if not any(described):
         return _ToolShare.NONE

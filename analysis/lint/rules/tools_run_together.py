@@ -16,7 +16,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP540")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Read two tools as JSON documents, and look at what stands between them."""
+    """Parse two tools as JSON documents, and check the text between them."""
     if subject.shape.tools is ToolForm.NONE:
         return
     yield from islice(_uneven(subject), 1)
@@ -41,14 +41,14 @@ _BRACKETS = (("{", "}"), ("[", "]"), ("(", ")"))
 
 
 def _uneven(subject: Subject) -> Iterator[Hit]:
-    """Count what opens and closes the list of one tool, and that of three."""
+    """Count the opening and closing brackets around one tool, and around three."""
     one, three = (render_offer(subject, *subject.functions[:count]) for count in (1, 3))
     if not (one.rendered and three.rendered):
         return
-    counts = [_opened_and_closed(each.text) for each in (one, three)]
+    counts = [_opened_and_closed(render.text) for render in (one, three)]
     for opening, (opened, closed) in counts[1].items():
         before = counts[0].get(opening, (0, 0))
-        # What nothing closes may stand between tools.
+        # Text that nothing closes may separate tools.
         if closed and opened and all(before) and before[0] - before[1] != opened - closed:
             yield Hit(
                 f"{quote_text(opening)} is opened {opened} times and closed {closed} times where"
@@ -68,12 +68,12 @@ def _opened_and_closed(text: str) -> dict[str, tuple[int, int]]:
 
 
 def _glued_keys(subject: Subject) -> Iterator[Hit]:
-    """Search for a parameter that what is told of the one before it runs into."""
+    """Search for a parameter that follows the previous one's description without a break."""
     key, other = subject.marks.keys[:2]
     render = render_offer(subject, subject.functions[0])
     end = render.text.find(subject.marks.user)
     first, second = (
-        re.search(rf"\w?{re.escape(each)}", render.text[:end]) for each in (key, other)
+        re.search(rf"\w?{re.escape(name)}", render.text[:end]) for name in (key, other)
     )
     if first and second and first.group() == key and second.group() != other:
         yield Hit(
@@ -85,7 +85,7 @@ def _glued_keys(subject: Subject) -> Iterator[Hit]:
 
 
 def _document_end(text: str, start: int, inside: int, before: int) -> int:
-    """Return where an object ends that holds a place and not another; 0 without such a one."""
+    """Return the end of an object that contains one place but not another, or 0."""
     if text[start] != "{":
         return 0
     try:

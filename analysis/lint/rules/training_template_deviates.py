@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     try:
         made = training_template(subject.analysis, briefly=True)
     except TrainingTemplateError:
-        # That there is none, and why, the command says that writes one.
+        # A missing training template is reported by the command that writes it.
         return
     found = made.proof.deviations
     if not found:
@@ -46,7 +46,7 @@ def _words(deviation: MismarkedTurn) -> str:
 
 
 def _line(subject: Subject, deviation: MismarkedTurn) -> int | None:
-    """Return the line that writes the first stretch in a turn of our own."""
+    """Return the line that wrote the first stretch in a turn of our own."""
     render = render_answer(subject)
     if subject.format.calls is not None and "call" in deviation.turn:
         render = render_last_call(subject)

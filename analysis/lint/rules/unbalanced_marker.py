@@ -25,7 +25,7 @@ from autoparser.analysis.lint.subject import Subject
 
 _TAG = re.compile(r"<[\w:.\-]+([ =][^<>]*)?>")
 _PairHit = tuple[MarkerPair | None, Hit]
-"""A hit, and the pair that it is about; None for no pair."""
+"""A hit with its pair of markers, or None if it is about none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class _TurnMarkers:
 
     pairs: frozenset[MarkerPair]
     open_ended: bool
-    """Turns begin with what says so, and nothing says that it ends."""
+    """Turns have a marker for their beginning and none for their end."""
     open_tags: bool
-    """Turns begin with tags, as in ``<user>Hi<bot>Yes``, and nothing says that they end."""
+    """Turns begin with tags, as in ``<user>Hi<bot>Yes``, and have no marker for their end."""
 
 
 @rule("AP201")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Count the markers between two user messages; what opens there must close there."""
+    """Count the markers between two user messages: each that opens there must close there."""
     seen: set[MarkerPair] = set()
     anywhere, of_turns = _opened_anywhere(subject), _in_plain_chats(subject)
     closing, end = _closed_by_prompts(subject), subject.tokens.get("eos_token", "")
@@ -54,21 +54,21 @@ def check(subject: Subject) -> Iterator[Hit]:
         found = _balance(subject, text)
         for pair in found.opened | found.closed:
             opened, closed = found.opened[pair], found.closed[pair]
-            # What never opens after a user message begins the whole text.
+            # A marker that never opens after a user message begins the whole text.
             loose = opened != closed and bool(closed) and pair in anywhere
             if closed > opened and pair in closing:
                 continue
-            # Another token that ends turns may be spelled like the one that closes this.
+            # Another token that ends turns may be spelled like the closing half.
             if end and pair in of_turns.pairs and opened - closed == text.count(end) > 0:
                 continue
-            # A tag that has the value in it, ``<city="Oslo">``, has nothing to close.
+            # A tag that contains the value, ``<city="Oslo">``, needs no closing half.
             whole = any(value in found.spelled[pair] for value in subject.marks.values)
             never = not whole and _never_closes(found, pair, of_turns)
             if pair not in seen and (loose or never):
                 seen.add(pair)
                 of_loops |= any(value in text for value in subject.marks.values)
                 yield _hit(name, render, (text, found), pair, opening=anywhere.get(pair, ""))
-    # What is wrong with a block of reasoning says nothing of calls and their results.
+    # A fault of a reasoning block must not hide those of calls and results.
     of_calls = chain(
         _in_calls(subject),
         _in_numbers(subject),
@@ -81,7 +81,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _closed_by_prompts(subject: Subject) -> frozenset[MarkerPair]:
-    """Return what a generation prompt closes and does not open: the model's turn begins with it."""
+    """Return the markers that a generation prompt closes but does not open: they begin the turn."""
     lasts = {
         (text.before, text.after)
         for each in subject.matrix
@@ -91,14 +91,14 @@ def _closed_by_prompts(subject: Subject) -> frozenset[MarkerPair]:
     }
     found: set[MarkerPair] = set()
     for before, prompt in lasts:
-        # The question itself may end with what closes its header.
+        # The question itself may end with the closing half of its header.
         header, written = _balance(subject, before), _balance(subject, prompt)
         found |= (written.closed - written.opened - header.opened).keys()
     return frozenset(found)
 
 
 def _in_calls(subject: Subject) -> Iterator[_PairHit]:
-    """Compare the markers of several calls with those of one: each must close what it opens."""
+    """Compare the markers of several calls with the markers of one: all must be closed."""
     usual: Mapping[MarkerPair, int] | None = None
     for played in subject.matrix:
         if not played.usual or any(played.texts_of(Voice.REASONING)):
@@ -110,7 +110,7 @@ def _in_calls(subject: Subject) -> Iterator[_PairHit]:
             loose = {
                 pair: found.opened[pair] - found.closed[pair]
                 for pair in found.opened | found.closed
-                # A marker that nothing closes, or opens, may separate calls.
+                # A marker without another half may separate calls.
                 if found.opened[pair] and found.closed[pair]
             }
             if usual is None:
@@ -125,7 +125,7 @@ def _in_calls(subject: Subject) -> Iterator[_PairHit]:
 
 
 def _in_numbers(subject: Subject) -> Iterator[_PairHit]:
-    """Compare the markers of a call with numbers with those of one with a word."""
+    """Compare the markers of a call with numbers and of a call with a word."""
     if subject.format.calls is None:
         return
     keys = subject.marks.typed_keys
@@ -152,7 +152,7 @@ def _one_an_argument(
     which comes once a call, parts the name from the arguments.
     """
     count = len(span.texts)
-    # What comes after the arguments is of the result.
+    # Text after the arguments belongs to the result.
     before = _balance(subject, span.text[: span.texts[-1].start - span.start])
     return (
         count > len(span.joints) + 1
@@ -186,7 +186,7 @@ def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
 
 
 def _never_opened(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
-    """Search tool loops for a marker that closes what no conversation opens."""
+    """Search tool loops for a closing marker that no conversation opens."""
     whole = [
         (each, _balance(subject, each.render.text))
         for each in subject.matrix
@@ -240,7 +240,7 @@ def _empty_message(subject: Subject) -> Iterator[_PairHit]:
 
 def _empty_block(subject: Subject) -> Iterator[_PairHit]:
     for played in subject.matrix:
-        # An answer may have an empty block of reasoning before it.
+        # An empty block of reasoning may precede an answer.
         for text in played.written_of(Voice.RESULT, Voice.USER) if played.usual else ():
             before = text.before.rstrip()
             block = next(filter(before.endswith, empty_blocks(before)), "")
@@ -275,11 +275,11 @@ def _doubled(subject: Subject) -> Iterator[_PairHit]:
 
 
 def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
-    """Return the text from each user message to the next, of every conversation."""
+    """Yield the text from each user message to the next, of every conversation."""
     for played in subject.matrix:
         if not played.render.rendered or played.conversation.other_form:
             continue
-        # Between two questions in a row nothing opens; that a question is ended is of AP216.
+        # Nothing opens between two questions in a row; an unended question is the subject of AP216.
         texts = played.written_texts
         said = [at for at, each in enumerate(texts) if each.spoken.voice is Voice.USER]
         for one, other in pairwise(said):
@@ -290,7 +290,7 @@ def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
 
 
 def _reasoned_loop(subject: Subject) -> Iterator[tuple[str, Render, str]]:
-    """Return a tool loop with reasoning, which the matrix has without a question after it."""
+    """Return a tool loop with reasoning, which the matrix lacks without a question after it."""
     if subject.format.calls is None:
         return
     marks, call = subject.marks, subject.call()
@@ -325,7 +325,7 @@ def _in_plain_chats(subject: Subject) -> _TurnMarkers:
         for each in subject.matrix
         if not any(each.texts_of(Voice.CALL, Voice.REASONING)) and not each.conversation.tools
     ]
-    # A generation prompt may open reasoning, which is not in every chat.
+    # A generation prompt may open reasoning, which not every chat contains.
     ends = [chat.written_texts[-1:] for chat in chats]
     texts = [chat.render.text[: end[0].start] for chat, end in zip(chats, ends, strict=True) if end]
     first = subject.matrix[0].conversation.spoken[0].text
@@ -394,7 +394,7 @@ def _counts(balance: MarkerBalance, pair: MarkerPair) -> str:
 
 
 def _without_prompt(subject: Subject, text: str) -> str:
-    """Return a render without the generation prompt that it ends with, if it does."""
+    """Return a render without its generation prompt."""
     openings = (opening.text for opening in subject.format.openings if opening.text)
     return text.removesuffix(max(filter(text.endswith, openings), key=len, default=""))
 

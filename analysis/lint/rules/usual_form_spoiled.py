@@ -53,12 +53,15 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _conversations(subject: Subject) -> Iterator[PlayedConversation]:
     yield from subject.matrix
-    # The matrix speaks in sentences of one capital: other ones may be lost, too.
+    # The matrix has only plain sentences: other texts may be lost, too.
     yield subject.play_whole(_CAPITALS)
-    # Nor has it a message of all parts, in which every form meets every other.
+    # It also lacks a message with all parts, in which every form meets every other.
     for played in subject.matrix:
         dialogue = tuple(map(_with_reasoning, played.conversation.dialogue))
-        if any(isinstance(each, Message) and each.calls and each.content for each in dialogue):
+        if any(
+            isinstance(message, Message) and message.calls and message.content
+            for message in dialogue
+        ):
             scene = f"{played.conversation.scene}, with reasoning"
             yield subject.play_whole(replace(played.conversation, scene=scene, dialogue=dialogue))
             break
@@ -91,9 +94,9 @@ def _is_asked(played_chat: PlayedConversation, departure: FormDeparture) -> bool
 def _outcome(
     subject: Subject, played_chat: PlayedConversation, departure: FormDeparture
 ) -> tuple[FormOutcome, Hit | None]:
-    """Return what becomes of a conversation as users send it, and a hit where that loses a text."""
+    """Return the outcome of a conversation in OpenAI's form, with a hit if it loses a text."""
     conversation, render = played_chat.conversation, played_chat.render
-    # transformers gives reasoning under every name, and other engines do not.
+    # transformers copies reasoning to every field, other engines do not.
     renamed = departure.shape.reasoning_field != departure.own_shape.reasoning_field
     usual = subject.play_as(conversation, departure.shape, as_given=renamed)
     if not usual.rendered:
@@ -132,6 +135,6 @@ def _refused_calls(
 
 
 def _is_unread(subject: Subject, conversation: WholeConversation, usual: Render) -> bool:
-    """Whether reasoning is not read under its usual name, which is another rule's finding."""
+    """Return whether the usual field of reasoning is ignored, which another rule reports."""
     bare = without_reasoning(conversation.dialogue)
     return subject.play_whole(replace(conversation, dialogue=bare)).render.text == usual.text

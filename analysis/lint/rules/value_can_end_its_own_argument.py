@@ -9,7 +9,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 QUOTES = "\"'"
-"""What closes a string here stands in many ordinary ones, too."""
+"""Closing markers that occur in many ordinary strings."""
 
 
 @rule("AP524")

@@ -24,12 +24,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     seen: set[tuple[int | None, str]] = set()
     for played in subject.wide_matrix:
         conversation, cause = played.conversation, played.render.cause
-        # A form of content that a template does not take, and systems, are other rules' matter.
+        # Content in another form and system messages are the subject of other rules.
         if cause is None or conversation.other_form or (conversation.system and not led.rendered):
             continue
         if conversation.refusable and not played.render.crashed:
             continue
-        # One line may fail in other words each time, with the place in the list of messages.
+        # The same line may fail with another message each time, with an index in it.
         place = (cause.line, "" if cause.line is not None else cause.detail)
         if place not in seen:
             seen.add(place)
@@ -51,9 +51,9 @@ def _hit(subject: Subject, played_chat: PlayedConversation, render: Render) -> H
 
 
 def _named(subject: Subject) -> Iterator[Hit]:
-    """Give each message the name of who says it, as chat APIs allow."""
+    """Return the messages with the speaker's name, as chat APIs allow."""
     usual = subject.play(subject.chat, generation=True)
-    named = [{**each, "name": "ann"} for each in usual.messages]
+    named = [{**message, "name": "ann"} for message in usual.messages]
     given = subject.render(named, generation=True)
     if usual.rendered and given.error is not None:
         message = f"every request whose messages have a name beside the role {failure_words(given)}"
@@ -63,7 +63,7 @@ def _named(subject: Subject) -> Iterator[Hit]:
 
 
 def _tools_alone(subject: Subject) -> Iterator[Hit]:
-    """Offer tools to a template that was found to take none."""
+    """Pass tools to a template that seems to take none."""
     if subject.shape.tools is not ToolForm.NONE:
         return
     usual = subject.play((subject.user,), generation=True)

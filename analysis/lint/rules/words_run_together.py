@@ -10,7 +10,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 SHOWN = 20
-"""Characters of the template's text that are shown."""
+"""The number of quoted characters of the template's text."""
 
 
 @rule("AP323", once=True)
@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Check the character before each text of every conversation."""
     for played in subject.matrix:
         for text in played.written_texts if not played.conversation.other_form else ():
-            # Before a value of a call stands what its notation says, before others' words a mark.
+            # Values of calls follow their notation, other speakers' texts follow a marker.
             if text.spoken.voice is Voice.CALL:
                 continue
             end = text.start + len(text.spoken.text)
@@ -36,5 +36,5 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _of_a_word(character: str) -> bool:
-    """Whether words of letters like this one are parted by spaces, or it is a digit."""
+    """Return whether a character is a digit, or a letter of a script with spaces."""
     return bool(character) and unicodedata.category(character) in {"Lu", "Ll", "Nd"}

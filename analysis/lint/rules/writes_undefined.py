@@ -16,7 +16,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 OPEN, CLOSE = "\ufdd2", "\ufdd3"
-"""Characters that are none: no text that is exchanged holds them."""
+"""Noncharacters: exchanged text never contains them."""
 _MARKED = re.compile(f"{OPEN}(.*?){CLOSE}", re.DOTALL)
 
 
@@ -30,14 +30,14 @@ class NamedUndefined(Undefined):
 @rule("AP805", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render ordinary conversations with undefined values that show themselves."""
-    for each in render_elsewhere(subject, other_environment(undefined=NamedUndefined)):
-        names = dict.fromkeys(_MARKED.findall(each.text))
-        # Where the marks change more than themselves, a condition looked at them.
-        if names and _MARKED.sub("", each.text) == each.usual.text:
-            line = each.usual.line_at(each.text.find(OPEN))
+    for render in render_elsewhere(subject, other_environment(undefined=NamedUndefined)):
+        names = dict.fromkeys(_MARKED.findall(render.text))
+        # If the marks change more than themselves, a condition depends on them.
+        if names and _MARKED.sub("", render.text) == render.usual.text:
+            line = render.usual.line_at(render.text.find(OPEN))
             yield Hit(
-                f"in {each.what} nothing is written for {', '.join(names)}: it is not defined",
-                (show_render(each.usual, each.what),),
+                f"in {render.what} nothing is written for {', '.join(names)}: it is not defined",
+                (show_render(render.usual, render.what),),
                 line=line,
                 engines=engines_at(subject, line),
             )
