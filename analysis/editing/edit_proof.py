@@ -114,7 +114,10 @@ def _is_earlier(messages: Sequence[Mapping[str, Json]], index: int) -> bool:
 
 def _place_of(conversation: ProofConversation, words: str) -> int:
     """Return the index of the last message with a text, or -1."""
-    return max((at for at, it in enumerate(conversation.messages) if _holds(it, words)), default=-1)
+    return max(
+        (at for at, message in enumerate(conversation.messages) if _holds(message, words)),
+        default=-1,
+    )
 
 
 def _holds(value: Json | Mapping[str, Json], words: str) -> bool:
@@ -164,7 +167,8 @@ def _calls(
 ) -> Iterator[tuple[RenderFault, int]]:
     """Yield the missing calls; names in the tools' descriptions do not count."""
     first = next(
-        (at for at, it in enumerate(conversation.messages) if it["role"] == "assistant"), 0
+        (at for at, message in enumerate(conversation.messages) if message["role"] == "assistant"),
+        0,
     )
     asked = (
         rendered(_until(conversation, first, generation=False))
@@ -364,7 +368,7 @@ class EditProof:
             index for index in [*self._order] if not around or around & self._reached_by(index)
         )
         for at, before, after in self._changes(edited, asked):
-            each = self.conversations[at]
+            conversation = self.conversations[at]
             faults = self._better(at, before, after, edited)
             if faults is None:
                 # A conversation that exposes one wrong edit is likely to expose others: try it
@@ -373,32 +377,34 @@ class EditProof:
                 self._order.insert(0, at)
                 return None
             changed += 1
-            sent.add(each.messages_key if each.plainly is not None else "")
+            sent.add(conversation.messages_key if conversation.plainly is not None else "")
             crashed += before.crashed
             healed += not before.rendered
             better += sum(self.faults(at).values()) - sum(faults.values())
-            mended = [it for it, n in self.faults(at).items() if faults.get(it, 0) < n]
-            others = () if before.crashed else self._beyond(each, mended)
+            mended = [fault for fault, n in self.faults(at).items() if faults.get(fault, 0) < n]
+            others = () if before.crashed else self._beyond(conversation, mended)
             # Content parts that no plain conversation has cannot be judged.
-            bad = before.crashed and (each.of_parts or is_worse(self._plain_faults(each), faults))
+            bad = before.crashed and (
+                conversation.of_parts or is_worse(self._plain_faults(conversation), faults)
+            )
             asked_for = not others and not bad
             beyond += bool(others)
             spoiled += bad
-            named = others or [it for it in mended if self._is_asked_for(it)] or mended
-            words = tuple(dict.fromkeys(it.words for it in named))
+            named = others or [fault for fault in mended if self._is_asked_for(fault)] or mended
+            words = tuple(dict.fromkeys(fault.words for fault in named))
             text = before.text if before.rendered else None
-            example = ChangedRender(each.name, text, after.text, words, asked_for)
+            example = ChangedRender(conversation.name, text, after.text, words, asked_for)
             # Keep the shortest example, regardless of the order of conversations.
             known = examples.setdefault((asked_for, words), example)
             examples[asked_for, words] = min(
-                known, example, key=lambda it: (len(it.after), it.conversation)
+                known, example, key=lambda shown: (len(shown.after), shown.conversation)
             )
             if examples[asked_for, words] is example:
                 renders[asked_for, words] = before, after
         shown: list[ChangedRender] = []
-        for it in _one_of_each(examples.values()):
-            before, after = in_plain_words(*renders[it.asked_for, it.mended])
-            shown.append(replace(it, before=it.before and before.text, after=after.text))
+        for example in _one_of_each(examples.values()):
+            before, after = in_plain_words(*renders[example.asked_for, example.mended])
+            shown.append(replace(example, before=example.before and before.text, after=after.text))
         refused, kinds = self._counts
         return ProvenEdit(
             len(self.conversations),
@@ -446,8 +452,8 @@ class EditProof:
     ) -> Iterator[tuple[int, Render, Render]]:
         """Yield the index of each changed conversation, with both renders."""
         for at in places:
-            each = self.conversations[at]
-            before, after = self._original.render(each), edited.render(each)
+            conversation = self.conversations[at]
+            before, after = self._original.render(conversation), edited.render(conversation)
             if (after.rendered, after.text) != (before.rendered, before.text):
                 yield at, before, after
 
@@ -467,12 +473,14 @@ class EditProof:
         if self._mends is None:
             return ()
         respelled = self._is_asked_for(RenderFault(FaultKind.OTHERWISE, conversation.words))
-        if respelled and any(it.kind in (FaultKind.OTHERWISE, FaultKind.REFUSED) for it in mended):
+        if respelled and any(
+            fault.kind in (FaultKind.OTHERWISE, FaultKind.REFUSED) for fault in mended
+        ):
             # It now renders like the plain conversation, whatever else was wrong with it.
             return ()
-        others = [it for it in mended if not self._is_asked_for(it)]
+        others = [fault for fault in mended if not self._is_asked_for(fault)]
         # A missing text had no edges either.
-        there = {it.place for it in mended if it.kind in LOSSES}
+        there = {fault.place for fault in mended if fault.kind in LOSSES}
         primary = [
             other
             for other in others
@@ -510,35 +518,42 @@ class EditProof:
 
     def _reached_by(self, at: int) -> frozenset[int | None]:
         if at not in self._reaching:
-            each = self.conversations[at]
-            text, variables = self._original.text(each), self._original.variables(each)
+            conversation = self.conversations[at]
+            text, variables = (
+                self._original.text(conversation),
+                self._original.variables(conversation),
+            )
             self._reaching[at] = self.reached.of(variables, text)
         return self._reaching[at]
 
     def faults(self, at: int) -> Mapping[RenderFault, int]:
         """Return the faults of a conversation in the original."""
         if at not in self._faults:
-            each = self.conversations[at]
-            text = self._original.text(each)
-            self._faults[at] = faults_of(each, text, self._original.text)
+            conversation = self.conversations[at]
+            text = self._original.text(conversation)
+            self._faults[at] = faults_of(conversation, text, self._original.text)
         return self._faults[at]
 
     def _better(
         self, at: int, before: Render, after: Render, edited: ProofRenders
     ) -> Mapping[RenderFault, int] | None:
         """Return the remaining faults, or None if the change is not an improvement."""
-        each, wrong = self.conversations[at], self.faults(at)
+        conversation, wrong = self.conversations[at], self.faults(at)
         if not wrong or not after.rendered or self._left_out(at):
             return None
-        faults = faults_of(each, after.text, edited.text)
-        known = self._plain_faults(each)
+        faults = faults_of(conversation, after.text, edited.text)
+        known = self._plain_faults(conversation)
         if not before.rendered:
-            taken = before.crashed or (each.plainly is not None and not is_worse(known, faults))
+            taken = before.crashed or (
+                conversation.plainly is not None and not is_worse(known, faults)
+            )
             return faults if taken else None
-        if self._reads_more(each, wrong, faults, edited):
+        if self._reads_more(conversation, wrong, faults, edited):
             return faults
         # A fault that the plain conversation has too does not count against the edit.
-        before_or_plainly = {it: max(wrong.get(it, 0), known.get(it, 0)) for it in {*wrong, *known}}
+        before_or_plainly = {
+            fault: max(wrong.get(fault, 0), known.get(fault, 0)) for fault in {*wrong, *known}
+        }
         if is_worse(before_or_plainly, faults):
             return None
         if any(fault.kind is FaultKind.OTHERWISE and fault not in faults for fault in wrong):
@@ -550,12 +565,14 @@ class EditProof:
             before.text, after.text
         ):
             return faults
-        if _only_altered(each, before.text, after.text):
+        if _only_altered(conversation, before.text, after.text):
             return faults
         if _less(wrong, faults, FaultKind.UNCLOSED) and _within(after.text, before.text):
             return faults
         # Only an unrequested prompt may be removed.
-        unasked = not each.generation and any(fault.kind is FaultKind.NO_PROMPT for fault in wrong)
+        unasked = not conversation.generation and any(
+            fault.kind is FaultKind.NO_PROMPT for fault in wrong
+        )
         return faults if unasked and before.text.startswith(after.text) else None
 
     def _reads_more(
@@ -569,7 +586,7 @@ class EditProof:
         plain = conversation.plainly
         if plain is None or self._original.text(plain) == edited.text(plain):
             return False
-        others = {it: n for it, n in faults.items() if it.kind is not FaultKind.OTHERWISE}
+        others = {fault: n for fault, n in faults.items() if fault.kind is not FaultKind.OTHERWISE}
         return not is_worse(wrong, others) and sum(others.values()) < sum(wrong.values())
 
     def _plain_faults(self, conversation: ProofConversation) -> Mapping[RenderFault, int]:
@@ -581,12 +598,15 @@ class EditProof:
 
     def _left_out(self, at: int) -> bool:
         """Return whether the switches of a conversation decide if a text is omitted."""
-        each, usual = self.conversations[at], self._subject.usual_setting
-        named = {it for it, value in each.setting.items() if usual.get(it, ...) != value}
+        conversation, usual = self.conversations[at], self._subject.usual_setting
+        named = {
+            name for name, value in conversation.setting.items() if usual.get(name, ...) != value
+        }
         kinds = {
             frozenset(fault for fault in self.faults(other) if fault.kind in LOSSES and fault.whose)
-            for other in (self._alike[each.request] if each.explicit else ())
-            if _without(self.conversations[other].setting, named) == _without(each.setting, named)
+            for other in (self._alike[conversation.request] if conversation.explicit else ())
+            if _without(self.conversations[other].setting, named)
+            == _without(conversation.setting, named)
         }
         return len(kinds) > 1
 
@@ -594,7 +614,9 @@ class EditProof:
 def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
     """Yield an example of each fault, preferring those with a single one."""
     seen: set[tuple[bool, str]] = set()
-    for example in sorted(examples, key=lambda it: (it.asked_for, len(it.mended), it.mended)):
+    for example in sorted(
+        examples, key=lambda example: (example.asked_for, len(example.mended), example.mended)
+    ):
         kinds = {(example.asked_for, words) for words in example.mended}
         if not kinds <= seen:
             seen |= kinds

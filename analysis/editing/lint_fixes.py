@@ -373,19 +373,19 @@ class _FixSearch:
             :MOST_TRIED
         ]
         for at in range(0, len(apart), AT_ONCE):
-            joined = [chosen.and_also(each) for each in apart[at : at + AT_ONCE]]
-            for each in sorted(joined, key=lambda it: it.size):
+            joined = [chosen.and_also(candidate) for candidate in apart[at : at + AT_ONCE]]
+            for candidate in sorted(joined, key=lambda candidate: candidate.size):
                 self.trial_count += self._only_safe
-                if not self._differs(self._trials.edited(each.edits), base):
+                if not self._differs(self._trials.edited(candidate.edits), base):
                     continue
-                why = self._in_the_way(each.edits)
+                why = self._in_the_way(candidate.edits)
                 if why is None:
-                    return each, True, reason
+                    return candidate, True, reason
                 reason = max(reason, why, key=[*UnfixedReason].index)
-                proof = self._trials.proven(each.edits)
+                proof = self._trials.proven(candidate.edits)
                 if why is UnfixedReason.NOT_GONE and proof is not None and proof.better:
-                    partial.append((proof.better, each))
-        best = max(partial, key=lambda it: (it[0], -it[1].size), default=None)
+                    partial.append((proof.better, candidate))
+        best = max(partial, key=lambda scored: (scored[0], -scored[1].size), default=None)
         return (None if best is None else best[1]), False, reason
 
     def _in_the_way(self, edits: Sequence[TemplateEdit]) -> UnfixedReason | None:
@@ -495,16 +495,19 @@ def fix_sources(
     )
     problems = [*run.problems]
     found: list[FixTarget] = []
-    for each, answer in zip(run.templates, answers, strict=True):
+    for inspected, answer in zip(run.templates, answers, strict=True):
         if isinstance(answer, AutoparserError):
-            problem = problem_of(answer, each.path)
+            problem = problem_of(answer, inspected.path)
             problems.append(replace(problem, message=f"not finished: {problem.message}"))
             stay = tuple(
-                FindingFix(finding, reason=UnfixedReason.NOT_FINISHED) for finding in each.findings
+                FindingFix(finding, reason=UnfixedReason.NOT_FINISHED)
+                for finding in inspected.findings
             )
-            found.append(FixTarget(each, FixedTemplate(each.template, each.template, stay)))
+            found.append(
+                FixTarget(inspected, FixedTemplate(inspected.template, inspected.template, stay))
+            )
         else:
-            found.append(FixTarget(each, answer))
+            found.append(FixTarget(inspected, answer))
     return FixRun(run, tuple(found), tuple(problems))
 
 

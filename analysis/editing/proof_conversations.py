@@ -160,7 +160,12 @@ def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
     found = tuple(
         _with_markup(conversation, block, subject.format.header.strip()) for conversation in found
     )
-    unique = {repr((it.request, it.setting, it.plainly is None)): it for it in found}
+    unique = {
+        repr(
+            (conversation.request, conversation.setting, conversation.plainly is None)
+        ): conversation
+        for conversation in found
+    }
     return tuple(unique.values())
 
 
@@ -199,11 +204,11 @@ def _whole(
 
 def _matrix(subject: Subject) -> Iterator[ProofConversation]:
     for played in subject.matrix:
-        each = played.conversation
-        for generation in dict.fromkeys((each.generation, False)):
-            whole = _whole(subject, each, generation=generation)
-            plain = _whole(subject, replace(each, other_form=False), generation=generation)
-            if not each.other_form:
+        conversation = played.conversation
+        for generation in dict.fromkeys((conversation.generation, False)):
+            whole = _whole(subject, conversation, generation=generation)
+            plain = _whole(subject, replace(conversation, other_form=False), generation=generation)
+            if not conversation.other_form:
                 yield whole
                 continue
             # An empty list is not a form that clients send.
@@ -213,9 +218,9 @@ def _matrix(subject: Subject) -> Iterator[ProofConversation]:
             yield replace(whole, messages=messages, plainly=plain, words=words)
     largest = _largest(subject)
     for setting in _settings(subject):
-        for each in largest:
+        for conversation in largest:
             # Set exactly these: the analysis' own switches may not be among them.
-            whole = _whole(subject, replace(each, setting=setting))
+            whole = _whole(subject, replace(conversation, setting=setting))
             yield replace(whole, setting=setting)
 
 
@@ -232,11 +237,11 @@ def _largest(subject: Subject) -> list[WholeConversation]:
     """Return the longest conversations that cover every speaker."""
     plain = [played.conversation for played in subject.matrix if played.usual]
     found: dict[str, WholeConversation] = {}
-    for each in plain:
-        last = each.dialogue[-1]
-        for spoken in each.spoken:
-            found[f"{spoken.voice} {isinstance(last, Message)} {each.tools}"] = each
-    return [*{each.name: each for each in found.values()}.values()]
+    for conversation in plain:
+        last = conversation.dialogue[-1]
+        for spoken in conversation.spoken:
+            found[f"{spoken.voice} {isinstance(last, Message)} {conversation.tools}"] = conversation
+    return [*{conversation.name: conversation for conversation in found.values()}.values()]
 
 
 def _padded(subject: Subject) -> Iterator[ProofConversation]:
@@ -290,7 +295,9 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             subject.usual_setting,
             as_given=shape.empty_content is EmptyContent.NULL,
             closer=closer_of(subject),
-            reasoned=any(isinstance(it, Message) and it.reasoning for it in request.dialogue),
+            reasoned=any(
+                isinstance(message, Message) and message.reasoning for message in request.dialogue
+            ),
             of_parts=bool(role),
         )
 

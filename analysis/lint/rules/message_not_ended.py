@@ -20,9 +20,9 @@ VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search each speaker's texts for the marker that ends messages, and count it."""
     played = [
-        each
-        for each in subject.matrix
-        if each.render.rendered and each.usual and not any(each.texts_of(Voice.REASONING))
+        played
+        for played in subject.matrix
+        if played.render.rendered and played.usual and not any(played.texts_of(Voice.REASONING))
     ]
     header = _markers(subject.format.header)
     yield from _ended_at_times(played)
@@ -41,11 +41,11 @@ def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]
     if len(texts) < _LONG:
         return
     # The generation prompt follows the last question.
-    sides = [[each for each in texts[:-1] if each.spoken.voice is voice] for voice in _CHAT]
+    sides = [[text for text in texts[:-1] if text.spoken.voice is voice] for voice in _CHAT]
     ends = {_stop(played_chats)} | (_markers(texts[0].after) & _markers(texts[1].after))
     ends |= _markers(texts[-2].after) & _markers(texts[-3].after)
     for side, end in product(sides, sorted(filter(None, ends))):
-        ended = [end in each.after for each in side]
+        ended = [end in text.after for text in side]
         if any(ended) and not all(ended):
             text = side[ended.index(False)]
             where = f"in message {text.spoken.entry + 1}"
@@ -91,7 +91,7 @@ def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str])
     for voice in (Voice.USER, Voice.RESULT):
         ends = _common(after[other] for other in VOICES if other is not voice)
         for end in sorted(ends - after[voice]):
-            if voice is Voice.RESULT and not all(end in each for each in before):
+            if voice is Voice.RESULT and not all(end in joint for joint in before):
                 continue
             yield _unended_hit(played_chats, voice, end)
     yield from _unended_calls(played_chats, _common(after.values()), header)
@@ -112,8 +112,8 @@ def _unended_tools(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     if not stop or plain is None or offered is None:
         return
     one, other = (
-        each.render.text.partition(each.conversation.spoken[-1].text)[0]
-        for each in (plain, offered)
+        played.render.text.partition(played.conversation.spoken[-1].text)[0]
+        for played in (plain, offered)
     )
     if stop in one and stop not in other and plain.conversation.system in other:
         yield Hit(
@@ -171,8 +171,8 @@ def _repeated_headers(played_chats: Sequence[PlayedConversation]) -> Iterator[Hi
     """Search between two results for their header and for the stop of answers after it."""
     stop = _stop(played_chats)
     for _, several in _result_scenes(played_chats) if stop else ():
-        for each in several:
-            results = each.written_of(Voice.RESULT)
+        for played in several:
+            results = played.written_of(Voice.RESULT)
             if len(results) != 2 or not results[0].after == results[1].before != "":  # noqa: PLR2004 - two calls
                 continue
             first, last = results
@@ -191,10 +191,10 @@ def _repeated_headers(played_chats: Sequence[PlayedConversation]) -> Iterator[Hi
                 and len(re.sub(r"[\w\s]", "", shared)) >= _SHARED
                 and not opened.keys() & marker_balance(closer).closed.keys()
             ):
-                yield each.hit(
+                yield played.hit(
                     f"the header {quote_text(header)} is repeated for each result in"
-                    f" '{each.name}', and {quote_text(stop)} ends the last alone",
-                    each.render.line_at(last.start - 1),
+                    f" '{played.name}', and {quote_text(stop)} ends the last alone",
+                    played.render.line_at(last.start - 1),
                 )
 
 
@@ -242,10 +242,10 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     )
     for begin, end in () if chat is None else _turn_markers(chat):
         for usual, others in ((chat, prompts), *_result_scenes(played_chats)):
-            for each in others if usual else ():
-                if usual and _surplus(each, begin, end) != _surplus(usual, begin, end):
-                    even = _begun_messages(each, begin) == each.render.text.count(end)
-                    shown, other = (usual, each) if even else (each, usual)
+            for chat in others if usual else ():
+                if usual and _surplus(chat, begin, end) != _surplus(usual, begin, end):
+                    even = _begun_messages(chat, begin) == chat.render.text.count(end)
+                    shown, other = (usual, chat) if even else (chat, usual)
                     yield Hit(
                         f"'{shown.name}' begins {_begun_messages(shown, begin)} messages with"
                         f" {quote_text(begin)} and ends {shown.render.text.count(end)} with"
@@ -285,8 +285,8 @@ def _result_scenes(
         [chat for chat in played_chats if chat.conversation.scene == scene]
         for scene in ("a call and its result", "two calls in one message and their results")
     )
-    for each in one:
-        yield each, [other for other in two if other.beside == each.beside]
+    for played in one:
+        yield played, [other for other in two if other.beside == played.beside]
 
 
 def _unended_before(text: str, begin: str, end: str) -> int:

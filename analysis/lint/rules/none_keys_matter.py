@@ -33,12 +33,12 @@ def check(subject: Subject) -> Iterator[Hit]:
         ]
         offered = subject.usual_tools if tools else None
         prepared = cast("list[dict[str, Json]]", prepared_messages(messages))
-        for each, message in zip(prepared, messages, strict=True):
-            each |= {key: value for key, value in message.items() if key == "content"}
+        for copy, message in zip(prepared, messages, strict=True):
+            copy |= {key: value for key, value in message.items() if key == "content"}
         given, without = (
-            subject.render(each, tools=offered, as_given=True)
+            subject.render(chat, tools=offered, as_given=True)
             # Prepared here, so that the evidence shows what the template is given.
-            for each in (messages, prepared)
+            for chat in (messages, prepared)
         )
         if given.rendered == without.rendered and given.text == without.text:
             continue

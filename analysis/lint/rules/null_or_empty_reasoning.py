@@ -49,8 +49,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         f"an answer whose reasoning field is {words} {what}",
         tuple(
-            compare_renders(given, f"the field is {each}", usual, "no such field")
-            for each, (_, given) in found.items()
+            compare_renders(given, f"the field is {value}", usual, "no such field")
+            for value, (_, given) in found.items()
         ),
         line=parting_line(first, usual),
         cause=first.cause,

@@ -37,7 +37,7 @@ def _deepest_block(tree: nodes.Template) -> tuple[int, int]:
         # An `elif` is beside the first branch, not inside it.
         beside = node.elif_ if isinstance(node, nodes.If) else []
         waiting += [
-            (child, depth - 1 if any(child is each for each in beside) else depth)
+            (child, depth - 1 if any(child is node for node in beside) else depth)
             for child in node.iter_child_nodes()
         ]
     return deepest

@@ -44,7 +44,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for cause, (name, verdict) in [*broken.items()]:
         gap = verdict.difference
         stop = gap and next(
-            (each for each in stops if each in verdict.sampled[: max(gap.at, 0)]), None
+            (stop for stop in stops if stop in verdict.sampled[: max(gap.at, 0)]), None
         )
         # A model writes nothing after the end of a turn.
         if gap and stop and name in CALLING:

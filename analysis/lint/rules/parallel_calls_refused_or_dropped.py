@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         hit = raising_hit(message, (both, "two calls"), (one, "one call"), refused=Severity.WARNING)
         # If the same error refuses a single call, two are no news.
         yield replace(hit, cause=None) if both.error.refused else hit
-    elif not all(each in both.text for each in shown):
+    elif not all(text in both.text for text in shown):
         which = "second" if shown[0] in both.text else "first"
         yield Hit(
             f"of two calls in one message the {which} is not in the prompt",

@@ -82,10 +82,10 @@ def _conversation_before(
     asked = replace(said, dialogue=said.dialogue[: text.spoken.entry], generation=True)
     return next(
         (
-            each
-            for each in subject.matrix
+            played
+            for played in subject.matrix
             # The two scenes have different names.
-            if replace(asked, scene=each.conversation.scene) == each.conversation
+            if replace(asked, scene=played.conversation.scene) == played.conversation
         ),
         None,
     )

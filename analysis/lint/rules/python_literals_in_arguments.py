@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             found[word] = seen
     if not found or written_as_python(subject):
         return
-    words = [f"{each.text.strip()} for {word}" for word, each in found.items()]
+    words = [f"{written.text.strip()} for {word}" for word, written in found.items()]
     kinds = ["booleans"] * (found.keys() != {"null"}) + ["null"] * ("null" in found)
     verb = (
         "is rendered as a Python literal"
@@ -46,6 +46,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     first = next(iter(found.values()))
     yield Hit(
         f"{' and '.join(kinds)} {verb} in calls: {', '.join(words)}",
-        tuple(show_render(each.render, f"a call with {word}") for word, each in found.items()),
+        tuple(
+            show_render(written.render, f"a call with {word}") for word, written in found.items()
+        ),
         line=first.render.line_of(first.text),
     )

@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     given = render_answer(subject, reasoning=subject.marks.reasoning)
     prompt = _prompt(subject, opening)
     shown = prompt or render_answer(subject)
-    closed = any(each.written is PromptProgress.REASONING_CLOSED for each in format_.openings)
+    closed = any(opening.written is PromptProgress.REASONING_CLOSED for opening in format_.openings)
     yield Hit(
         f"the template {how}, but reasoning that a message holds is ignored",
         (compare_renders(given, "with reasoning", shown, "the prompt, or the turn without"),),
@@ -40,8 +40,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _prompt(subject: Subject, opening: str) -> Render | None:
     """Return the first prompt that opens reasoning."""
     prompts = (
-        render_with(subject, (subject.user,), each.setting, generation=True)
-        for each in subject.format.openings
-        if opening and opening in each.text
+        render_with(subject, (subject.user,), opener.setting, generation=True)
+        for opener in subject.format.openings
+        if opening and opening in opener.text
     )
     return next((prompt for prompt in prompts if opening in prompt.text), None)

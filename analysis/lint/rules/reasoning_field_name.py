@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if subject.marks.reasoning not in usual.text:
         return
     renders = {name: _render_field(subject, usual, name, tools=tools) for name in REASONING_FIELDS}
-    shown = [name for name, each in renders.items() if subject.marks.reasoning in each.text]
+    shown = [name for name, render in renders.items() if subject.marks.reasoning in render.text]
     hidden = [name for name in renders if name not in shown]
     if hidden:
         read = list_words(shown) if shown else shape.reasoning_field

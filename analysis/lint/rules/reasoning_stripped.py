@@ -20,5 +20,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     renderers = (render_answer, render_last_call)[: 2 if subject.format.calls is not None else 1]
     message = "whitespace at the {} of the reasoning is cut off"
     for render in renderers:
-        padded, plain = (render(subject, reasoning=each) for each in (pad_word(word), word))
+        padded, plain = (render(subject, reasoning=text) for text in (pad_word(word), word))
         yield from cut_edges(word, message, padded, plain)

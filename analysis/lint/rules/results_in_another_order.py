@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     marks = subject.marks
     calls = (subject.call(0), subject.call(1))
     texts = (marks.answer, marks.answer[::-1])
-    one, other = (subject.answer(*each) for each in zip(calls, texts, strict=True))
+    one, other = (subject.answer(*pair) for pair in zip(calls, texts, strict=True))
     asked = (subject.user, Message(calls=calls))
     usual = subject.play((*asked, one, other), tools=True, generation=True)
     turned = subject.play((*asked, other, one), tools=True, generation=True)

@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _first_lost(
     matrix: Sequence[PlayedConversation], voice: Voice
 ) -> tuple[PlayedConversation, SpokenText] | None:
-    for played in sorted(matrix, key=lambda each: _is_excused(each, voice)):
+    for played in sorted(matrix, key=lambda played: _is_excused(played, voice)):
         for text in played.texts_of(voice) if played.render.rendered else ():
             if not played.holds(text):
                 return played, text

@@ -31,9 +31,11 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Search every prompt that offers tools for the names of those that no message calls."""
     offering = [
-        each
-        for each in subject.wide_matrix
-        if each.conversation.tools and not each.conversation.other_form and each.render.rendered
+        played
+        for played in subject.wide_matrix
+        if played.conversation.tools
+        and not played.conversation.other_form
+        and played.render.rendered
     ]
     ordered = sorted(offering, key=_is_excused)
     names = subject.marks.names

@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     found = made.proof.deviations
     if not found:
         return
-    turns = list_words([*dict.fromkeys(each.turn or "another role" for each in found)])
+    turns = list_words([*dict.fromkeys(deviation.turn or "another role" for deviation in found)])
     where = "its own markers" if not made.patched else "the markers of a training template"
     yield Hit(
         f"{where} do not hold what the model writes, in turns of {turns}: {_words(found[0])}",

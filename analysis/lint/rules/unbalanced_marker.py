@@ -84,9 +84,9 @@ def _closed_by_prompts(subject: Subject) -> frozenset[MarkerPair]:
     """Return the markers that a generation prompt closes but does not open: they begin the turn."""
     lasts = {
         (text.before, text.after)
-        for each in subject.matrix
-        if each.render.rendered and each.conversation.generation
-        for text in each.written_texts[-1:]
+        for played in subject.matrix
+        if played.render.rendered and played.conversation.generation
+        for text in played.written_texts[-1:]
         if text.spoken.voice is Voice.USER
     }
     found: set[MarkerPair] = set()
@@ -134,7 +134,8 @@ def _in_numbers(subject: Subject) -> Iterator[_PairHit]:
     if not (usual.rendered and render.rendered):
         return
     one, two = (
-        _balance(subject, each.text.partition(subject.marks.user)[2]) for each in (usual, render)
+        _balance(subject, render.text.partition(subject.marks.user)[2])
+        for render in (usual, render)
     )
     for pair, count in one.opened.items():
         if count == one.closed[pair] and two.opened[pair] != two.closed[pair]:
@@ -159,9 +160,9 @@ def _one_an_argument(
         and (before.opened[pair], balance.opened[pair], balance.closed[pair]) == (count, count, 0)
         and bool(_TAG.fullmatch(balance.spelled[pair]))
         and any(
-            balance.opened[each] == balance.closed[each] == count
-            and balance.within[each] == balance.within[pair]
-            for each in balance.within
+            balance.opened[inner] == balance.closed[inner] == count
+            and balance.within[inner] == balance.within[pair]
+            for inner in balance.within
         )
     )
 
@@ -169,9 +170,9 @@ def _one_an_argument(
 def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
     """Compare the markers around two results with those around one."""
     balances = [
-        (each, text := _without_prompt(subject, each.render.text), _balance(subject, text))
-        for each in subject.matrix
-        if each.usual and each.conversation.scene in (ONE_RESULT, *TWO_RESULTS)
+        (played, text := _without_prompt(subject, played.render.text), _balance(subject, text))
+        for played in subject.matrix
+        if played.usual and played.conversation.scene in (ONE_RESULT, *TWO_RESULTS)
     ]
     for one, _, usual in balances:
         for two, text, found in balances:
@@ -188,9 +189,9 @@ def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
 def _never_opened(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
     """Search tool loops for a closing marker that no conversation opens."""
     whole = [
-        (each, _balance(subject, each.render.text))
-        for each in subject.matrix
-        if each.render.rendered and not each.conversation.other_form
+        (played, _balance(subject, played.render.text))
+        for played in subject.matrix
+        if played.render.rendered and not played.conversation.other_form
     ]
     # `<result>` and `<result_end>` are a pair, too.
     opened = {_letters(pair) for _, found in whole for pair in found.opened}
@@ -199,7 +200,7 @@ def _never_opened(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit
         if any(played.texts_of(Voice.REASONING)) or not any(played.texts_of(Voice.RESULT)):
             continue
         closed = found.closed if played.usual else ()
-        for pair in (each for each in closed if _letters(each) not in opened):
+        for pair in (other for other in closed if _letters(other) not in opened):
             yield (
                 pair,
                 played.hit(
@@ -281,7 +282,7 @@ def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
             continue
         # Nothing opens between two questions in a row; an unended question is the subject of AP216.
         texts = played.written_texts
-        said = [at for at, each in enumerate(texts) if each.spoken.voice is Voice.USER]
+        said = [at for at, text in enumerate(texts) if text.spoken.voice is Voice.USER]
         for one, other in pairwise(said):
             if other > one + 1:
                 text = played.render.text[texts[one].start : texts[other].start]
@@ -321,9 +322,9 @@ def _never_closes(balance: MarkerBalance, pair: MarkerPair, of_turns: _TurnMarke
 def _in_plain_chats(subject: Subject) -> _TurnMarkers:
     """Return the markers that questions, answers and system messages have."""
     chats = [
-        each
-        for each in subject.matrix
-        if not any(each.texts_of(Voice.CALL, Voice.REASONING)) and not each.conversation.tools
+        played
+        for played in subject.matrix
+        if not any(played.texts_of(Voice.CALL, Voice.REASONING)) and not played.conversation.tools
     ]
     # A generation prompt may open reasoning, which not every chat contains.
     ends = [chat.written_texts[-1:] for chat in chats]

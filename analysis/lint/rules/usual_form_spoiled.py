@@ -42,10 +42,10 @@ def check(subject: Subject) -> Iterator[Hit]:
                 if hit is not None and departure not in told:
                     told.add(departure)
                     yield hit
-        for each in departures_together(outcomes):
-            outcome, hit = _outcome(subject, played, each)
-            if hit is not None and each not in told:
-                told.add(each)
+        for joined in departures_together(outcomes):
+            outcome, hit = _outcome(subject, played, joined)
+            if hit is not None and joined not in told:
+                told.add(joined)
                 yield hit
             if outcome is not FormOutcome.RAISED:
                 break
