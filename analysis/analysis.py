@@ -1,4 +1,4 @@
-"""From a template to its analysis: negotiation, phases, format, view, verdict."""
+"""From a template to its analysis: shape negotiation, phases, format, view, verdict."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Analysis(LearnedFormat):
-    """All that was found out about a template."""
+    """Everything that was learned of a template, with the renders behind it."""
 
     template: ChatTemplate
     phases: tuple[Finding, ...]
-    """What was concluded, and from which renders, under the setting of the fullest format."""
+    """The conclusions of the phases with their renders, under the setting of the fullest format."""
     continuations: tuple[TemplateContinuation, ...]
-    """What the template writes after its generation prompts."""
+    """The texts that the template writes after its generation prompts."""
     trials: tuple[ShapeTrial, ...]
     asked: AskedBounds
-    """What all that is said here was asked over."""
+    """The range of inputs that the renders covered."""
     beyond: int = 0
-    """Renders of the analysis that a limit ended: of such conversations nothing is known."""
+    """The number of renders that exceeded a limit; nothing is known of their conversations."""
 
     def to_dict(self) -> dict[str, Json]:
         """Return everything as JSON values; the schema is versioned and described in the docs.
@@ -94,7 +94,7 @@ class Analysis(LearnedFormat):
         prompt: str | None = None,
         chat_template_kwargs: Mapping[str, object] | None = None,
     ) -> TemplateTurns:
-        """Make what asks the template how it writes messages after the prompt of a request.
+        """Return a renderer of assistant messages for this request's prompt.
 
         The arguments are those of `parser`. The conversation is one of its own, since a prompt is
         but a text; the setting is the one that the prompt belongs to. Raises RequestError.
@@ -146,7 +146,7 @@ class Analysis(LearnedFormat):
         )
 
     def prober(self) -> Prober:
-        """Make what renders conversations as the analysis did, with nothing set."""
+        """Return the renderer used by the analysis, with nothing set."""
         sentinels = choose_sentinels(self.template.text)
         return Prober(
             self.rendering,
@@ -158,13 +158,13 @@ class Analysis(LearnedFormat):
         )
 
     def shown_evidence(self, finding: Finding) -> tuple[Evidence, ...]:
-        """Return the renders behind a conclusion, in plain words where the template allows it."""
+        """Return the renders behind a conclusion, in plain words if the template allows it."""
         prober = self.prober()
         return tuple(evidence_in_plain_words(pair, prober) for pair in finding.evidence)
 
     @property
     def gate(self) -> Gate:
-        """Whether what the template writes after its prompts is accepted and read back.
+        """The verdict on the texts that the template writes after its prompts.
 
         It is computed when it is first asked for: it needs a grammar and a parser of every prompt.
         """
@@ -178,14 +178,14 @@ class Analysis(LearnedFormat):
 
     @property
     def content_parts(self) -> ContentParts:
-        """What becomes of content that is a list of texts, images, videos and sounds.
+        """How the template renders content that is a list of texts, images, videos and sounds.
 
         It is found out when it is first asked for, by renders of its own.
         """
         return self.content_parts_under({})
 
     def content_parts_under(self, setting: Mapping[str, object]) -> ContentParts:
-        """Return what becomes of such content under a setting: a switch may number images."""
+        """Return the treatment of such content under a setting; a switch may number images."""
         # Few callers ask; an analysis does not wait for what renders parts.
         from autoparser.analysis.learning.part_treatment import (  # noqa: PLC0415
             learn_content_parts,
@@ -205,7 +205,7 @@ class Analysis(LearnedFormat):
 
     @property
     def rendering(self) -> ChatTemplate:
-        """The template as it was rendered for the analysis, and as what follows from it has to be.
+        """The template as it was rendered for the analysis, and as later renders need it.
 
         It is `template`; where transformers' sandbox alone is why that cannot be rendered
         (`check.forbidden`), it is the same template in the sandbox that lets lists change.
@@ -251,7 +251,7 @@ def analyze(
 
 
 def _analyzed(template: ChatTemplate) -> Analysis:
-    """Analyze as transformers renders, and once more where its sandbox alone is in the way."""
+    """Analyze as transformers renders, and once more if only its sandbox prevents that."""
     found: Analysis | TemplateUnusableError
     try:
         found = _learned(template)
@@ -266,7 +266,7 @@ def _analyzed(template: ChatTemplate) -> Analysis:
 
 
 def _meets_sandbox(outcome: Analysis | TemplateUnusableError) -> bool:
-    """Whether the sandbox forbids something without which there is no format, or not all of it."""
+    """Return whether a sandbox error prevents a complete analysis."""
     if isinstance(outcome, TemplateUnusableError):
         cause = outcome.__cause__
         return isinstance(cause, TemplateRenderError) and cause.forbidden
@@ -275,7 +275,7 @@ def _meets_sandbox(outcome: Analysis | TemplateUnusableError) -> bool:
 
 
 def _freed(template: ChatTemplate) -> Analysis | None:
-    """Analyze in the sandbox that lets lists change; None where that is not all it takes.
+    """Analyze in the sandbox that lets lists change; return None if other errors remain.
 
     A list that grows while it is read has no end there: what goes beyond a limit is not freed.
     """
@@ -327,7 +327,7 @@ def _learned(template: ChatTemplate) -> Analysis:
 
 
 def _probing_tool(sentinels: Sentinels) -> Tool:
-    """Offer a function with a parameter of every type; null is not a type that tools declare."""
+    """Return a function with a parameter of every type except null, which tools do not declare."""
     properties = {
         key: str(kind) for kind, key in sentinels.typed_keys.items() if kind is not JsonType.NULL
     }
@@ -354,7 +354,7 @@ _REPEATS = 6
 
 
 def _repeatable(prober: Prober, template: ChatTemplate) -> None:
-    """Raise where the same conversation renders differently each time."""
+    """Raise if the same conversation renders differently each time."""
     marks = prober.sentinels
     messages = prober.shape.messages((prober.user, Message(marks.content)), marks.system)
     texts: set[str] = set()
@@ -373,7 +373,7 @@ def _repeatable(prober: Prober, template: ChatTemplate) -> None:
 
 
 def analysis_document(analysis: Analysis) -> dict[str, Json]:
-    """Return all of an analysis as values that JSON can hold, always in the same order.
+    """Return the whole analysis as JSON values, always in the same order.
 
     The same analysis gives the same document, byte for byte, in any process.
     """

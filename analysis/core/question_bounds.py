@@ -44,12 +44,15 @@ class AskedTally(Struct):
     _forms: Counter[frozenset[str]] = field(default_factory=Counter[frozenset[str]])
     """Number of requests by the forms in them."""
     _settings: dict[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
+    """The settings, by their texts, each once."""
     _messages: int = 0
+    """The most messages so far; likewise below."""
     _calls: int = 0
     _tools: int = 0
     _longest: int = 0
     _largest: float = 0
     _signs: set[str] = field(default_factory=set[str])
+    """The characters of names of tools."""
     _known_tools: Sequence[Json] | None = None
     """The tools of the last request; mostly the next request has the same ones."""
     _tool_forms: set[str] = field(default_factory=set[str])

@@ -1,4 +1,9 @@
-"""A whole schema as a document, in which references are looked up."""
+"""A whole schema as a document, in which references are resolved.
+
+    {"$defs": {"city": {"type": "string"}}, "$ref": "#/$defs/city"}
+
+Here `SchemaDocument.resolve("#/$defs/city")` is `({"type": "string"}, "#/$defs/city")`.
+"""
 
 from __future__ import annotations
 
@@ -47,30 +52,30 @@ if TYPE_CHECKING:
 ROOT = "#"
 _NAMES = ("$id", "$anchor", "$dynamicAnchor")
 REFERRING = frozenset({"$ref", *_NAMES})
-"""The keywords without which a schema has no reference, and nothing to refer to by a name."""
+"""Keywords of references and names; a schema without them needs no resolution."""
 
 
 def is_pointer(reference: str) -> bool:
-    """Whether a reference is a JSON pointer into the document that it stands in."""
+    """Return whether a reference is a JSON pointer into its own document."""
     return reference == ROOT or reference.startswith("#/")
 
 
 def with_pointers(root: Json) -> Json:
-    """Return a schema whose references are pointers from its root; the same one where they are.
+    """Return the schema with every reference as a pointer from its root.
 
-    What leads nowhere stays as it is.
+    References without a target stay unchanged.
     """
     if not isinstance(root, dict) or not _has_names(root):
         return root
     try:
         return _ReferenceRewriter(root).rewrite(root)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        # No schema at all in some place: whoever reads that place says so.
+        # Some place is not a schema at all; the reader of that place reports it.
         return root
 
 
 def _has_names(root: Schema) -> bool:
-    """Whether a reference may mean anything but a pointer from the root."""
+    """Return whether a reference may be something else than a pointer from the root."""
     waiting: list[Json] = [root]
     while waiting:
         value = waiting.pop()
@@ -88,7 +93,7 @@ def _has_names(root: Schema) -> bool:
 
 
 class _ReferenceRewriter:
-    """Finds out what references mean before their names are left out."""
+    """Resolves references before the names that they refer to are removed."""
 
     def __init__(self, root: Schema) -> None:
         # They take longer to import than most schemas to read.
@@ -106,7 +111,7 @@ class _ReferenceRewriter:
         self.resolver = registry.resolver_with_root(resource)
 
     def _find(self, value: Json, pointer: str) -> None:
-        """Note where every container stands."""
+        """Record the pointer of every container."""
         if isinstance(value, dict):
             self.places.setdefault(id(value), pointer)
             for key, inner in value.items():
@@ -116,7 +121,7 @@ class _ReferenceRewriter:
                 self._find(inner, pointer_below(pointer, at))
 
     def rewrite(self, schema: Json, resolver: Resolver[Json] | None = None) -> Json:
-        """Write a schema anew, its references as pointers and without its names."""
+        """Return a schema with its references as pointers, and without its names."""
         resolver = resolver or self.resolver
         if isinstance(schema, list):
             return [self.rewrite(inner, resolver) for inner in schema]
@@ -147,25 +152,24 @@ class _ReferenceRewriter:
         except Unresolvable:
             return schema
         if isinstance(target, bool):
-            # One true is like another: where it stands does not matter.
+            # `true` and `false` have no identity by which to find their place, and need none.
             others = schema.get("allOf")
             del schema["$ref"]
             return {**schema, "allOf": [*(others if isinstance(others, list) else []), target]}
         return {**schema, "$ref": self.places.get(id(target), reference)}
 
 
-# Where the parts of a schema stood before they were joined, moved and taken apart.
+# The places of the parts of a schema before they were joined, moved and taken apart.
 #
-# Only where something went wrong is this worth what it costs: the schema is read once more, with
-# its places written into it.
+# It costs a second reading of the schema, with the places written into it, so only errors do it.
 
 
 _PLACE = "x-place"
-"""The keyword that holds a schema's pointer; the standard knows none that begin so."""
+"""The keyword for a schema's pointer; no keyword of the standard begins with `x-`."""
 
 
 def with_places(schema: Json, pointer: str = ROOT) -> Json:
-    """Return a schema in which every schema that is an object says where it stands."""
+    """Return a schema in which every schema that is an object has its pointer as a keyword."""
     if isinstance(schema, list):
         return [with_places(inner, pointer_below(pointer, at)) for at, inner in enumerate(schema)]
     if not isinstance(schema, dict):
@@ -201,22 +205,22 @@ def schemas_in(schema: Json) -> Iterator[tuple[Schema, str]]:
 
 
 def schema_place(schema: Schema, otherwise: str) -> str:
-    """Return the pointer of where a schema stood; `otherwise` where it does not say."""
+    """Return the recorded pointer of a schema, or `otherwise` if it has none."""
     place = schema.get(_PLACE)
     return place if isinstance(place, str) else otherwise
 
 
-# Whether a schema is one, and whether values meet it, as jsonschema has it; nothing is fetched.
+# Validation of schemas, and of values by them, with jsonschema; nothing is fetched.
 
 
 Validate = Callable[[Json], str]
-"""Says what in a value the schema does not allow; empty: it is valid."""
+"""A function that describes the first fault of a value; empty if it is valid."""
 
 
 @cache
 def _library() -> tuple[Any, Any]:
-    """Return jsonschema and referencing; neither ships types that say all."""
-    # Only here: they take longer to import than most grammars to write.
+    """Return jsonschema and referencing, untyped, since neither ships complete types."""
+    # Imported here because they take longer to import than most grammars to write.
     with _grammar_of_addresses_later():
         import jsonschema  # noqa: PLC0415
     import referencing  # noqa: PLC0415
@@ -251,7 +255,7 @@ def _grammar_of_addresses_later() -> Generator[None]:
 
 
 def _dialect(schema: Json) -> Any:
-    """Return the validator of the draft that `$schema` names; of 2020-12 where it names none."""
+    """Return the validator of the draft in `$schema`, by default that of 2020-12."""
     library, _ = _library()
     latest = library.Draft202012Validator
     if not isinstance(schema, dict) or not isinstance(schema.get("$schema"), str):
@@ -265,11 +269,11 @@ def schema_validator(
     unknown_formats: set[str] | None = None,
     checks: Mapping[str, Callable[[str], bool]] | None = None,
 ) -> Validate:
-    """Make the check of one schema; None as a schema allows everything.
+    """Return the validator of one schema; the schema None allows everything.
 
     By the standard `format` is an annotation. With a set of `unknown_formats` it is asserted, and
-    the formats that are met and that no check is known for are put there. `checks` assert it, too,
-    by the formats' names, and know all that are to be asserted.
+    formats without a known check are added to the set. With `checks`, by format, exactly these
+    formats are asserted.
     """
     if schema is None:
         return lambda _: ""
@@ -281,7 +285,7 @@ def schema_validator(
     elif checks is not None:
         formats = library.FormatChecker(())
         formats.checkers = {name: (_any_value(check), ()) for name, check in checks.items()}
-    # Its own registry would fetch what a `$ref` names.
+    # The default registry would fetch the target of a `$ref` from the network.
     checker = dialect(schema, registry=references.Registry(), format_checker=formats)
 
     def complaint(value: Json) -> str:
@@ -522,6 +526,7 @@ class SchemaDocument(Struct, frozen=True, dict=True):
     """The whole schema; every reference in it that leads anywhere is a pointer from its root."""
 
     root: Json
+    """The schema."""
     refers: bool = True
     """Whether anything in it may refer to another place."""
 

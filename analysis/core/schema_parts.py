@@ -1,4 +1,10 @@
-"""A schema as a reader of values needs it: what kinds of value, and what of their members."""
+"""A schema for readers of values: the types that it allows, and the schemas of members and items.
+
+    {"anyOf": [{"type": "string"}, {"type": "null"}]}  ->  kinds {string, null}
+    {"properties": {"days": {"type": "integer"}}}      ->  member("days") is {"type": "integer"}
+
+Readers need an answer for any schema, so what is not understood allows everything.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +33,10 @@ from .schema_keywords import (
     without_keywords,
 )
 
-# The types of JSON value that a schema allows, through all that it refers to and combines.
+# The JSON types that a schema allows, including schemas that it refers to and combines.
 #
-# No type that a value of the schema has is left out; where that cannot be told, a type stays in.
-# A number may be a whole one: where numbers are allowed, integers are.
+# The set may be too large, never too small: a type stays in unless it is certainly not allowed.
+# If numbers are allowed, integers are.
 
 
 ANY: frozenset[JsonType] = frozenset(JsonType)
@@ -39,16 +45,16 @@ _NUMBERS = frozenset({JsonType.INTEGER, JsonType.NUMBER})
 _BY_NAME = {str(kind): frozenset({kind}) for kind in JsonType} | {"number": _NUMBERS}
 _UNIONS = ("anyOf", "oneOf")
 _IN_PLACE = frozenset({"$ref", "allOf", "if", *_UNIONS})
-"""Keywords by which other schemas speak of the same value."""
+"""Keywords with other schemas for the same value."""
 
 
 def kinds_of(
     schema: Json, document: SchemaDocument, above: frozenset[str] = frozenset()
 ) -> frozenset[JsonType]:
-    """Name the types of the values that a schema of the document allows.
+    """Return the types of values that a schema of the document allows.
 
-    `above` holds the references on the way here. Raises SchemaError for what is not a schema, and
-    for a reference that leads back to itself without a value between.
+    `above` has the references on the way here. Raises SchemaError for an invalid schema, and for a
+    reference that leads back to itself without a value between.
     """
     if schema is False:
         return NONE
@@ -71,7 +77,7 @@ def kinds_of(
 def _other_kinds(
     schema: Schema, document: SchemaDocument, above: frozenset[str]
 ) -> frozenset[JsonType]:
-    """Name the types that other schemas allow, which a schema refers to or combines."""
+    """Return the types that are allowed by the schemas that a schema refers to or combines."""
 
     def inner(part: Json) -> frozenset[JsonType]:
         return kinds_of(part, document, above)
@@ -108,7 +114,7 @@ def _referred_kinds(
 
 
 def _own_kinds(schema: Schema) -> frozenset[JsonType]:
-    """Name the types that the keywords for the value itself allow."""
+    """Return the types that the keywords for the value itself allow."""
     kinds = _declared_kinds(schema)
     if "const" in schema:
         kinds &= _BY_NAME[type_of(schema["const"])]
@@ -141,11 +147,10 @@ def _named_kinds(declared: Json) -> Iterator[frozenset[JsonType]]:
             ) from None
 
 
-# Schemas that all hold, as one: exactly, or side by side.
+# Conjunctions of schemas: one schema for all, exactly, or side by side in an `allOf`.
 #
-# Keywords that mean something only together are joined together: the members of objects, the
-# items of arrays, a condition and its branches. What cannot be joined stays as it is, in an
-# ``allOf``.
+# Keywords with a meaning only together are joined together: the members of objects, the items of
+# arrays, a condition and its branches. Keywords without an exact join stay in an `allOf`.
 
 
 NOTHING: Schema = {"not": {}}
@@ -176,7 +181,7 @@ _SAYS = frozenset(
         *_LOWER,
     }
 )
-"""Keywords that stand alone and hold a value to something; all others are annotations."""
+"""Keywords that constrain a value on their own; all others are annotations."""
 
 
 class SchemaContradiction(Exception):
@@ -184,10 +189,9 @@ class SchemaContradiction(Exception):
 
 
 def join_schemas(first: Schema, second: Schema) -> tuple[Schema, Schema]:
-    """Return a schema for the values of both, and what of the second has to hold beside it.
+    """Return a schema for the values of both, and the rest of the second that could not be joined.
 
-    Both are without an ``allOf`` of their own. Of annotations, those of the second stay. Raises
-    Contradiction.
+    Neither has an `allOf`. Of annotations, those of the second stay. Raises SchemaContradiction.
     """
     found, left = dict(first), Schema()
     for unit in dict.fromkeys(_UNIT.get(keyword, (keyword,)) for keyword in second):
@@ -207,7 +211,7 @@ def join_schemas(first: Schema, second: Schema) -> tuple[Schema, Schema]:
 
 
 def flat_conjunction(first: Schema, second: Schema) -> Schema:
-    """Return a schema for the values of both, as flat as it goes."""
+    """Return a schema for the values of both, as flat as possible."""
     if not first or not second:
         return first or second
     if any(keyword in side for side in (first, second) for keyword in _UNEVALUATED):
@@ -224,7 +228,7 @@ def flat_conjunction(first: Schema, second: Schema) -> Schema:
 
 
 def shortest_conjunction(*schemas: Json) -> Json:
-    """Return a schema for the values of all of several, as short as it goes."""
+    """Return a schema for the values that all of several schemas allow, as short as possible."""
     if len(schemas) == 1:
         (only,) = schemas
         if not isinstance(only, dict) or (only and "allOf" not in only):
@@ -379,7 +383,7 @@ def _join_items(first: Schema, second: Schema) -> Schema | None:
 
 
 MOST_STEPS = 1000
-"""Schemas that are looked at for one member; references that fork grow without bound."""
+"""The most schemas visited for one member, since references that fork grow without bound."""
 _OF_OTHER_NAMES = ("additionalProperties", "patternProperties", "unevaluatedProperties")
 _ALONE = frozenset(
     {"type", "properties", "required", "additionalProperties", "title", "description", "$schema"}
@@ -393,7 +397,9 @@ class SchemaPart(Struct, frozen=True, dict=True):
     """A schema inside a document. It never raises: an invalid schema allows everything."""
 
     document: SchemaDocument
+    """The document in which references are resolved."""
     schema: Json
+    """The schema of the part, such as `{"type": "string"}`."""
 
     @classmethod
     def of(cls, schema: Json) -> SchemaPart:
@@ -409,7 +415,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
 
     @property
     def tells_members_alone(self) -> bool:
-        """Whether nothing but its own `properties` and `additionalProperties` is about members."""
+        """Whether only its own `properties` and `additionalProperties` constrain members."""
         return isinstance(self.schema, dict) and self.schema.keys() <= _ALONE
 
     def member(self, name: str) -> SchemaPart:
@@ -437,12 +443,12 @@ class SchemaPart(Struct, frozen=True, dict=True):
 
     @cached_property
     def invites_other_names(self) -> bool:
-        """Whether it says what members are that it does not name."""
+        """Whether it has schemas for members that it does not name."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
         return any(part.get(word) for part in parts for word in _OF_OTHER_NAMES)
 
     def allowed(self, schema: Json) -> frozenset[JsonType]:
-        """Name the types that a schema of the same document allows."""
+        """Return the types that a schema of the same document allows."""
         try:
             return kinds_of(schema, self.document)
         except (SchemaError, RecursionError):
@@ -465,7 +471,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
             return True
 
     def _in_place(self, schema: Json, above: frozenset[str]) -> Iterator[Schema]:
-        """Return the schemas that speak of the same value."""
+        """Yield the schemas for the same value."""
         if not isinstance(schema, dict):
             return
         yield schema

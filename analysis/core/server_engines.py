@@ -28,7 +28,9 @@ class ParserFlags(NamedTuple):
     """The flags that choose an engine's parsers by name when its server is started."""
 
     reasoning: str = "--reasoning-parser"
+    """The flag that chooses the reasoning parser."""
     tools: str = "--tool-call-parser"
+    """The flag that chooses the parser of tool calls."""
 
     def command(self, *, reasoning: str | None, tools: str | None) -> str:
         """Return the flags for these parsers, e.g. `"--reasoning-parser qwen3"`, none for None."""

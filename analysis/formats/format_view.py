@@ -232,11 +232,17 @@ class _Literals:
     """The literals of a call's row, by their neighbors."""
 
     opening: str
+    """Before the first slot."""
     name_to_id: str
+    """Between name and id."""
     id_to_name: str
+    """Between id and name."""
     before_arguments: str
+    """Between the name or the id and the arguments."""
     arguments_to_id: str
+    """Between arguments and id."""
     close: str
+    """After the last slot."""
 
 
 def _literals(calls: CallFormat) -> _Literals:

@@ -50,6 +50,7 @@ from .text_lookahead import (
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import IdentityCache
 from .value_decoding import (
+    STRING_ONLY,
     EntryRow,
     UnreadableValueError,
     ValueDecoder,
@@ -66,7 +67,6 @@ from .value_decoding import (
 # The value of one argument, up to its end, as JSON after its key.
 
 
-_STRING = frozenset({"string"})
 _CONTAINERS = frozenset({"array", "object"})
 _ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})
 
@@ -104,7 +104,7 @@ class ValueReader(ArgumentsAround):
         types: frozenset[str] | None = schema.kinds
         if len(self.rows) > 1:
             flagged = row.kinds
-            types = _STRING if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
+            types = STRING_ONLY if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
         text = self.arguments.values.string
         quote = text.open.strip()
         if row.quote or (not quote and not row.after.strip() and (yield from self._at_literal())):
@@ -117,9 +117,9 @@ class ValueReader(ArgumentsAround):
             return (yield from self._quoted_value(row))
         if quote:
             if (yield from take_text(self.tape, quote)):
-                return (yield from self._raw_value(key, row, schema, _STRING, quoted=True))
-            types = (types or _ANY) - _STRING
-        if not row.after.strip() and types != _STRING:
+                return (yield from self._raw_value(key, row, schema, STRING_ONLY, quoted=True))
+            types = (types or _ANY) - STRING_ONLY
+        if not row.after.strip() and types != STRING_ONLY:
             return (yield from self._open_value(row, schema, types))
         return (yield from self._raw_value(key, row, schema, types, quoted=False))
 
@@ -188,7 +188,7 @@ class ValueReader(ArgumentsAround):
         string = self.arguments.values.string
         after = TemplateLiteral.of((string.close if quoted else "") + row.after)
         streams = (
-            types == _STRING and string.escape is StringEscape.VERBATIM and string.guard is None
+            types == STRING_ONLY and string.escape is StringEscape.VERBATIM and string.guard is None
         )
         if streams:
             self.emit('"')
@@ -218,7 +218,7 @@ class ValueReader(ArgumentsAround):
         else:
             value = raw_value_json(text, schema, types, values, quoted=quoted)
             # The entry says that its value is not a string, as `string="false"` does.
-            flagged = len(self.rows) > 1 and "string" not in (types or _STRING)
+            flagged = len(self.rows) > 1 and "string" not in (types or STRING_ONLY)
             guessed = flagged and value.json.startswith('"')
             self.repaired = self.repaired or guessed or not value.own
             self.emit(value.json)

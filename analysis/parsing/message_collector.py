@@ -74,8 +74,11 @@ class _Prose(Struct):
     """A text whose leading whitespace is held back until other text comes."""
 
     kind: DeltaKind
+    """The field of the message."""
     pieces: list[str] = []
+    """The text that was passed on."""
     waiting: str = ""
+    """Whitespace that waits for text after it."""
     fresh: bool = True
     """No text came yet, or none since a call: whitespace waits for the text after it."""
 

@@ -32,6 +32,7 @@ from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead, skip_sp
 from .text_tape import Reading, SpanKind, TextLane, TextTape
 from .turn_request import IdentityCache
 from .value_decoding import (
+    STRING_ONLY,
     UnreadableValueError,
     decode_typed,
     decode_value,
@@ -670,7 +671,7 @@ def raw_value_json(
 ) -> ReadValue:
     """Return the value that a raw text is written for."""
     string = notation.string
-    if quoted or types == frozenset({"string"}):
+    if quoted or types == STRING_ONLY:
         return _string_of(text, string, quoted=quoted)
     if types and _is_count(text, types, notation):
         return ReadValue(text, own=True)

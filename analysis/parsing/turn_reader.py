@@ -326,7 +326,9 @@ class _Stopped(NamedTuple):
     """The stop that ended reasoning, and its length with the whitespace before it."""
 
     mark: StopMark
+    """The mark of the stop."""
     size: int
+    """The length of the stop."""
 
 
 class ReasoningReader:

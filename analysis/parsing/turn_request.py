@@ -94,6 +94,7 @@ class ArgumentList(Struct, frozen=True):
     """A call's arguments, typed by the schema of the function that was named."""
 
     arguments: ArgumentFormat
+    """How the arguments are written."""
 
 
 RowItem: TypeAlias = TemplateLiteral | FreeText | FunctionName | SingleWord | ArgumentList
@@ -187,6 +188,7 @@ class StrictRow(Struct, frozen=True):
     """One way to write a turn: texts and parts in order, and the end."""
 
     items: tuple[StrictItem, ...]
+    """Literals, and the parts between them."""
     end: TemplateLiteral = TemplateLiteral()
     """The end that the template writes; a model may stop before it."""
 
@@ -199,6 +201,7 @@ class StrictTurn(Struct, frozen=True):
     """Everything that a strict writer may write for one request."""
 
     rows: tuple[StrictRow, ...] = ()
+    """The rows that a turn may have."""
     calls: CallFormat | None = None
     """How calls are written if a row has any, or None if the format has none."""
 
@@ -272,9 +275,12 @@ class ParserRequest(Struct, frozen=True):
     calls: bool = True
     """Whether calls may be written at all."""
     parallel: bool = True
+    """Whether several calls are allowed."""
     json: bool = False
     """Whether the answer is JSON."""
     prompt: str | None = None
+    """The rendered prompt, or any tail of it with the generation prompt; None for the default one.
+    """
     begun_turn: PromptFormat | None = None
     """The format and opening if the caller named the settings, or None to infer them."""
     required: bool = False
@@ -331,9 +337,14 @@ class RequestFields(Struct, frozen=True, forbid_unknown_fields=True):
     tools: Any = None
     """Given apart. As a field, it is what `tool=` is taken to be a misspelling of."""
     prompt: str | None = None
+    """The rendered prompt, or any tail of it with the generation prompt; None for the default one.
+    """
     tool_choice: Any = "auto"
+    """OpenAI's `tool_choice`, such as `"required"`."""
     parallel_tool_calls: bool = True
+    """Whether several calls are allowed."""
     json_schema: Mapping[str, Any] | None = None
+    """The schema of an answer in JSON, or None."""
 
 
 class ParserFields(RequestFields, frozen=True, forbid_unknown_fields=True):

@@ -34,6 +34,9 @@ from autoparser.analysis.core.text_format import StringEscape, StringText, from_
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
+STRING_ONLY = frozenset({"string"})
+"""The types of a value that a schema declares as a string and nothing else."""
+
 
 class UnreadableValueError(Exception):
     """The text is not a value of the notation."""
@@ -348,7 +351,7 @@ def decode_typed(text: str, types: frozenset[str] | None, notation: ValueNotatio
     text that a value of another type is written as is that value, everything else a string.
     A text that reads as none of its types is a string.
     """
-    if types == frozenset({"string"}):
+    if types == STRING_ONLY:
         return text
     try:
         value = decode_value(text, notation)
@@ -554,7 +557,7 @@ class _Members(_Cursor):
 
 def _value_of(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
     types = schema.kinds
-    if types == frozenset({"string"}):
+    if types == STRING_ONLY:
         return notation.string.read(text)
     if not text.strip() and types is not None:
         if "array" in types:

@@ -34,13 +34,14 @@ from .turn_request import (
     RowItem,
     SingleWord,
 )
-from .value_decoding import JSON_DECODER, nested_opening
+from .value_decoding import JSON_DECODER, STRING_ONLY, nested_opening
 
 
 class _Arguments(NamedTuple):
     """Arguments that were found in a text."""
 
     json: str
+    """The arguments as JSON text, such as `'{"city": "Oslo"}'`."""
     spans: list[tuple[int, SpanKind]]
     """The end of each part in the text, and its kind."""
 
@@ -233,7 +234,7 @@ def _entry_finder(
             if key not in names or key in seen or stop is None:
                 return None
             value = text[match.end() : stop[0]]
-            if types == _STRING:
+            if types == STRING_ONLY:
                 written = encode_basestring(value)
             else:
                 read = raw_value_json(value, part, types, values, quoted=False)
@@ -259,6 +260,5 @@ def _entry_finder(
     return find
 
 
-_STRING = frozenset({"string"})
 _QUOTED = re.compile(r"[\"'({\[]")
 """Signs with which a closer may be part of a value."""
