@@ -1,6 +1,6 @@
-"""The reports on an analysis: the whole, put together from its sections, and the first screen.
+"""The reports on an analysis: the first screen, and the full report, built from its sections.
 
-The screen has what a person wants to know first, each thing once.
+The screen shows the most important facts first, and states each fact once.
 """
 
 from __future__ import annotations
@@ -68,11 +68,10 @@ def analysis_report(
     unwritten: Sequence[str] = (),
     tools: ToolsInPrompt | None = None,
 ) -> Text:
-    """Report on an analysis in lines of at most ``width`` cells.
+    """Report on an analysis in lines of at most `width` cells.
 
-    ``diffs`` adds every phase in full. ``unwritten`` are added tokens of the model's tokenizer that
-    no render writes, ``tools`` what becomes of tools that were given. What does not pass stands at
-    the end.
+    `diffs` adds every phase in full. `unwritten` are added tokens of the model's tokenizer that no
+    render contains, `tools` shows how offered tools are rendered. Failed checks come last.
     """
     token_rows = rows(list(unwritten_rows(analysis, unwritten)), indent=0)
     tokens = [*blank(), *token_rows] if token_rows else []
@@ -83,12 +82,12 @@ def analysis_report(
 
 
 def saved_report(saved: SavedFormat, width: int) -> Text:
-    """Report on a saved format: all but the renders."""
+    """Report on a saved format: everything but the renders."""
     return report_text([*_format(saved), *phases_section(saved), *_faults(saved)], width)
 
 
 def section_report(learned: LearnedFormat, name: str, width: int) -> Text:
-    """Return one of the `SECTIONS` alone."""
+    """Return a single section of `SECTIONS`."""
     drawn = SECTIONS[name](learned)
     if not drawn:
         drawn = prose(f"{name}: there is nothing to show", indent=0)
@@ -118,14 +117,14 @@ SECTIONS: Mapping[str, Callable[[LearnedFormat], Blocks]] = {
     "asked": bounds_section,
     "faults": _faults,
 }
-"""What a report is made of, by name, in its order."""
+"""The sections of a report by name, in display order."""
 
 _OF_FORMAT = ("summary", "findings", "markers", "switches", "settings", "call", "turn")
-"""Without the stops, which the summary names."""
+"""Sections of a saved format. It has no section of stops: the summary names them."""
 
 
 def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text:
-    """Show these phases in full, in the order of the phases."""
+    """Show these phases in full, in the order in which they ran."""
     origin = visible(analysis.template.origin or "a text")
     drawn = [
         *prose(sentence(f"{origin}: ", verdict_text(analysis.check)), indent=0),
@@ -138,12 +137,12 @@ def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text
 
 LABEL = len("Reasoning")
 HEIGHT = 22
-"""Lines of a screen: a terminal of 24 lines shows the command and its prompt, too."""
+"""Lines of a screen: a terminal of 24 lines also shows the command and its prompt."""
 TEMPLATE_LINES = 3
 SHRUNK = ((3, 4, 1), (1, 4, 1), (1, 3, 1), (1, 2, 1), (1, 2, 0))
-"""Lines of a row, of the switches and between both, in turn while a screen is too high."""
+"""Lines per row, lines of switches, gap between both: tried in turn while a screen is too high."""
 POINTERS = {"Stops": "--show stops", "Findings": "--show findings"}
-"""Where a row that is cut stands whole; else that is `--full`."""
+"""The option that shows a shortened row in full; `--full` for all others."""
 
 
 def screen_report(
@@ -152,7 +151,7 @@ def screen_report(
     unwritten: Sequence[str] = (),
     tools: ToolsInPrompt | None = None,
 ) -> Text:
-    """Return the first screen, at most `HEIGHT` lines of 80 cells, and what becomes of `tools`.
+    """Return the first screen, at most `HEIGHT` lines of 80 cells, and how `tools` are rendered.
 
     The verdict and the next command come last. `unwritten` are added tokens of the model's
     tokenizer that no render writes.
@@ -213,7 +212,7 @@ def _head(learned: LearnedFormat, width: int) -> Iterator[Row]:
 
 
 def _verdict(learned: LearnedFormat) -> Text:
-    """Give both scores, and what they mean in a word."""
+    """Return both scores, with a word on their meaning."""
     gate = learned.gate
     verdict = verdict_text(learned.check)
     if gate.asked:
@@ -229,7 +228,7 @@ def _verdict(learned: LearnedFormat) -> Text:
 
 
 def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
-    """Return what no example shows: what callers give, what is kept, where a turn stops."""
+    """Return facts that no example shows: expected input, kept reasoning, stop strings."""
     format_ = learned.formats.united
     if format_.reasoning is None:
         yield "Reasoning", Text(absent_words(learned, Presence(reasoning=True)))
@@ -249,7 +248,7 @@ def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
 
 
 def _arguments(learned: LearnedFormat) -> str:
-    """Say in which form callers give arguments; a form that is lost is among the findings."""
+    """Return the form of arguments that callers pass; a lost form is among the findings instead."""
     if learned.formats.united.argument_form is ArgumentForm.STRING:
         return "arguments as JSON text"
     also = {
@@ -263,7 +262,7 @@ def _arguments(learned: LearnedFormat) -> str:
 def _next(
     learned: LearnedFormat, found: Sequence[OwnFinding], width: int, unwritten: Sequence[str]
 ) -> Text:
-    """Name the command that helps most, so that it can be copied."""
+    """Return the most useful next command, ready to be copied."""
     fixes = [each.fix for each in found if each.fix is not None]
     if not learned.ok:
         words = ("analyze", " --show faults")
@@ -283,20 +282,20 @@ _WRITTEN = {
     "argument's value": "green",
     **dict.fromkeys(("id", "index", "type", "usual word"), VARIABLE),
 }
-"""What a model writes in a call by its style; all else that it writes is plain."""
+"""The style of the model's own words in a call; words without a style are plain."""
 
 LINE_LONGEST = 400
-"""Characters of a line that are shown."""
+"""Longest line that is shown, in characters."""
 
 Part: TypeAlias = tuple[str, Lines]
 """A part of a turn: its name and its lines."""
 
 
 def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = False) -> Lines:
-    """Draw a turn, where that can be on at most `height` lines.
+    """Draw a turn in at most `height` lines, if that is possible.
 
-    Where it is higher, lines of the longest parts are joined, which loses nothing: the signs of
-    newlines stay. With `cut` the middle of a part is left out of what is higher then.
+    A turn that is too high has the lines of its longest parts joined, which loses nothing: the
+    signs for newlines stay. With `cut`, a turn that is still too high loses the middle of a part.
     """
     format_ = learned.formats.united
     message = example_message(format_)
@@ -334,9 +333,9 @@ def _title(learned: LearnedFormat) -> str:
 
 
 def _parts(learned: LearnedFormat, message: Message) -> Iterator[Part]:
-    """Return every part with its lines; a part that goes on in a line begins a new one.
+    """Return every part with its lines; a part that continues in a line begins a new one.
 
-    Of a second call it is said how it differs from the first, where that takes a line.
+    A second call is described by its difference from the first, if that fits on one line.
     """
     format_ = learned.formats.united
     spans = turn_spans(format_, learned.markers, format_.with_naming_ids(message))
@@ -360,7 +359,7 @@ SECOND = "call 2"
 
 
 def _second_call(format_: TurnFormat, message: Message) -> Text | None:
-    """Say how a second call is written; None where that takes more than a line."""
+    """Describe how a second call is written, or return None if that takes more than one line."""
     calls = format_.calls
     written = calls.written_calls(format_.with_naming_ids(message).calls) if calls else ()
     if calls is None or len(written) <= 1:
@@ -382,10 +381,10 @@ def _second_call(format_: TurnFormat, message: Message) -> Text | None:
 
 
 def _by_part(spans: Sequence[ExampleSpan]) -> Iterator[tuple[str, ExampleSpan]]:
-    """Put to each span the part that it belongs to.
+    """Pair each span with its part of the turn.
 
-    Markup between two parts, and whitespace that the second one's markup begins with, go with the
-    first: what ends a line stands in that line.
+    Markup between two parts, with the whitespace before the second part's markup, goes to the first
+    part: a line's end belongs to its line.
     """
     part = ""
     for span in spans:
@@ -401,7 +400,7 @@ def _by_part(spans: Sequence[ExampleSpan]) -> Iterator[tuple[str, ExampleSpan]]:
 
 
 def _lines(spans: Sequence[ExampleSpan], markup: str) -> Lines:
-    """Return a line for each of the text's; empty ones go with the line before them."""
+    """Split spans at the newlines of the text; empty lines are joined to the line before them."""
     drawn: Lines = []
     line = Text()
     for span in spans:
@@ -422,13 +421,13 @@ _EDGE = re.compile(r"^ +| +(?=↵*$)")
 
 
 def _edged(line: Text) -> Text:
-    """Show the spaces at the edges of a line, which nobody would see."""
+    """Make the spaces at the edges of a line visible."""
     line.plain = _EDGE.sub(lambda match: "␣" * len(match.group()), line.plain)
     return line
 
 
 def _notes(format_: TurnFormat, message: Message) -> Iterator[Text]:
-    """Say what the example cannot show."""
+    """Return notes on behavior that the example cannot show."""
     for note in turn_notes(format_, message):
         yield Text(note)
     if TurnPart.CALLS in format_.unconfirmed:

@@ -1,4 +1,4 @@
-"""Blocks: what a report is made of, whoever paints it.
+"""Blocks: the elements of a report, independent of the painter.
 
 A report is a list of blocks, in their order. Three painters show it: `terminal` breaks it into
 lines of a width, `markdown` writes it for a comment, `pages` puts it into a page. What is added to
@@ -24,7 +24,7 @@ from rich.text import Text
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 
 MARKER, GOOD, BAD, DOUBT, ASIDE, STRONG = "cyan", "green", "red", "yellow", "dim", "bold"
-"""What words are: a template's own, a pass, a failure, what is not sure, less or more weighty."""
+"""Styles of words: a template's own text, a pass, a failure, a doubt, an aside, emphasis."""
 
 Words: TypeAlias = str | Text
 Row: TypeAlias = tuple[str, Text]
@@ -35,11 +35,11 @@ ALIKE_LINES = 4
 ALIKE_CHARACTERS = 320
 DIFFERENT_CHARACTERS = 2400
 COMPARED_CHARACTERS = 4000
-"""Longer middles are not aligned character by character, which takes time by their square."""
+"""The longest middles that are aligned by character: the time grows with their square."""
 
 
 class Side(StrEnum):
-    """Which of two texts a piece is of; the value is the sign in the margin."""
+    """The text to which a piece belongs; the value is the sign in the margin."""
 
     BOTH = " "
     LEFT = "-"
@@ -47,7 +47,8 @@ class Side(StrEnum):
 
 
 LineOrigins: TypeAlias = Sequence[tuple[int, int | None]]
-"""Where in a text another line of the template begins to write, and which; None: not known."""
+"""Offsets in a text at which another template line begins to write, each with that line, or None if
+unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +61,26 @@ class DifferencePiece:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """An empty line, where a painter has lines."""
+    """An empty line, in painters that have lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What the blocks after it are about."""
+    """A section heading."""
 
     title: Text
     anchor: str = ""
-    """The section of a page that begins here; empty within a section."""
+    """The anchor of a page's section, or empty within a section."""
     note: str = ""
-    """A word on the section, beside its title in the contents of a page."""
+    """A word on the section, shown beside its title in a page's contents."""
     short: str = ""
-    """The title in the contents of a page, where that is not the same."""
+    """A shorter title for a page's contents, or empty to use the title."""
     lead: str = ""
-    """What a page says below it, for readers who do not come from a command's help."""
+    """An introduction on a page, for readers who have not read a command's help."""
     hint: str = ""
-    """What a terminal says below it: which options show more."""
+    """The options that show more, below the heading on a terminal."""
     folded: bool = False
-    """Whether a page shows the section only to a click, a key or a link."""
+    """Whether a page folds the section until a click, a key or a link opens it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +90,9 @@ class Paragraph:
     words: Text
     indent: int = 2
     hang: int = 0
-    """By how much more lines after the first are indented."""
+    """Additional indent of the lines after the first, in cells."""
     look: str = ""
-    """On a page: lead, note, badges, bad."""
+    """Style on a page: lead, note, badges, bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,74 +102,75 @@ class Facts:
     rows: tuple[tuple[Words, Text], ...]
     indent: int = 2
     at_words: bool = True
-    """Whether lines are broken between words, else wherever one is full."""
+    """Whether lines are broken between words; otherwise at the full width."""
     label: int = 0
-    """The least width of the labels' column."""
+    """The minimum width of the labels' column."""
     asides: tuple[str, ...] = ()
-    """What a page says beside each text, where a terminal has no room for it."""
+    """A page's remark beside each text; a terminal has no room for it."""
     sizes: tuple[int, ...] = ()
-    """The numbers in the texts, which a page draws as bars, too."""
+    """The numbers in the texts, which a page also draws as bars."""
     look: str = ""
-    """On a page: small, said, rules."""
+    """Style on a page: small, said, rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines of a text as they are, such as those of a template."""
+    """Verbatim lines of a text, such as a template's."""
 
     lines: tuple[Text, ...]
     indent: int = 0
     broken: bool = True
-    """Whether a long line is broken; one with a caret under it is not."""
+    """Whether a long line is broken; a line with a caret under it is not."""
     label: str = ""
-    """What it is, for who cannot see it."""
+    """A description for screen readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownDifference:
-    """Two texts and where they differ, character by character."""
+    """Two texts and their differences, character by character."""
 
     pieces: tuple[DifferencePiece, ...]
     indent: int = 2
     origins: tuple[LineOrigins, LineOrigins] | None = None
-    """Of the two texts: what one has alone begins with the template's line that wrote it."""
+    """The origins of both texts: a run of only one text begins with the template line that wrote
+    it."""
     label: str = ""
-    """What it is, for who cannot see it."""
+    """A description for screen readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class DepartureSide:
-    """One of two texts from where they part on."""
+    """One of two texts, from their departure on."""
 
     label: str
     text: Text | None
-    """None: there is no text, and `error` says why."""
+    """The text, or None if there is none and `error` has the reason."""
     error: Text | None = None
     end: Text | None = None
-    """What is said where the text has ended already."""
+    """A note shown if the text ends at the departure."""
     title: str = ""
-    """The label in words."""
+    """The label in full words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Two texts from a little before where they part, a line each."""
+    """Two texts from shortly before their departure, a line each."""
 
     before: str
-    """What both have there."""
+    """The shared text before the departure."""
     sides: tuple[DepartureSide, ...]
     facts: tuple[Row, ...] = ()
     margin: int = 10
-    """Cells of a line that are not the texts'."""
+    """Cells of a line that are taken by the label and the margins."""
     by_cells: bool = False
-    """Whether the texts are cut by what they take on a terminal, not by characters."""
+    """Whether the texts are cut by terminal cells instead of characters."""
     places: tuple[str, ...] = ()
-    """All places where they part so, which a page folds."""
+    """All places with this departure, which a page folds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """Something that had one value and has another."""
+    """A value that changed, before and after."""
 
     name: Text
     left: Text
@@ -185,121 +187,121 @@ class ValueChanges:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of a table, and how a terminal draws it."""
+    """A column of a table, and its layout on a terminal."""
 
     head: str
     cells: int = 0
-    """Its width; 0 is what its texts take, or in the last column what is left of the line."""
+    """Its width; 0 fits its texts, and in the last column the rest of the line."""
     right: bool = False
-    """Whether its texts stand at its right edge."""
+    """Whether its texts are aligned to the right."""
     gap: int = 2
-    """Cells between it and the next."""
+    """Cells between this column and the next."""
     cut: bool = False
-    """Whether what is too long is cut, else it goes on in the next line."""
+    """Whether a long text is cut; otherwise it is continued in the next line."""
     at_words: bool = True
-    """Whether lines are broken between words, else wherever one is full."""
+    """Whether lines are broken between words; otherwise at the full width."""
     title: str = ""
-    """The head in full, for which a terminal has no room."""
+    """The full heading, for which a terminal has no room."""
     bar_of: int = 0
-    """What a full bar stands for, which a page draws beside each number; 0: it draws none."""
+    """The value of a full bar, which a page draws beside each number, or 0 for no bars."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; the first cell names its row."""
+    """Rows of cells; the first cell is the row's name."""
 
     columns: tuple[TableColumn, ...]
     rows: tuple[tuple[Text, ...], ...]
     indent: int = 0
     head: str = ASIDE
-    """How the heads of the columns look."""
+    """Style of the column headings."""
     caption: str = ""
     asides: tuple[str, ...] = ()
-    """What a page says below the name of each row."""
+    """A page's remark below the name of each row."""
     look: str = ""
-    """On a page: classes that say how wide its columns are."""
+    """Classes on a page that set the widths of its columns."""
     grouped: bool = False
-    """Whether a name that several rows have is shown in the first of them alone."""
+    """Whether a name that several rows share is shown only in the first of them."""
     most: int = 0
-    """How many rows a terminal shows, where it counts the others; 0: all."""
+    """Rows that a terminal shows before it counts the rest, or 0 for all."""
 
     def repeats(self, at: int) -> bool:
-        """Whether a row's name is to be left out."""
+        """Return whether a row's name is omitted because the row before has the same."""
         return self.grouped and at > 0 and self.rows[at][0].plain == self.rows[at - 1][0].plain
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Blocks that are chosen by the width that there is for them."""
+    """Alternative blocks, chosen by the available width."""
 
     choose: Callable[[int], Blocks]
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Blocks that a page shows only once somebody opens them."""
+    """Blocks that a page hides until they are opened."""
 
     summary: Text
     blocks: Blocks
     opened: bool = False
     printed: bool = True
-    """Whether they are on paper all the same."""
+    """Whether they are printed on paper even if closed."""
     anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line that has more behind it."""
+    """A line that can be unfolded."""
 
     title: str
     text: Text
-    """What it comes to."""
+    """The result, in a few words."""
     label: str = ""
-    """A short name before the title, such as that of a phase."""
+    """A short name before the title, such as a phase's."""
     mark: Text | None = None
-    """A badge that a page shows before it."""
+    """A badge that a page shows before the title."""
     blocks: Blocks = field(default_factory=list["Block"])
-    """What is behind it."""
+    """The details that unfold."""
     opened: bool = False
     anchor: str = ""
 
     @property
     def name(self) -> str:
-        """The title with its label."""
+        """Return the title with its label."""
         return f"{self.label} {self.title}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Lines that each have more behind them, which a page and a comment unfold.
+    """Lines that a page and a comment can unfold.
 
-    A terminal shows the lines, and below them in full those that are opened.
+    A terminal shows the lines, and below them the opened ones in full.
     """
 
     entries: tuple[Entry, ...]
     kind: str = ""
-    """What each is, which a terminal says above one in full: ``Phase``."""
+    """The noun for one entry, which a terminal shows above the full entry: ``Phase``."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextSide:
-    """One of two texts that are compared, or a text alone."""
+    """One of two compared texts, or a text alone."""
 
     title: str
     note: str = ""
-    """Said aside."""
+    """A remark beside the title."""
     above: Blocks = field(default_factory=list["Block"])
-    """What it comes from, such as a conversation."""
+    """The origin of the text, such as a conversation."""
     error: Text | None = None
-    """Why there is no text."""
+    """The reason if there is no text."""
     below: Blocks = field(default_factory=list["Block"])
     label: str = ""
-    """What it is, for who cannot see it."""
+    """A description for screen readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedTexts:
-    """Two texts, or one: a page puts them beside each other, a terminal shows where they differ."""
+    """One text, or two: a page puts them side by side, a terminal shows their differences."""
 
     sides: tuple[TextSide, ...]
     pieces: tuple[DifferencePiece, ...]
@@ -307,12 +309,12 @@ class ComparedTexts:
 
     @property
     def same(self) -> bool:
-        """Whether there are two, and they are the same."""
+        """Return whether there are two equal texts."""
         alike = bool(self.pieces) and all(piece.side is Side.BOTH for piece in self.pieces)
         return alike and len(self.sides) > 1 and not any(side.error for side in self.sides)
 
     def side_text(self, at: int) -> ShownDifference:
-        """Return one of the texts: what it has alone between what both have."""
+        """Return one of the texts with its own pieces marked."""
         kept = (Side.BOTH, (Side.LEFT, Side.RIGHT)[at])
         pieces = tuple(piece for piece in self.pieces if piece.side in kept)
         return ShownDifference(pieces, label=self.sides[at].label)
@@ -323,10 +325,10 @@ SAME_TEXT = "both have the same text"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What a page draws, such as a plot, and what other painters show in its place."""
+    """A drawing on a page, such as a plot, and the blocks that other painters show instead."""
 
     name: str
-    """Of a macro in ``page_templates/pictures.jinja``."""
+    """The name of a macro in ``page_templates/pictures.jinja``."""
     data: object
     instead: Blocks
 
@@ -351,7 +353,7 @@ Blocks: TypeAlias = list[Block]
 
 
 def as_text(words: Words) -> Text:
-    """Return words as a text; what comes from a template has passed `visible` before."""
+    """Return words as a text; text of a template has already passed `visible`."""
     return Text(words) if isinstance(words, str) else words
 
 
@@ -366,12 +368,12 @@ def heading(title: Words) -> Blocks:
 
 
 def lead(words: Words) -> Blocks:
-    """Return what a section begins with: of what it tells, and how to read that."""
+    """Return a section's introduction: its subject and how to read it."""
     return [Paragraph(as_text(words), look="lead")]
 
 
 def entry_blocks(entry: Entry, kind: str = "") -> Blocks:
-    """Return an entry in full, below its name."""
+    """Return an entry in full, with its name as the heading."""
     return [*heading(f"{kind} {entry.name}".strip()), *prose(entry.text), *entry.blocks]
 
 
@@ -384,7 +386,7 @@ def table(
     grouped: bool = False,
     most: int = 0,
 ) -> Blocks:
-    """Return rows of cells below heads, see `Table`; nothing without any row."""
+    """Return a table with rows of cells below headings, or nothing if there are no rows."""
     columns = tuple(TableColumn(head) if isinstance(head, str) else head for head in heads)
     listed = tuple(tuple(map(as_text, row)) for row in cells)
     shown = Table(columns, listed, 2, caption=caption, look=look, grouped=grouped, most=most)
@@ -399,23 +401,23 @@ def prose(words: Words, indent: int = 2, *, hang: int = 0) -> Blocks:
 def rows(
     pairs: Iterable[tuple[Words, Text]], *, indent: int = 2, words: bool = True, label: int = 0
 ) -> Blocks:
-    """Return labels and their texts, see `Facts`; nothing without any."""
+    """Return labels and their texts as `Facts`, or nothing if there are none."""
     listed = tuple(pairs)
     return [Facts(listed, indent, words, label)] if listed else []
 
 
 def excerpt(lines: Iterable[Text], indent: int = 0, *, broken: bool = True) -> Blocks:
-    """Return lines of a text as they are; see `Excerpt`."""
+    """Return verbatim lines of a text as an `Excerpt`."""
     return [Excerpt(tuple(lines), indent, broken)]
 
 
 def sentence(*pieces: str | Text | tuple[str, str | Style]) -> Text:
-    """Put words, texts, and words with a style together."""
+    """Join words, texts, and words with a style."""
     return Text.assemble(*pieces)
 
 
 def joined(texts: Sequence[Text], separator: str) -> Text:
-    """Put texts together with a separator between them."""
+    """Join texts with a separator."""
     return Text(separator).join(texts)
 
 
@@ -424,50 +426,50 @@ def difference(
     indent: int = 2,
     origins: tuple[LineOrigins, LineOrigins] | None = None,
 ) -> Blocks:
-    """Return two texts and where they differ; see `ShownDifference`."""
+    """Return two texts and their differences as a `ShownDifference`."""
     return [ShownDifference(tuple(pieces), indent, origins)]
 
 
 def tagged(words: str, tag: str, **attributes: str) -> Text:
-    """Return words that a page puts into an element; other painters show them as they are."""
+    """Return words that a page puts into an element; other painters ignore the element."""
     return Text(words, Style(meta={"tag": tag, **attributes}))
 
 
 def badge(words: str, kind: str) -> Text:
-    """Return a verdict in a word; `kind` is good, bad, doubt or plain."""
+    """Return a verdict as a badge; `kind` is good, bad, doubt or plain."""
     return tagged(words, "span", **{"class": f"badge {kind}"})
 
 
 def code(words: str) -> Text:
-    """Return a name that somebody types."""
+    """Return a name that can be typed."""
     return tagged(words, "code")
 
 
 def link(words: str, address: str) -> Text:
-    """Return words that lead to a place in the page, or to a page beside it."""
+    """Return words that link to a place in the page, or to a page beside it."""
     return tagged(words, "a", href=address)
 
 
 def small(words: str) -> Text:
-    """Return what is said aside."""
+    """Return words in small print."""
     return tagged(words, "small")
 
 
 @dataclass(frozen=True, slots=True)
 class StyledRun:
-    """A stretch of words that look alike."""
+    """A run of words with the same style."""
 
     words: str
     styles: tuple[str, ...]
     tags: tuple[Mapping[str, str], ...]
-    """Elements of a page around it, the outermost first, each with its attributes."""
+    """Elements of a page around the run, outermost first, each with its attributes."""
 
 
 def styled_runs(text: Text) -> Iterator[StyledRun]:
-    """Cut a text where its looks change.
+    """Cut a text into runs of one style.
 
-    Backquotes tell markers apart on a terminal; elsewhere their own look does, so they are left
-    out.
+    Backquotes mark markers on a terminal; other painters have a style for these, so the backquotes
+    are removed.
     """
     runs = list(_runs(text))
     marked = [False, *(MARKER in run.styles for run in runs), False]
@@ -492,7 +494,7 @@ def _runs(text: Text) -> Iterator[StyledRun]:
 
 
 def compare_texts(left: str, right: str) -> list[DifferencePiece]:
-    """Cut two texts into what both have and what each has alone."""
+    """Cut two texts into shared pieces and pieces of only one text."""
     start = prefix_length(left, right)
     end = suffix_length(left[start:], right[start:])
     middle_left, middle_right = left[start : len(left) - end], right[start : len(right) - end]
@@ -525,7 +527,7 @@ def _aligned(left: str, right: str) -> Iterator[DifferencePiece]:
 
 
 def line_at(origins: LineOrigins, at: int) -> str:
-    """Return the template's line that wrote a character; the empty text where it is not known."""
+    """Return the template line that wrote a character, or an empty text if it is unknown."""
     number = bisect_right(origins, at, key=lambda each: each[0]) - 1
     line = origins[number][1] if number >= 0 else None
     return "" if line is None else str(line)

@@ -1,4 +1,4 @@
-"""What changed between two templates: for a terminal, as Markdown, and as a page."""
+"""The changes between two templates: for a terminal, as Markdown, and as a page."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from .visible import LEGEND, marker_text, setting_words, some_of, value_words, v
 from .what_was_asked import asked_rows, equal_words
 
 NAMED = 4
-"""Conversations that are named for one difference."""
+"""Conversations named for one difference."""
 SETTINGS_NAMED = 3
-"""Settings that are named for one difference."""
+"""Settings named for one difference."""
 WAYS = 12
-"""Ways of differing that are shown."""
+"""Kinds of differences that are shown."""
 FIRST, FIRST_WAYS = 4, 2
-"""Differences of a section, and ways of differing, that are shown at first."""
+"""Differences of a section, and kinds of differences, in the first view."""
 ABSENT = "(none)"
 NOT_RENDERED = (
     "Renders, round trips and findings were not compared: a saved format has no template."
@@ -55,21 +55,21 @@ _LEFT, _RIGHT = "red", "green"
 def comparison_report(comparison: Comparison, width: int, *, in_full: bool = False) -> Text:
     """Report on a comparison in lines of at most `width` cells.
 
-    Without `in_full` each section shows its first differences and counts the others, round trips
-    are counted by what became of them, and what was asked is left out where anything differs.
+    Without `in_full`, each section shows its first differences and counts the rest, round trips are
+    counted by verdict, and the requests are omitted if anything differs.
     """
     blocks = _whole(comparison) if in_full or comparison.equal else _at_first(comparison)
     return report_text(blocks, width)
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """Write a comparison as Markdown, for a comment on a pull request."""
+    """Return a comparison as Markdown, for a comment on a pull request."""
     verdict = "no difference in behavior" if comparison.equal else "they differ"
     return markdown_text(f"Templates compared: {verdict}", _whole(comparison))
 
 
 def comparison_page(comparison: Comparison | FormatComparison, version: str) -> str:
-    """Write the page: one file that asks for nothing and runs nothing."""
+    """Return the page: one static file that loads no resources."""
     names = f"{short_name(comparison.left)} → {short_name(comparison.right)}"
     badges = [badge("equal", "good") if comparison.equal else badge("they differ", "doubt")]
     badges += [
@@ -113,12 +113,12 @@ def _at_first(comparison: Comparison) -> Blocks:
 
 
 def format_comparison_report(comparison: FormatComparison, width: int) -> Text:
-    """Show what differs in what was learned of two templates, nothing being rendered."""
+    """Report on the differences between two learned formats, without renders."""
     return report_text(_learned(comparison), width)
 
 
 def format_comparison_markdown(comparison: FormatComparison) -> str:
-    """Write what differs in what was learned as Markdown."""
+    """Return the differences between two learned formats as Markdown."""
     verdict = "nothing that was learned differs" if comparison.equal else "they differ"
     return markdown_text(f"Formats compared: {verdict}", _learned(comparison))
 
@@ -152,7 +152,7 @@ def _head(comparison: Comparison) -> Blocks:
 
 
 def _counted(comparison: Comparison) -> Iterator[str]:
-    """Count what differs."""
+    """Return the number of differences of each kind."""
     if comparison.facts:
         yield f"{len(comparison.facts)} fact{'s' * (len(comparison.facts) != 1)} of the format"
     if comparison.renders:
@@ -179,7 +179,7 @@ def _more(left_out: int) -> Blocks:
 
 
 _OF_THE_TEMPLATE = frozenset({"switches", "generation prompt"})
-"""Aspects whose names the template chooses: they stand in code, where nothing is a mention."""
+"""Aspects with names chosen by the template: they are shown as code, where no mention is live."""
 
 
 def _facts(facts: Sequence[FactChange], most: int | None = None) -> Blocks:
@@ -202,7 +202,7 @@ def _value_change(change: FactChange) -> ValueChange:
 
 
 def _side_words(value: Json) -> str:
-    """Return a fact's value as text; what is not text as JSON."""
+    """Return a fact's value as text; values that are not strings as JSON."""
     if value is None:
         return ABSENT
     if isinstance(value, str):
@@ -215,7 +215,7 @@ def _value(value: Json, style: str) -> Text:
 
 
 def _where_words(change: RenderChange, asked_renders: AskedRenders) -> str:
-    """Say under which settings and beside what a difference shows, such as "only with tools"."""
+    """Return the settings and inputs that a difference needs, such as "only with tools"."""
     settings = [each for each in change.under if each != asked_renders.usual]
     named = " or ".join(
         setting_words(setting) or "nothing set" for setting in settings[:SETTINGS_NAMED]
@@ -227,7 +227,7 @@ def _where_words(change: RenderChange, asked_renders: AskedRenders) -> str:
 
 
 def _renders(comparison: Comparison, most: int | None = None) -> Blocks:
-    """Show the ways that show with nothing set, then those that show under switches alone."""
+    """Show the differences under the default settings, then those only under switches."""
     asked = comparison.coverage
     usual = [render for render in comparison.renders if asked.usual in render.under]
     switched = [render for render in comparison.renders if asked.usual not in render.under]
@@ -273,14 +273,14 @@ def _ways(
 
 
 def _way_words(change: RenderChange, asked_renders: AskedRenders) -> str:
-    """Say in how many renders, where and in which conversations a difference shows."""
+    """Return in how many renders, where and in which conversations a difference shows."""
     where = _where_words(change, asked_renders)
     named = some_of(change.conversations, NAMED, "; ")
     return f"{change.renders}{', ' * bool(where)}{where}: {named}"
 
 
 def _departure(change: RenderChange) -> Departure:
-    """Return both texts from a little before where they part."""
+    """Return both texts from shortly before their departure."""
     sides = (
         ("-", "before", _LEFT, change.left, change.left_error, change.left_line),
         ("+", "after", _RIGHT, change.right, change.right_error, change.right_line),
@@ -338,7 +338,7 @@ def _trips_counted(comparison: Comparison) -> Blocks:
 
 
 def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blocks:
-    """List what the rules find anew, then what they find no more."""
+    """List the new findings of the rules, then the fixed ones."""
     if not findings:
         return []
     ordered = sorted(findings, key=lambda change: not change.appeared)

@@ -1,4 +1,4 @@
-"""A comparison as JSON; ``docs/compare.schema.json`` is made of the classes here."""
+"""A comparison as JSON; ``docs/compare.schema.json`` is generated from these classes."""
 
 from __future__ import annotations
 
@@ -31,73 +31,73 @@ class SideDocument(JsonDocument, frozen=True):
     name: str | None
     origin: str | None
     sha256: Digest
-    """Of the template's text."""
+    """SHA-256 of the template's text."""
     check: CheckCounts
 
 
 class ShareDocument(JsonDocument, frozen=True):
-    """How many conversations were rendered, and how many of them differ."""
+    """Number of rendered conversations, and of those that differ."""
 
     total: Count
     differing: Count
 
 
 class RendersDocument(JsonDocument, frozen=True):
-    """What the renders say."""
+    """Differences between renders."""
 
     total: Count
-    """Conversations that at least one of the two rendered with nothing set."""
+    """Conversations that at least one of the two rendered with default settings."""
     differing: Count
-    """How many of those differ."""
+    """Number of these that differ."""
     under_switches: ShareDocument
-    """The same under a value of a switch, or two; those differ that differ in another way than with
-    nothing set."""
+    """The same under a switch's value, or two; counts differences that do not show with default
+    settings."""
     changed: tuple[RenderChange, ...]
-    """The ways in which they differ: those with nothing set first, the frequent first. What shows
-    with nothing set is not told again under a switch."""
+    """The kinds of differences: those under default settings first, then by frequency. A difference
+    under default settings is not repeated under a switch."""
 
 
 class RefusedDocument(JsonDocument, frozen=True):
-    """What both refuse; their words are not compared."""
+    """Conversations that both templates refuse; the error messages are not compared."""
 
     renders: Count
     conversations: tuple[str, ...]
-    """Those that both refuse whatever is sent beside them."""
+    """Those that both refuse under all settings."""
     settings: tuple[SettingValues, ...]
-    """Those under which both refuse everything."""
+    """Settings under which both refuse all conversations."""
 
 
 class LeftOutRendersDocument(JsonDocument, frozen=True):
-    """What was not asked for the sake of time."""
+    """Requests omitted to save time."""
 
     settings: tuple[SettingValues, ...]
     pairs: Count
     renders: Count
-    """Not asked since renders before them ran into a limit."""
+    """Renders omitted because earlier ones ran into a limit."""
 
 
 class AskedDocument(JsonDocument, frozen=True):
-    """What the renders were asked, and what they were not."""
+    """The range of the requests, and the omitted ones."""
 
     usual: SettingValues
-    """What is set in every render: switches without which a template renders nothing."""
+    """Switches set in every render because the template renders nothing without them."""
     settings: tuple[SettingValues, ...]
-    """Values of switches, each played alone."""
+    """Values of switches, each tried alone."""
     pairs: Count
-    """Pairs of values of two switches that were played at once."""
+    """Pairs of values of two switches tried together."""
     content: tuple[str, ...]
-    """Kinds of content that were sent and that at least one of the two takes."""
+    """Kinds of content that were sent and that at least one template renders."""
     refused_by_both: RefusedDocument
     left_out: LeftOutRendersDocument
     bounds: AskedBounds
-    """What the requests held at most that came out as a text, of either template."""
+    """The largest requests that either template rendered."""
 
 
 class RoundTripsDocument(JsonDocument, frozen=True):
-    """What becomes of turns in later prompts."""
+    """Turns in later prompts."""
 
     total: Count
-    """Scenarios, with whose message comes next, that apply to either."""
+    """Combinations of a scenario and the next message's role that apply to either template."""
     changed: tuple[TripChange, ...]
 
 
@@ -109,27 +109,27 @@ class FindingChangeDocument(JsonDocument, frozen=True):
     severity: Severity
     message: str
     line: Positive | None
-    """The line, from 1, of the template that has the finding."""
+    """The line, from 1, in the template that has the finding."""
     column: Positive | None
-    """Where the text of that line begins, from 1; null where there is no line."""
+    """The column, from 1, at which that line's text begins; null if there is no line."""
 
 
 class ComparisonDocument(JsonDocument, frozen=True):
-    """All that differs."""
+    """All differences."""
 
     schema: Literal["autoparser.compare/2"]
-    """Name and version; a change that is more than an addition counts it up."""
+    """Name and version; the version is increased by every change that is not an addition."""
     equal: bool
-    """Nothing that was looked at differs."""
+    """Whether no difference was found."""
     same_text: bool
-    """The two templates are the same text."""
+    """Whether the two templates have the same text."""
     left: SideDocument
     right: SideDocument
     format: tuple[FactChange, ...]
-    """Facts of the format that differ, by aspects."""
+    """Facts of the format that differ, by aspect."""
     renders: RendersDocument | None
-    """Null where one of the two is a saved format, as the three fields after it: nothing was
-    rendered."""
+    """Null if one of the two is a saved format, as are the three fields after it: saved formats are
+    not rendered."""
     asked: AskedDocument | None
     round_trips: RoundTripsDocument | None
     findings: tuple[FindingChangeDocument, ...] | None
@@ -137,12 +137,12 @@ class ComparisonDocument(JsonDocument, frozen=True):
 
 
 def format_comparison_document(comparison: FormatComparison) -> dict[str, Json]:
-    """Return all that differs in what was learned, nothing being rendered."""
+    """Return all differences between two learned formats, without renders."""
     return _document(comparison, renders=None, asked=None, round_trips=None, findings=None)
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Json]:
-    """Return all that differs."""
+    """Return all differences."""
     asked = comparison.coverage
     return _document(
         comparison,

@@ -1,4 +1,4 @@
-"""What the debugger draws: a template's lines, the prompt beside them, and why it is so.
+"""The debugger's panes: a template's lines, the prompt beside them, and the reasons for a piece.
 
 Over the prompt, if asked: where its tokens begin, and what a training run learns.
 """
@@ -37,7 +37,7 @@ from .terminal import Lines, drawn_lines, wrapped
 from .visible import marker_text, value_words, visible
 
 PIECE = "piece"
-"""By which a drawn character tells, to a click on it, which piece it is of."""
+"""The style attribute that maps a drawn character, when clicked, to its piece."""
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _NUMBER = "dim"
@@ -46,23 +46,23 @@ _CURRENT, _OUTER = "reverse", "bold yellow"
 _LEARNED, _NOT_LEARNED = Style(color="green", underline=True), Style(dim=True)
 _BETWEEN, _GOES_ON = "·", "‥"
 _MOST_TOKENS = 40
-"""Tokens of one piece whose ids are shown."""
+"""Tokens of one piece with ids shown."""
 _SIDES = {Side.LEFT: "red", Side.RIGHT: "green"}
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnText:
-    """A text as it stands in a pane."""
+    """A text laid out for a pane."""
 
     text: Text
     rows: tuple[int, ...]
-    """In which row each piece of a prompt or each line of a template begins, from 0."""
+    """The row, from 0, in which each piece of a prompt or each line of a template begins."""
 
 
 def drawn_prompt(trace: RenderTrace, width: int, current: int, marks: PromptMarks) -> DrawnText:
-    """Draw the prompt, the current piece in another style; of the marks those that are asked for.
+    """Draw the prompt with the current piece in another style, and the requested marks.
 
-    What a training run learns is underlined; `·` stands between two tokens.
+    Text that a training run learns is underlined; `·` separates two tokens.
     """
     flat = Text()
     begins: list[int] = []
@@ -82,7 +82,7 @@ def drawn_prompt(trace: RenderTrace, width: int, current: int, marks: PromptMark
 
 
 def _cuts(marks: PromptMarks) -> Sequence[int]:
-    """Return the offsets at which one mark ends or begins."""
+    """Return the offsets at which a mark begins or ends."""
     edges = (at for each in marks.learned or () for at in each)
     return sorted({*edges, *(start for start, _, _ in marks.tokens)})
 
@@ -112,7 +112,7 @@ def _learned(marks: PromptMarks, start: int, end: int) -> int:
 
 
 def _broken(flat: Text, marks: Sequence[int], width: int) -> tuple[Text, tuple[int, ...]]:
-    """Break a text at a width, and tell in which row each of its places comes to stand."""
+    """Break a text at a width, and return the row of each marked offset."""
     drawn: Lines = []
     begins: list[int] = []
     at = 0
@@ -133,9 +133,9 @@ def _broken(flat: Text, marks: Sequence[int], width: int) -> tuple[Text, tuple[i
 
 
 def drawn_template(trace: RenderTrace, width: int, current: int) -> DrawnText:
-    """Draw the template's lines with their numbers, long ones broken; idle ones are dim.
+    """Draw the template's lines with their numbers, broken at the width; unused lines are dim.
 
-    Those of the current piece are marked: where it was written, and where it was put out.
+    The lines of the current piece are marked: where it was written, and where it was output.
     """
     ran = {trace.sites[step.site].line for step in trace.steps}
     ran |= {trace.sites[piece.site].line for piece in trace.pieces if piece.site is not None}
@@ -171,7 +171,7 @@ _MARGIN = 6
 
 
 def piece_text(trace: RenderTrace, current: int, width: int, marks: PromptMarks) -> Text:
-    """Describe a piece: its line, tests and loops with their values, and what marks it."""
+    """Describe a piece: its line, tests and loops with their values, and its marks."""
     if not 0 <= current < len(trace.pieces):
         return Text("Nothing was written.", style="dim")
     piece = trace.pieces[current]
@@ -226,7 +226,7 @@ def _painted(blocks: Blocks, width: int) -> Text:
 
 
 LONGEST_SHOWN = 60
-"""Characters of the current piece that stand above what is said of it."""
+"""Longest excerpt of the current piece above its description, in characters."""
 
 
 def _writing(trace: RenderTrace, piece: PromptPiece) -> TraceStep | None:
@@ -248,7 +248,7 @@ def _reason(trace: RenderTrace, step: TraceStep) -> tuple[str, Text]:
 
 
 def failure_text(trace: RenderTrace, width: int) -> Text:
-    """Say why the render ended, where, and what the names there stood for."""
+    """Describe why the render ended, where, and the values of the names there."""
     if trace.failure is None:
         return Text()
     at = "" if trace.failure.line is None else f"line {trace.failure.line}: "
@@ -264,7 +264,7 @@ def failure_text(trace: RenderTrace, width: int) -> Text:
 def switched_text(
     trace: RenderTrace, others: Sequence[tuple[str, Json, RenderTrace]], width: int
 ) -> Text:
-    """Draw what each value of each switch changes in the prompt of one conversation."""
+    """Draw the changes that each switch's values make in the prompt of one conversation."""
     drawn: Blocks = []
     if not others:
         drawn += prose("No variable of this template changes a render.", indent=0)
@@ -284,9 +284,9 @@ def switched_text(
 
 
 def beside_text(left: RenderTrace, right: RenderTrace, width: int) -> tuple[Text, Text]:
-    """Draw two prompts for two panes of this width, what each has alone in color.
+    """Draw two prompts for two panes of this width, differences in color.
 
-    Each line has the number of the template's line that wrote its beginning.
+    Each line has the number of the template line that wrote its beginning.
     """
     pieces = compare_texts(left.prompt, right.prompt)
     return _side(left, pieces, Side.LEFT, width), _side(right, pieces, Side.RIGHT, width)

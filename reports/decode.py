@@ -1,4 +1,4 @@
-"""Masked decoding: how many answers hold, what is wrong with the others, the first of each."""
+"""Masked decoding: the number of valid answers, the faults of the others, an example of each."""
 
 from __future__ import annotations
 
@@ -27,32 +27,33 @@ from .terminal import report_text
 from .visible import marker_text, shortened, visible
 
 LONGEST = 240
-"""Characters of an answer that are shown."""
+"""Longest answer shown, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodeSetting:
-    """How the answers came about."""
+    """The conditions under which the answers were written."""
 
     tokenizer: str
-    """Its file, or what it was made of."""
+    """The tokenizer's file, or its origin."""
     sampler: str
     seed: int
     limit: int
-    """Tokens of an answer."""
+    """Tokens of an answer at most."""
     plain_markers: tuple[str, ...] = ()
-    """Markers of the template that are text to the tokenizer."""
+    """Markers of the template that are not single tokens."""
     model: ModelFigures | None = None
     free_reasoning: bool = False
-    """Whether the grammar holds only from where the reasoning is closed."""
+    """Whether the grammar applies only after the end of the reasoning."""
     usual_form: AskedForm | None = None
-    """What users send and the template spoils, so that its renders judge another form alone."""
+    """The OpenAI-style messages that the template alters, so that only another form is judged by
+    renders."""
 
 
 def decode_report(
     report: DecodingReport, setting: DecodeSetting, width: int, *, answers: bool = False
 ) -> Text:
-    """Show what came of all answers; with `answers`, each of them as well."""
+    """Report on all answers; with `answers`, show each of them as well."""
     style = "red" if not report.ok else "green" if setting.usual_form is None else ""
     words = f"{report.clean} of {report.answers}"
     proved = " outputs: accepted, ended, parsed, valid, rendered the same"
@@ -82,7 +83,7 @@ def _tokens(report: DecodingReport) -> str:
 
 
 def _apart(report: DecodingReport) -> Iterator[Row]:
-    """Count what is neither clean nor wrong."""
+    """Count the answers that are neither clean nor wrong."""
     if report.reformed:
         yield (
             "Rewritten",
@@ -187,7 +188,7 @@ _RenderingKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, Me
 
 
 class FaultDocument(JsonDocument, frozen=True):
-    """What is wrong with some answers."""
+    """A fault of some answers."""
 
     fault: _FaultKey
     answers: Count
@@ -196,15 +197,15 @@ class FaultDocument(JsonDocument, frozen=True):
 
 
 class DifferenceDocument(JsonDocument, frozen=True):
-    """What the template writes otherwise."""
+    """A difference between answers and the template's own render."""
 
     rendering: _RenderingKey
     example: AnswerExample
-    """The shortest answer of these."""
+    """The shortest answer with this difference."""
 
 
 class ComplaintDocument(JsonDocument, frozen=True):
-    """What is wrong with one answer."""
+    """A fault of one answer."""
 
     fault: _FaultKey
     detail: str
@@ -223,22 +224,22 @@ class AnswerDocument(JsonDocument, frozen=True):
 
 
 class DecodedDocument(JsonDocument, frozen=True, kw_only=True):
-    """What came of all answers."""
+    """The results of all answers."""
 
     answers: Count
     clean: Count
     reformed: Count
-    """Those that the template writes a little otherwise."""
+    """Answers that the template renders slightly differently."""
     not_asked: Count
-    """Those of which the template does not tell."""
+    """Answers that no render can confirm."""
     unknown_formats: tuple[str, ...]
-    """Formats of schemas that no check is known of."""
+    """Values of `format` in schemas for which no check is known."""
     with_calls: Count
     calls: Count
     tokens: Count | None
-    """None where a server does not say how many it wrote."""
+    """Null if a server does not report how many it wrote."""
     forced: Count
-    """Tokens that had to come next."""
+    """Tokens without an alternative under the mask."""
     renderings: dict[_RenderingKey, Count]
     faults: tuple[FaultDocument, ...]
     differences: tuple[DifferenceDocument, ...]
@@ -246,11 +247,11 @@ class DecodedDocument(JsonDocument, frozen=True, kw_only=True):
 
 
 class DecodingModelDocument(JsonDocument, frozen=True):
-    """What a model's answers cost, and what it wrote without the mask."""
+    """Cost of a model's answers, and its output without the mask."""
 
     device: str
     batch: Count
-    """Answers that were written side by side."""
+    """Answers written in one batch."""
     tokens_per_second: float
     """Of all answers of a batch together, under the mask."""
     unmasked_tokens_per_second: float
@@ -259,34 +260,34 @@ class DecodingModelDocument(JsonDocument, frozen=True):
 
 class _ModelDecodedDocument(DecodedDocument, frozen=True, kw_only=True):
     model: DecodingModelDocument | UnsetType = UNSET
-    """With `--sampler transformers` alone."""
+    """Only with `--sampler transformers`."""
 
 
 # What stands by position comes before the keywords of the classes above.
 class DecodeDocument(_ModelDecodedDocument, frozen=True):
-    """Answers under a grammar, how they came about and what came of them."""
+    """Answers under a grammar, with their conditions and results."""
 
     template: TemplateDocument
     tokenizer: str
-    """Its file, or what it was made of."""
+    """The tokenizer's file, or its origin."""
     plain_markers: tuple[str, ...]
-    """Markers of the template that are text to the tokenizer."""
+    """Markers of the template that are not single tokens."""
     sampler: str
     seed: Count
     limit: Count
-    """Tokens of an answer."""
+    """Tokens of an answer at most."""
     free_reasoning: bool
-    """Whether the grammar holds only from where the reasoning is closed."""
+    """Whether the grammar applies only after the end of the reasoning."""
     ok: bool
-    """Whether nothing is wrong with any, nor with the form that users send."""
+    """Whether no answer has a fault, and OpenAI-style messages render unaltered."""
     usual_form: AskedForm | None
-    """What users send and the template spoils in silence; null where nothing is."""
+    """OpenAI-style messages that the template silently alters; null if none."""
 
 
 def decode_document(
     report: DecodingReport, setting: DecodeSetting, template: NamedTemplate
 ) -> dict[str, Json]:
-    """Return all of it as JSON values."""
+    """Return everything as JSON values."""
     figures = setting.model
     unmasked = UNSET if figures is None else _decoded(figures.unmasked)
     document = copy_fields(

@@ -1,4 +1,4 @@
-"""Which of an engine's parsers read a template, and whether engines find the plugins."""
+"""The engines' parsers that read a template, and whether engines find the plugins."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .terminal import drawn_lines, next_line, report_text, text_of
 from .visible import marker_text, shortened, visible
 
 SHOWN = 3
-"""Pairs of an engine that a report shows."""
+"""Pairs shown for an engine."""
 _LONGEST = 110
-"""Characters of a text that are shown."""
+"""Longest text shown, in characters."""
 _AROUND = 12
-"""Characters that stay before the place where two texts part."""
+"""Characters shown before the departure of two texts."""
 _EXCERPT = 64
 _MARGINS = 4
 """Cells before an engine's name, and after it."""
 
 
 def engines_report(engine_trial: EnginesTried, width: int) -> Text:
-    """Show what to pass to each engine, then the best pairs of each."""
+    """Report the flags for each engine, then the best pairs of each."""
     words = f"{engine_trial.texts} texts, {engine_trial.hostile} of them adversarial"
     if engine_trial.not_asked:
         words += f"; {engine_trial.not_asked} messages were skipped"
@@ -53,7 +53,7 @@ def engines_report(engine_trial: EnginesTried, width: int) -> Text:
 
 
 def parser_flags(pair: ParserPair) -> str:
-    """Return what is to be passed on the command line of either engine."""
+    """Return the command-line flags of this pair."""
     return " ".join(_flags(pair)) or "neither parser"
 
 
@@ -64,7 +64,7 @@ def _flags(pair: ParserPair) -> list[str]:
 
 
 def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
-    """Return the answer: the flags of each engine, and how well they read."""
+    """Return the flags of each engine, and how well they read."""
     pairs: list[tuple[str, Text]] = []
     longest = max((len(ranking.offered.name) for ranking in rankings), default=0)
     for ranking in rankings:
@@ -153,7 +153,7 @@ def _failure(failure: ParserFailure) -> Blocks:
 
 
 def _parted(one: str, other: str) -> tuple[str, str]:
-    """Cut two texts to what stands around the place where they part."""
+    """Cut two texts to the surroundings of their departure."""
     start = max(0, prefix_length(one, other) - _AROUND)
     before = "… " if start else ""
     cut = [f"{before}{text[start : start + _EXCERPT]}" for text in (one, other)]
@@ -162,7 +162,7 @@ def _parted(one: str, other: str) -> tuple[str, str]:
 
 
 def engines_document(engine_trial: EnginesTried) -> dict[str, Json]:
-    """Return all of it as JSON values, every pair that was tried among it."""
+    """Return everything as JSON values, including every tried pair."""
     return {
         "template": engine_trial.template,
         "texts": engine_trial.texts,
@@ -229,18 +229,18 @@ _SIGNS = {
 
 
 class PluginsDocument(JsonDocument, frozen=True):
-    """All questions about one environment."""
+    """All checks of one environment."""
 
     schema: Literal["autoparser.plugins/1"]
     python: str
-    """Its interpreter."""
+    """The path of its interpreter."""
     ok: bool
-    """Whether nothing is a no."""
+    """Whether all checks pass."""
     points: tuple[CheckedPoint, ...]
 
 
 def plugins_report(check: PluginCheck, width: int) -> Text:
-    """Show each answer, and below a no what to do about it."""
+    """Show each check's result, and the way out of a failure."""
     drawn: Blocks = prose(visible(check.python), indent=0)
     for point in check.points:
         drawn += _point(point)
@@ -256,5 +256,5 @@ def _point(point: CheckedPoint) -> Blocks:
 
 
 def plugins_document(check: PluginCheck) -> dict[str, Json]:
-    """Return all of it as values that JSON can hold."""
+    """Return everything as JSON values."""
     return json_of(PluginsDocument("autoparser.plugins/1", check.python, check.ok, check.points))

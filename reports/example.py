@@ -1,6 +1,6 @@
-"""An invented message as a format writes it, every part of the text by its name.
+"""A sample message as a format writes it, with every part of the text named.
 
-Contract: the texts of the spans, one after the other, are exactly what the format writes.
+Contract: the concatenated texts of the spans are exactly the text that the format writes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PART_OF = {TurnPart.REASONING: "reasoning", TurnPart.CONTENT: "content", TurnPa
 
 
 def example_message(format_: TurnFormat) -> Message:
-    """Invent a message with as many parts as the format writes in one turn."""
+    """Return a sample message with all parts that the format writes in one turn."""
     by_size = sorted(
         format_.layouts, key=lambda presence: (sum(presence), presence.calls), reverse=True
     )
@@ -103,7 +103,7 @@ def _joint(
     before: TurnPart | None,
     after: TurnPart | None,
 ) -> Iterator[ExampleSpan]:
-    """Cut the literal between two parts: what closes the one, what opens the other."""
+    """Cut the literal between two parts into the first one's end and the second one's beginning."""
     rest = literal
     if before is None and rest.startswith(format_.header):
         yield ExampleSpan("header", format_.header)
@@ -135,7 +135,7 @@ def _calls(calls: CallFormat, message: Message) -> Iterator[ExampleSpan]:
 
 
 def call_parts(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequence[ExampleSpan]:
-    """Return the parts of a call that a message's turn has as one span; another span as it is."""
+    """Return the parts of a call's span; other spans are returned alone."""
     calls = format_.calls
     if calls is None or not span.label.startswith("call ") or not span.written:
         return [span]
@@ -146,23 +146,23 @@ def call_parts(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequ
 
 @dataclass(frozen=True, slots=True)
 class ExampleSpan:
-    """A piece of a text and what it is."""
+    """A piece of a text and its role."""
 
     label: str
     text: str
     written: bool = False
-    """The model's own words rather than markup."""
+    """Whether the model's own words, rather than markup."""
 
 
 _CALLS = (
     ToolCall("weather", {"city": "Rio", "day": 3}, "aB3dE6gH1"),
     ToolCall("weather", {"city": "Ulm", "day": 1}, "kL5mN7pQ2"),
 )
-"""Short enough that a call in JSON is one line of a report."""
+"""Short, so that a call in JSON fits on one line of a report."""
 
 
 def example_call(format_: TurnFormat, position: int) -> ToolCall:
-    """Invent a call that the format can write."""
+    """Return a sample call that the format can write."""
     call = _CALLS[position]
     calls = format_.calls
     refused = frozenset[JsonType]() if calls is None else calls.arguments.refused
@@ -173,7 +173,7 @@ def example_call(format_: TurnFormat, position: int) -> ToolCall:
 
 
 def call_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> list[ExampleSpan]:
-    """Name the parts of the call at a position, its arguments taken apart."""
+    """Name the parts of the call at a position, down to its arguments."""
     text = calls.write_call(call, position)
     for row in (calls.row, calls.empty_row or ()):
         drawn = [*_call(calls, row, call, position)]
@@ -205,7 +205,7 @@ def _call(
 
 
 def _cut(label: str, text: str, words: list[tuple[int, int]], name: str) -> Iterator[ExampleSpan]:
-    """Cut words out of a literal that are not constants."""
+    """Cut the words that vary out of a literal."""
     cut_end = 0
     for start, end in sorted(words):
         yield ExampleSpan(label, text[cut_end:start])
@@ -249,7 +249,7 @@ def _arguments(arguments: ArgumentFormat, call: ToolCall) -> Iterator[ExampleSpa
 
 
 def _type_in(words: TypeWords, literal: str, at: int) -> list[tuple[int, int]]:
-    """Return where a literal of an argument's row says the value's type, if it does."""
+    """Return the ranges of type words in a literal of an argument's row."""
     edges = words.edges.get(at)
     return [] if edges is None else [(edges[0], len(literal) - edges[1])]
 
@@ -278,16 +278,16 @@ _WORD_START = re.compile(r"[\w-]*")
 
 @dataclass(frozen=True, slots=True)
 class TypeWords:
-    """Where the rows of arguments differ by the value's type in a word, and in which."""
+    """The type words in rows of arguments, e.g. `string` in `type="string"`."""
 
     edges: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
-    """By the piece of the row: how much of it stands before the word, and how much after."""
+    """By piece of the row: the number of characters before the type word, and after it."""
     spoken: tuple[tuple[str, tuple[JsonType, ...]], ...] = ()
-    """Each word, and the types of which it is said."""
+    """Each type word with its types, e.g. `("number", ("integer", "number"))`."""
 
 
 def type_words(arguments: ArgumentFormat) -> TypeWords:
-    """Find the words that say a type; none where rows differ in more than words."""
+    """Find the type words; empty if rows differ in more than one word."""
     rows = {
         kind: row
         for kind in JsonType
@@ -313,7 +313,7 @@ def _slots(row: FormatRow) -> list[RowSlot | None]:
 
 
 def _word_edges(texts: Sequence[str]) -> tuple[int, int] | None:
-    """Return how much the texts have in common before and after one word; None: it is no word."""
+    """Return the lengths of the common text before and after a word, or None without one."""
     before = min(prefix_length(texts[0], text) for text in texts)
     before -= len(_matched(_WORD_END.search(texts[0][:before])))
     rests = [text[before:] for text in texts]
@@ -344,7 +344,7 @@ PROMPT_END = "(the generation prompt ends here, the model writes the rest)"
 
 
 def call_section(learned: LearnedFormat) -> Blocks:
-    """Draw one call, its arguments taken apart; nothing where the template writes no calls."""
+    """Draw one call with its arguments in detail, or nothing if the template writes no calls."""
     calls = learned.formats.united.calls
     if calls is None:
         return []
@@ -357,14 +357,14 @@ def call_section(learned: LearnedFormat) -> Blocks:
 
 @dataclass(frozen=True, slots=True)
 class TurnGroup:
-    """Pieces of a turn that belong together; none: the generation prompt ends there."""
+    """Pieces of a turn that belong together; without any, the end of the generation prompt."""
 
     kind: str
     spans: tuple[ExampleSpan, ...] = ()
 
 
 def turn_section(learned: LearnedFormat) -> Blocks:
-    """Draw a turn with as many parts as the template writes in one, from an invented message."""
+    """Draw a sample turn with all parts that the template writes in one turn."""
     format_ = learned.formats.united
     message = example_message(format_)
     spans = turn_spans(format_, learned.markers, message)
@@ -388,7 +388,7 @@ _KINDS = {"header": "opening", "turn": "end", "between": "between", "separator":
 
 
 def _kind(span: ExampleSpan) -> str:
-    """Return to which group a piece belongs."""
+    """Return the name of a piece's group."""
     first = span.label.split()[0]
     return _KINDS.get(first, "calls" if first in ("call", "calls") else first)
 
@@ -412,7 +412,7 @@ def _span_rows(spans: Sequence[ExampleSpan]) -> Iterator[Row]:
 def cut_at_prompt(
     spans: Sequence[ExampleSpan], prompt: str
 ) -> tuple[list[ExampleSpan], list[ExampleSpan]]:
-    """Cut a turn where the generation prompt ends; all is after it where it differs."""
+    """Split a turn at the end of the generation prompt; a turn that differs all follows it."""
     text = "".join(span.text for span in spans)
     if not prompt or not text.startswith(prompt):
         return [], list(spans)
@@ -431,7 +431,7 @@ def cut_at_prompt(
 
 
 def turn_notes(format_: TurnFormat, message: Message) -> Iterator[str]:
-    """Say what an observant reader misses in the example."""
+    """Return notes on parts that the example does not show."""
     if format_.calls is not None and not message.calls:
         seen = TurnPart.CALLS not in format_.unconfirmed
         why = "none is written beside other parts" if seen else "no render shows one"
@@ -448,7 +448,7 @@ def turn_notes(format_: TurnFormat, message: Message) -> Iterator[str]:
 
 
 def _varying(format_: TurnFormat, message: Message) -> Iterator[Text]:
-    """Say which words of the example's calls are not constants."""
+    """Describe the words of the example's calls that are not constants."""
     calls = format_.calls
     if calls is None or not message.calls:
         return

@@ -1,4 +1,4 @@
-"""Why an output was not read as the template writes it: place by place, each with an excerpt."""
+"""Reasons why an output departs from the template's writing: place by place, with an excerpt."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .terminal import report_text
 from .visible import quoted, setting_words, visible
 
 MOST = 12
-"""Explanations that are shown; what comes after them is counted."""
+"""Explanations that are shown; the rest are counted."""
 
 SHOWN = 160
-"""Characters that are shown of what was expected or found."""
+"""Longest expected or found text shown, in characters."""
 
 _BESIDE = 28
-"""Characters of a line that an excerpt shows on each side of its place."""
+"""Characters of a line in an excerpt on each side of its place."""
 
 _TITLES = {
     OutputDeviation.STRAY: "A stray closing marker; it is dropped.",
@@ -46,7 +46,7 @@ _TITLES = {
 
 
 def explanation_report(explanations: Sequence[DeviationExplanation], text: str, width: int) -> Text:
-    """Show what is not as the template writes it, in the order of the text."""
+    """Show the deviations from the template's writing, in the order of the text."""
     drawn: Blocks = heading("Deviations from the template")
     if not explanations:
         drawn += prose("Nothing: the output is as the template writes it.")
@@ -61,7 +61,7 @@ def explanation_report(explanations: Sequence[DeviationExplanation], text: str, 
 
 
 def _place_section(explanation: DeviationExplanation, text: str, *, same_cause: bool) -> Blocks:
-    """Show one place; `same_cause`: its cause is that of the place before it."""
+    """Show one place; `same_cause` omits the cause, which is that of the place before."""
     line, column = line_and_column(text, explanation.offset)
     where = sentence((f"line {line}, column {column}", "bold"), ": ")
     drawn = prose(sentence(where, _TITLES[explanation.deviation]))
@@ -100,7 +100,7 @@ def _piece(text: str) -> Text:
 
 
 def cause_words(cause: PossibleCause, deviation: OutputDeviation) -> Text:
-    """Return why an output may be so, in a sentence."""
+    """Return a possible cause as a sentence."""
     markers = joined([quoted(marker) for marker in cause.markers], ", ")
     match cause.kind:
         case CauseKind.STRIPPED if len(cause.markers) == 1 and deviation is OutputDeviation.NO_END:

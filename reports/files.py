@@ -1,4 +1,4 @@
-"""Files: what was fetched, what an export does not express, what the demo wrote."""
+"""Files: fetched ones, the limits of an export, the demo's files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .visible import marker_text, visible
 
 
 def fetch_report(files: FetchedFiles, directory: str | None) -> Text:
-    """List the files with their sizes in bytes; ``directory`` is where they were written to."""
+    """List the files with their sizes in bytes; `directory` is where they were written."""
     sizes = [f"{size:,}" for size in files.files.values()]
     width = max(map(len, sizes), default=0)
     lines = [
@@ -34,7 +34,7 @@ PROMPT_SHOWN = 60
 
 
 def export_report(export: Export, trial: ExportTrial | None, width: int) -> Text:
-    """Show the limits of an export, and its trial; None: it was not tried."""
+    """Show the limits of an export, and the result of its trial, if it was tried."""
     drawn: Blocks = [*_limits(export), *_trial(trial)]
     return report_text(drawn, width)
 
@@ -91,7 +91,7 @@ def _mismatch(mismatch: ExportMismatch) -> Iterator[Row]:
 
 
 def demo_report(files: Sequence[str]) -> Text:
-    """Name the files of a template and beside it, and the commands to try on them."""
+    """Name the demo's files, and the commands to try on them."""
     template, tools, output, messages = (visible(shlex.quote(file)) for file in files)
     lines = [
         *(f"Written  {visible(file)}" for file in files),

@@ -1,6 +1,6 @@
-"""What an analysis itself finds wrong with a template, without a further render.
+"""Faults of a template that the analysis itself shows, without further renders.
 
-The linter's rules ask far more; what they render takes longer than the analysis.
+The linter's rules check far more; their renders take longer than the analysis.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .visible import UNCONFIRMED, setting_words, some_of, visible
 
 
 class FindingLevel(IntEnum):
-    """What it costs, in the linter's words; the weightiest first."""
+    """The severity, in the linter's words; the most severe first."""
 
     ERROR = 0
     WARNING = 1
@@ -38,24 +38,24 @@ class FindingLevel(IntEnum):
 
     @property
     def word(self) -> str:
-        """What people call it."""
+        """Return the name of the level."""
         return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFinding:
-    """What is wrong, and where, as far as that is known."""
+    """A fault, and its place as far as known."""
 
     level: FindingLevel
     words: str
     line: int | None = None
     """The template's line, from 1."""
     fix: str | None = None
-    """Options of `autoparser fix` that may mend it; None: no edits are known."""
+    """Options of `autoparser fix` that may fix it, or None if no edits are known."""
 
 
 def own_findings(learned: LearnedFormat) -> Sequence[OwnFinding]:
-    """Return what the verdicts and the format show to be wrong, the weightiest first."""
+    """Return the faults that the verdicts and the format show, the most severe first."""
     return sorted(_each_finding(learned), key=lambda finding: finding.level)
 
 
@@ -129,7 +129,7 @@ NONE = "none found by the analysis itself"
 
 
 def findings_words(learned: LearnedFormat, found: Sequence[OwnFinding]) -> Text:
-    """Count a format's own findings by their level, and tell the worst."""
+    """Count a format's own findings by their level, and state the worst."""
     if not found:
         return Text(NONE)
     counts = Counter(finding.level for finding in found)
@@ -163,17 +163,17 @@ def _finding_words(learned: LearnedFormat, finding: OwnFinding) -> Text:
 
 
 SHOWN = 4
-"""So many tokens are shown, the others counted."""
+"""Tokens shown before the rest are counted."""
 
 
 def unwritten_rows(learned: LearnedFormat, tokens: Sequence[str]) -> Iterator[Row]:
-    """Return the row of tokens that no render writes; nothing without any."""
+    """Return a row with the tokens that no render contains, or nothing without any."""
     if tokens:
         yield "Tokens", Text(unwritten_words(learned.template.origin or "-", tokens))
 
 
 def unwritten_words(source: str, tokens: Sequence[str]) -> str:
-    """Say which tokens no render writes, and what to do if the model writes them."""
+    """Name the tokens that no render contains, with advice in case the model writes them."""
     names = some_of([*map(visible, tokens)], SHOWN)
     rest = " added tokens" if len(tokens) > SHOWN else ""
     command = f"autoparser learn {shlex.quote(visible(source))} --examples FILE"
@@ -184,7 +184,7 @@ _SEVERITY_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.
 
 
 def lint_findings_report(findings: Sequence[LintFinding], width: int) -> Text:
-    """List findings, the weightiest first, as the linter gives them."""
+    """List findings, the most severe first, as the linter does."""
     finding_rows = [(finding.code, _lint_finding_words(finding)) for finding in findings]
     drawn = rows(finding_rows, indent=0) if finding_rows else prose("no findings", indent=0)
     return report_text(drawn, width)

@@ -1,4 +1,4 @@
-"""What edits of a template fix, how it was proven, and what stays and why; as JSON."""
+"""The fixes in a template, their proof, and the remaining findings with reasons; as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .visible import number_of, some_of, visible
 
 
 def fix_diff(run: FixRun) -> str:
-    """Return a unified diff of all templates that were changed; empty where none was."""
+    """Return a unified diff of all changed templates, or an empty text if there is none."""
     return "".join(
         template_diff(template.fixed.original, template.fixed.template)
         for template in run.templates
@@ -39,7 +39,7 @@ def fix_diff(run: FixRun) -> str:
 def fix_report(
     run: FixRun, width: int, *, files_written: bool, unwritten: Sequence[InputProblem] = ()
 ) -> Text:
-    """Report of each template what was fixed and what not."""
+    """Report for each template which findings were fixed, and which were not."""
     drawn: Blocks = []
     for template in run.templates:
         if template.fixed.fixes:
@@ -111,11 +111,11 @@ def _summary(run: FixRun, *, files_written: bool, unwritten: int) -> Iterable[st
 _NAMED = 6
 
 _END = 160
-"""Characters of a render that are shown where there was none before."""
+"""Characters of a render that are shown if there was none before."""
 
 
 def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
-    """Return a unified diff that `patch` takes; empty where both are the same."""
+    """Return a unified diff that `patch` accepts; empty if both have the same text."""
     name = (original.origin or original.name or "template").lstrip("/")
     lines = unified_diff(
         original.text.splitlines(keepends=True),
@@ -129,7 +129,7 @@ def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
 
 
 def preserving_report(template: PreservingTemplate, width: int) -> Text:
-    """Say what holds by the edits, how it was proven, and what cannot hold and why."""
+    """Report the round trips that edits fix, their proof, and the remaining ones with reasons."""
     drawn: Blocks = []
     if template.edits:
         many = "edit" if len(template.edits) == 1 else "edits"
@@ -170,13 +170,13 @@ def _reasons(left: Iterable[LeftStep]) -> Iterable[tuple[str, Text]]:
 
 
 def _steps(steps: Iterable[tuple[Scenario, Next]]) -> str:
-    """Name some steps, and how many more there are."""
+    """Name some steps, and count the rest."""
     names = [*dict.fromkeys(visible(scenario.name) for scenario, _ in steps)]
     return some_of(names, _NAMED, " · ")
 
 
 def proof_words(proof: ProvenEdit) -> str:
-    """Say what the renders of a proof came to, of which kinds they are, and which raise."""
+    """Describe a proof's renders: their number, their kinds, and the ones that raise."""
     kinds = ", ".join(f"{number} with {kind}" for kind, number in proof.kinds.items())
     rendered = proof.conversations - proof.changed - proof.raising
     same = f"{rendered} conversations render to the same text"
@@ -193,7 +193,7 @@ def _end(text: str) -> str:
 
 
 def example_lines(each: ChangedRender) -> Blocks:
-    """Show what changes in one of the renders that change alike."""
+    """Show one of several renders that change alike."""
     words = sentence(
         ("for example", "dim"), f" {visible(each.conversation)}: {'; '.join(each.mended)}"
     )
@@ -204,16 +204,16 @@ def example_lines(each: ChangedRender) -> Blocks:
 
 
 _MOST = 60
-"""Characters of a stretch that are shown."""
+"""Longest stretch shown, in characters."""
 
 
 def training_lines(
     training: TrainingTemplate, same: ProvenEdit | ProofConversation | None
 ) -> Iterator[str]:
-    """Say what was proved, and then each kind of turn whose marks are not the loss mask.
+    """Describe the proof, then each kind of turn with marks that differ from the loss mask.
 
-    `same` is what the proof of edits came to, or the conversation that is rendered otherwise; None
-    where nothing was written around the template.
+    `same` is the proof of the edits, or the conversation that renders differently, or None if
+    nothing was written around the template.
     """
     proof = training.proof
     what = "with markers around the same template" if training.patched else "it has markers itself"
@@ -259,63 +259,64 @@ def _stretch(text: str) -> str:
 
 
 class FixProofDocument(JsonDocument, frozen=True):
-    """What both templates rendered."""
+    """The renders of both templates."""
 
     conversations: Count
-    """All of them."""
+    """Number of all conversations."""
     changed: Count
-    """Those whose text differs; in each of them less is wrong than before."""
+    """Conversations whose render changed, each with fewer faults."""
     better: Count
-    """Things that were wrong and are not any more."""
+    """Number of faults that were fixed."""
     raising: Count
-    """Those that both templates refuse; none raises that did not."""
+    """Conversations that both templates refuse; no new ones raise."""
     kinds: dict[str, Count]
-    """How many conversations are of each kind, such as those with tools."""
+    """Number of conversations of each kind, such as those with tools."""
     beyond: Count
-    """Of those whose text differs, those that no shown finding calls wrong: it is unsafe."""
+    """Changed conversations that no shown finding covers; the edit is unsafe if there are any."""
     spoiled: Count
-    """Of them, those at which the original crashed, and which are rendered now as nobody means."""
+    """Changed conversations at which the original crashed, and which now render unintended text."""
     examples: tuple[ChangedRender, ...]
-    """One render for each kind of what is mended."""
+    """One render for each kind of fix."""
 
 
 class FindingFixDocument(JsonDocument, frozen=True):
-    """A finding, and what was done about it."""
+    """A finding and its fix."""
 
     code: RuleCode
     name: str
     message: str
-    """What the finding says."""
+    """The finding's message."""
     fixed: bool
     reason: UnfixedReason | None
-    """Why the finding stays; null where it is fixed."""
+    """Why the finding is not fixed; null if it is."""
     why: str
-    """The same in whole words; empty where it is fixed."""
+    """The reason in a sentence; empty if it is fixed."""
     safe: bool | None
-    """Whether the edits change what shown findings call wrong alone; null where there are none."""
+    """Whether the edits change only renders that shown findings cover; null if there are no
+    edits."""
     edits: Count
-    """How many edits are made together."""
+    """Number of edits made together."""
     tried: Count
-    """How many were tried."""
+    """Number of edits tried."""
     proof: FixProofDocument | None
 
 
 class FixedTemplateDocument(JsonDocument, frozen=True):
-    """A template that was looked at."""
+    """A checked template."""
 
     path: str
     name: str | None
-    """The template's name where its source has several."""
+    """The template's name if its source has several."""
     changed: bool
     diff: str
-    """A unified diff; empty where nothing was fixed."""
+    """A unified diff; empty if nothing was fixed."""
     text: str
-    """The whole template with what was fixed."""
+    """The whole template with its fixes."""
     findings: tuple[FindingFixDocument, ...]
 
 
 class FixProblemDocument(JsonDocument, frozen=True):
-    """An input that could not be looked at, or not to the end, or not be written."""
+    """An input that could not be checked, only in part, or not be written."""
 
     path: str
     message: str
@@ -323,7 +324,7 @@ class FixProblemDocument(JsonDocument, frozen=True):
 
 
 class FixDocument(JsonDocument, frozen=True):
-    """What `autoparser fix` found and did."""
+    """The findings and fixes of `autoparser fix`."""
 
     schema: Literal["autoparser.fix/1"]
     written: bool

@@ -1,4 +1,4 @@
-"""What was learned from examples or unlabeled outputs: which format is used, and what is odd."""
+"""Formats learned from examples or unlabeled outputs: the format in use, and unusual inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .terminal import report_text
 from .visible import visible
 
 _SHOWN = 40
-"""So many characters are shown of where a text departs."""
+"""Characters shown of a text from its departure on."""
 _USED = {
     UsedFormat.TEMPLATE: "The template's own format is used",
     UsedFormat.LEARNED: "The learned format is used",
@@ -32,41 +32,42 @@ _GRAMMAR = "The parser reads both; the grammar writes the template's."
 
 
 class LearnedReadingDocument(JsonDocument, frozen=True):
-    """What became of one example or output."""
+    """The reading of one example or output."""
 
     place: str
-    """Where it was given."""
+    """Where it was given, e.g. `examples.yaml:3`."""
     read: bool
-    """An example: as what it means. An output: whole, and written back as it is."""
+    """Of an example: whether it parses to its label. Of an output: whether it is read whole, and
+    written back to the same text."""
     problem: str
-    """Why not, in words; empty where it is read."""
+    """The reason if it is not read, otherwise empty."""
 
 
 class LearnedDocument(JsonDocument, frozen=True):
-    """Which format is used after `autoparser learn`, and why."""
+    """The format in use after `autoparser learn`, with the reason."""
 
     template: TemplateDocument
     ok: bool
-    """Whether every example or output is read by the format that is used."""
+    """Whether every example or output is read by the format in use."""
     used: UsedFormat
     """The template's own format, the learned one, or both: the parser reads either."""
     reason: str
-    """Why, in words."""
+    """The reason in a sentence."""
     given: Count
     read: Count
     readings: tuple[LearnedReadingDocument, ...]
     misread: tuple[str, ...]
-    """The places of what the learned format does not read, whether it is used or not."""
+    """The places of inputs that the learned format does not read, even if it is not used."""
     evidence: dict[str, EvidenceKind]
-    """By part of a turn: what shows how it is written."""
+    """By part of a turn, the evidence for its format."""
     guesses: tuple[str, ...]
-    """What nothing that was given shows, in words."""
+    """Assumptions that no input confirms, in words."""
 
 
 def learned_document(learning: TaughtFormat | InferredFormat, *, ok: bool) -> dict[str, Json]:
-    """Return what was learned as JSON; the format itself is in the file.
+    """Return the results of learning as JSON; the format itself is in the file.
 
-    `ok` says whether all that was given is read: what was not even labeled is not in `learning`.
+    `ok` is whether all inputs are read: `learning` lacks the ones that could not be labeled.
     """
     if isinstance(learning, TaughtFormat):
         readings = [
@@ -100,7 +101,7 @@ def learned_document(learning: TaughtFormat | InferredFormat, *, ok: bool) -> di
 
 
 def learned_report(learning: TaughtFormat | InferredFormat, width: int) -> Text:
-    """Report on what was learned; the format itself is in the file."""
+    """Report on learning; the format itself is in the file."""
     if isinstance(learning, TaughtFormat):
         return report_text(_taught_lines(learning), width)
     return report_text(_inferred_lines(learning), width)
@@ -145,20 +146,20 @@ def _used_lines(learning: TaughtFormat | InferredFormat) -> Iterator[Block]:
 
 
 def _learned_format(learning: TaughtFormat | InferredFormat) -> TurnFormat:
-    """Return the format that something learned is in: the one beside the template's, if any."""
+    """Return the learned format: the one beside the template's, if any."""
     analysis: Analysis = learning.analysis
     return analysis.format if analysis.also is None else analysis.also.default.format
 
 
 def _evidence_lines(learning: TaughtFormat | InferredFormat) -> Blocks:
-    """Say of each part what showed it."""
+    """Name the evidence for each part."""
     evidence: Mapping[TurnPart, EvidenceKind] = _learned_format(learning).evidence
     pairs = [(part.value, Text(evidence[part].value)) for part in TurnPart if part in evidence]
     return [*heading("Evidence"), *rows(pairs)]
 
 
 def _guess_lines(guesses: Sequence[str], unit: str) -> Blocks:
-    """List what is a guess since nothing shows it; `unit` is what could, such as `example`."""
+    """List unconfirmed assumptions; `unit` could confirm them, such as `example`."""
     if not guesses:
         return []
     drawn = heading(f"Guesses, since no {unit} shows them")
@@ -168,7 +169,7 @@ def _guess_lines(guesses: Sequence[str], unit: str) -> Blocks:
 
 
 def _odd_lines(title: str, odd: Sequence[Row]) -> Blocks:
-    """List what is not as the rest."""
+    """List the unusual inputs."""
     return [*heading(title), *rows(odd)] if odd else []
 
 
@@ -195,5 +196,5 @@ def _departing_output(each: LoggedReading) -> Text:
 
 
 def _departing(text: str, at: int) -> str:
-    """Return the beginning of what stands in a text from where it departs."""
+    """Return the beginning of a text from its departure on."""
     return visible(text[at:])[:_SHOWN]

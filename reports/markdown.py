@@ -1,7 +1,7 @@
 """The painter of Markdown: blocks as a comment on a pull request.
 
-Contract: what comes from a template stands in code or is escaped, so that it is inert: it makes no
-heading, no link and no mention.
+Contract: text of a template is put into code or escaped, so that it is inert: it makes no heading,
+no link and no mention.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from .visible import visible
 WIDTH = 100
 """Cells of a line in a fence."""
 _BEFORE = 20
-"""Characters that are shown before the place where two texts part."""
+"""Characters shown before the departure of two texts."""
 _SIGNS = {"-": "−", "+": "+"}
 _RUNS = re.compile("`+")
 
 
 def markdown_text(title: str, blocks: Iterable[Block]) -> str:
-    """Paint a report below a title."""
+    """Return a report as Markdown below a title."""
     return "\n".join([f"### {title}", *_lines(blocks)]) + "\n"
 
 
@@ -135,7 +135,7 @@ def _table(block: Table) -> Iterator[str]:
 
 
 def inline(words: Words) -> str:
-    """Return words on one line: markers as code, weighty ones strong, all else escaped."""
+    """Return words on one line: markers as code, emphasis bold, all else escaped."""
     if isinstance(words, str):
         return plain(words)
     pieces: list[str] = []
@@ -150,12 +150,12 @@ def inline(words: Words) -> str:
 
 
 LIVE = re.compile(r"@[\w/.-]+|\bGH-\d+|#\d+|\bhttps?://\S+|\bwww\.\S+")
-"""What GitHub makes a mention or a link of: it does not so within code."""
+"""Text that GitHub turns into a mention or a link outside of code."""
 _SIGN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@$^-])")
 
 
 def plain(text: str) -> str:
-    """Return words that Markdown shows as they are, in one line."""
+    """Escape words so that Markdown shows them literally, on one line."""
     pieces: list[str] = []
     end = 0
     seen = visible(text)
@@ -170,12 +170,12 @@ def _escaped(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a code span for a table, whose columns end at any bar that is not escaped."""
+    """Return a code span for a table, in which an unescaped bar would end the column."""
     return code(text).replace("|", "\\|")
 
 
 def code(text: str) -> str:
-    """Put one line of text into a code span that nothing in it closes."""
+    """Return a code span of one line that its text cannot close."""
     inside = visible(text)
     longest = max((len(run) for run in _RUNS.findall(inside)), default=0)
     fence = "`" * (longest + 1)
@@ -184,7 +184,7 @@ def code(text: str) -> str:
 
 
 def fenced(lines: list[str], language: str = "") -> Iterator[str]:
-    """Fence lines so that nothing in them ends the fence."""
+    """Return lines in a fence that none of them can close."""
     longest = max((len(run) for line in lines for run in _RUNS.findall(line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"

@@ -1,4 +1,4 @@
-"""A parsed message: what the model said and called, which part of its text was what, a stream.
+"""A parsed message: content and calls, the role of each part of the text, a stream.
 
 ``docs/parse.schema.json`` is made of the document classes here.
 """
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _READ = (Status.OK, Status.UNFINISHED, Status.REPAIRED)
 
 _OUTRANKED = (*_READ, Status.STRAY)
-"""A call of an unknown tool is worse."""
+"""Statuses of calls that the status of an unknown tool overrides."""
 
 _STATUS_WORDS = {
     Status.OK: "everything was read",
@@ -66,18 +66,18 @@ ARGUMENTS_STYLE = "cyan"
 
 
 def message_status(message: ParsedMessage) -> Status:
-    """Return the message's status, an unknown tool counted in."""
+    """Return the message's status, taking unknown tools into account."""
     unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
     return Status.UNKNOWN_TOOL if unknown and message.status in _OUTRANKED else message.status
 
 
 def all_read(message: ParsedMessage) -> bool:
-    """Whether every part of a message was read, and every call is of a tool that was offered."""
+    """Return whether every part of a message was read, and every call's tool was offered."""
     return message_status(message) in _READ
 
 
 def status_text(message: ParsedMessage) -> Text:
-    """Return a message's status and what it means."""
+    """Return a message's status and its meaning."""
     status = message_status(message)
     style = "green" if status in _READ else "red"
     if status is Status.UNFINISHED and message.missing_end:
@@ -88,7 +88,7 @@ def status_text(message: ParsedMessage) -> Text:
 
 
 def message_report(message: ParsedMessage, text: str, width: int, advice: str = "") -> Text:
-    """Show every part of a text, and below it the message that was read from it."""
+    """Show every part of a text, and the parsed message below it."""
     spans = list(_span_rows(message.spans, text, width))
     drawn = [
         *heading("Which part of the text was what"),
@@ -102,7 +102,7 @@ def message_report(message: ParsedMessage, text: str, width: int, advice: str = 
 
 
 def parsed_report(message: ParsedMessage, width: int) -> Text:
-    """Show a message without the text that it was read from."""
+    """Show a message without its text."""
     drawn = _message(message)
     return report_text(drawn, width)
 
@@ -151,11 +151,11 @@ def _call(label: str, call: ParsedCall) -> Iterator[Row]:
 
 
 ONE_LINE = 60
-"""Cells of arguments that stand on one line, beside the name where that fits, too."""
+"""Longest arguments on one line, beside the name if there is room, in cells."""
 
 
 def _pretty(arguments: str) -> str:
-    """Return JSON text broken into lines where it is long; what is cut stays as it is."""
+    """Return JSON text, broken into lines if it is long; truncated JSON is unchanged."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -165,7 +165,7 @@ def _pretty(arguments: str) -> str:
 
 
 def _span_rows(spans: tuple[Span, ...], text: str, width: int) -> Iterator[Row]:
-    """Return the spans with their lines, those of markup side by side."""
+    """Return the spans with their lines; consecutive markup shares a line."""
     room = width - len("  reasoning  ")
     for span in spans:
         style = _SPAN_STYLES.get(span.kind, WRITTEN_STYLE)
@@ -186,7 +186,7 @@ def chunk_report(chunk: str, deltas: Sequence[Delta], size: int) -> Text:
 
 
 def end_report(deltas: Sequence[Delta], message: ParsedMessage, size: int) -> Text:
-    """Show what the end of the text gives, and on a line of its own how the message came out."""
+    """Show the deltas at the end of the text, and the message's status on its own line."""
     last = _line(Text(END, style="dim"), deltas, size)
     return sentence(last, "\n\n", "Status  ", status_text(message))
 
@@ -212,14 +212,14 @@ def _delta(delta: Delta) -> Text:
 
 
 class FunctionDocument(JsonDocument, frozen=True):
-    """What is called, with its arguments as JSON text."""
+    """The called function, with its arguments as JSON text."""
 
     name: str
     arguments: str
 
 
 class ToolCallDocument(JsonDocument, frozen=True):
-    """A call as OpenAI has it."""
+    """A call in OpenAI's form."""
 
     id: str
     type: Literal["function"]
@@ -227,28 +227,28 @@ class ToolCallDocument(JsonDocument, frozen=True):
 
 
 class UnfinishedCallDocument(JsonDocument, frozen=True):
-    """A call that the end cut, or that could not be read."""
+    """A call that was truncated, or that could not be read."""
 
     id: str | None
     name: str
     arguments: str
-    """As far as they came."""
+    """The received part of the arguments."""
 
 
 class SchemaErrorDocument(JsonDocument, frozen=True):
-    """A place in which the arguments of a call break the schema of its tool."""
+    """A violation of the tool's schema by a call's arguments."""
 
     call: Count
-    """Number of the call in `tool_calls`, from 0."""
+    """Index of the call in `tool_calls`."""
     place: str
-    """In the arguments, such as `items[0].id`; empty: the arguments as a whole."""
+    """The place in the arguments, such as `items[0].id`; empty for the arguments as a whole."""
     keyword: str
-    """In the schema, such as `properties.days.type`."""
+    """The keyword in the schema, such as `properties.days.type`."""
     message: str
 
 
 class SpanDocument(JsonDocument, frozen=True):
-    """A part of the text, and what it is."""
+    """A part of the text and its kind."""
 
     start: Count
     end: Count
@@ -257,38 +257,38 @@ class SpanDocument(JsonDocument, frozen=True):
 
 
 class CauseDocument(JsonDocument, frozen=True):
-    """Why an output may be so."""
+    """A likely cause of a deviation."""
 
     kind: str
     markers: tuple[str, ...]
-    """What was stripped."""
+    """The stripped markers."""
     setting: SettingValues
-    """The switches of the other prompt; empty: the template's defaults."""
+    """The switches of the other prompt; empty for the template's defaults."""
     words: str
 
 
 class ExplanationDocument(JsonDocument, frozen=True):
-    """One place, what was expected there, what was found, and the likely cause."""
+    """One place with the expected text, the found text, and the likely cause."""
 
     what: str
     expected: str
     found: str
     offset: Count
-    """In characters of the output."""
+    """Offset in the output, in characters."""
     line: Positive
     column: Positive
     more: Count
-    """Places after it that are alike."""
+    """Number of later places with the same deviation."""
     cause: CauseDocument | None
 
 
 class DepartureDocument(JsonDocument, frozen=True):
-    """What is not as the template writes it in a recovered call."""
+    """A deviation from the template's writing in a recovered call."""
 
     call: Count
     """The index of the call in `tool_calls`."""
     what: str
-    """Such as "`</tool_call>` is missing"."""
+    """The deviation, such as "`</tool_call>` is missing"."""
 
 
 class ParsedDocument(JsonDocument, frozen=True, kw_only=True):
@@ -302,33 +302,33 @@ class ParsedDocument(JsonDocument, frozen=True, kw_only=True):
     finish_reason: FinishReason | UnsetType = UNSET
     status: Status
     missing_end: str | None
-    """The end of the turn that was not seen; None where one was, or none is needed."""
+    """The missing end of the turn; null if it was seen or is not required."""
     partial_call: UnfinishedCallDocument | None
-    """The call that the end cut."""
+    """The truncated call."""
     malformed_calls: tuple[UnfinishedCallDocument, ...]
     call_statuses: tuple[Status, ...]
-    """Of `tool_calls`, one each."""
+    """The status of each of `tool_calls`."""
     schema_errors: tuple[SchemaErrorDocument, ...]
-    """Where arguments break the schema of the offered tool; the calls are calls all the same."""
+    """Violations of the offered tool's schema by arguments; such calls are calls all the same."""
     departures: tuple[DepartureDocument, ...] | UnsetType = UNSET
-    """How calls that were recovered differ from the template's."""
+    """Differences between recovered calls and the template's own."""
     unread: str | UnsetType = UNSET
     """The text of calls that could not be read, with `--markup separate`."""
     spans: tuple[SpanDocument, ...]
-    """Every character of the text is in one of them."""
+    """Parts of the text; every character belongs to one of them."""
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
-    """What is not as the template writes it; with `--explain` alone."""
+    """Deviations from the template's writing; only with `--explain`."""
 
 
 class FunctionDeltaDocument(JsonDocument, frozen=True):
-    """What came of a function: its name, or more of its arguments."""
+    """New text of a function: its name, or more of its arguments."""
 
     name: str | UnsetType = UNSET
     arguments: str | UnsetType = UNSET
 
 
 class CallDeltaDocument(JsonDocument, frozen=True):
-    """What came of a call; its first delta has the id."""
+    """New text of a call; its first delta has the id."""
 
     index: Count
     id: str | UnsetType = UNSET
@@ -337,7 +337,7 @@ class CallDeltaDocument(JsonDocument, frozen=True):
 
 
 class DeltaDocument(JsonDocument, frozen=True):
-    """A delta as OpenAI streams it: one of these."""
+    """A delta as OpenAI streams it, with one of these keys."""
 
     content: str | UnsetType = UNSET
     reasoning_content: str | UnsetType = UNSET
@@ -346,26 +346,26 @@ class DeltaDocument(JsonDocument, frozen=True):
 
 
 class StreamedDocument(JsonDocument, frozen=True, kw_only=True):
-    """One line of a stream: a chunk and its deltas. The last line has all the other keys, too."""
+    """One line of a stream: a chunk and its deltas. The last line also has all other keys."""
 
     chunk: str | None
-    """A piece of the text; None for its end."""
+    """A piece of the text; null at its end."""
     deltas: tuple[DeltaDocument, ...]
     status: Status | UnsetType = UNSET
     missing_end: str | UnsetType | None = UNSET
-    """The end of the turn that was not seen; None where one was, or none is needed."""
+    """The missing end of the turn; null if it was seen or is not required."""
     partial_call: UnfinishedCallDocument | UnsetType | None = UNSET
-    """The call that the end cut."""
+    """The truncated call."""
     malformed_calls: tuple[UnfinishedCallDocument, ...] | UnsetType = UNSET
     schema_errors: tuple[SchemaErrorDocument, ...] | UnsetType = UNSET
-    """Where arguments break the schema of the offered tool; the calls are calls all the same."""
+    """Violations of the offered tool's schema by arguments; such calls are calls all the same."""
     departures: tuple[DepartureDocument, ...] | UnsetType = UNSET
-    """How calls that were recovered differ from the template's."""
+    """Differences between recovered calls and the template's own."""
     unread: str | UnsetType = UNSET
     """The text of calls that could not be read, with `--markup separate`."""
     template: TemplateDocument | UnsetType = UNSET
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
-    """What is not as the template writes it; with `--explain` alone."""
+    """Deviations from the template's writing; only with `--explain`."""
 
 
 def parsed_document(
@@ -374,7 +374,7 @@ def parsed_document(
     template: NamedTemplate | None = None,
     why: Sequence[DeviationExplanation] | None = None,
 ) -> ParsedDocument:
-    """Return a message with its statuses, the parts of its text, and what explains it."""
+    """Return a message with its statuses, the parts of its text, and explanations."""
     spans = [
         SpanDocument(span.start, span.end, span.kind, text[span.start : span.end])
         for span in message.spans
@@ -401,7 +401,7 @@ def message_document(
     template: NamedTemplate | None = None,
     why: Sequence[DeviationExplanation] | None = None,
 ) -> dict[str, Json]:
-    """Return the same as values that JSON can hold."""
+    """Return a message with its statuses, parts and explanations as JSON values."""
     return json_of(parsed_document(message, text, template, why))
 
 
@@ -417,7 +417,7 @@ def end_document(
     template: NamedTemplate,
     why: Sequence[DeviationExplanation] | None = None,
 ) -> dict[str, Json]:
-    """Return what the end of the text gives, and how the message came out."""
+    """Return the deltas at the end of the text, and the message's status."""
     return json_of(
         StreamedDocument(
             chunk=None,

@@ -1,4 +1,4 @@
-"""What a page draws of a template: its turn, its renders by line, its round trips and costs."""
+"""Drawings on a template's page: its turn, its renders by line, its round trips and costs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .roundtrip import ABOUT, conditions_of
 from .visible import quoted, setting_words, visible
 
 Bar = tuple[float, str, str]
-"""A piece of a bar: its size, how it looks, and what it is."""
+"""A piece of a bar: its size, its style, and its label."""
 
 
 _TRACED = (
@@ -69,7 +69,7 @@ def trace_section(trace: RenderTrace) -> Blocks:
 
 
 def _piece(trace: RenderTrace, piece: PromptPiece) -> tuple[str, int | None, str]:
-    """Return a piece's text, the line that wrote it, and that line in words."""
+    """Return a piece's text, the line that wrote it, and a description of that line."""
     if piece.site is None:
         return piece.text, None, ""
     title = f"line {line_words(trace, piece)}: {source_words(trace, piece.site).plain}"
@@ -77,14 +77,14 @@ def _piece(trace: RenderTrace, piece: PromptPiece) -> tuple[str, int | None, str
 
 
 FIRST = 3
-"""Strips of one cause that are shown; the others open."""
+"""Strips shown for a cause; the rest are folded."""
 _OUTCOMES = {Outcome.HOLDS: "good", Outcome.BREAKS: "bad", Outcome.RAISES: "bad"}
 
 NumberedTrip = tuple[int, TripRow, TokenStrip]
 
 
 def round_trip_section(portrait: Portrait) -> Blocks:
-    """Show whether what the model wrote comes back in the next prompt."""
+    """Show whether the model's text is repeated exactly in the next prompt."""
     found = portrait.round_trip
     trips = [
         (at, row, strip)
@@ -214,7 +214,7 @@ def _left_out(round_trip: RoundTrip) -> Blocks:
 
 
 def conversation_section(talk: PortraitConversation) -> Blocks:
-    """Draw the next prompt of each turn: what of it is in the cache, and what is computed."""
+    """Draw the next prompt of each turn: the cached part, and the computed part."""
     broken = [step for step in talk.steps if step.breaks]
     note = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
     title = Heading(Text("Ten turns"), "conversation", note)
@@ -255,7 +255,7 @@ def _talk_verdict(talk: PortraitConversation) -> str:
 
 
 def _unit(talk: PortraitConversation) -> str:
-    """Name what is counted, in a word."""
+    """Return the counted unit as a word."""
     return talk.unit.partition(",")[0]
 
 
@@ -281,7 +281,7 @@ def _turn(step: PortraitStep, talk: PortraitConversation) -> Mapping[str, object
 
 
 def _bridged_before(step: PortraitStep, talk: PortraitConversation) -> int:
-    """Return what the bridge began with: its last prompt, and what the model wrote."""
+    """Return the length of the bridge's input: its last prompt and the model's text."""
     at = talk.steps.index(step)
     last = talk.steps[at - 1] if at else None
     if last is None or last.bridged is None:
@@ -322,7 +322,7 @@ THOUSAND = 1000
 
 
 def mask_section(cost: MaskCost | None) -> Blocks:
-    """Draw how long a mask takes."""
+    """Draw the time that a mask takes."""
     title = Heading(Text("Mask cost"), "masks")
     if cost is None:
         return [title, *lead("Masks are made for a tokenizer: --tokenizer PATH gives one.")]
@@ -341,7 +341,7 @@ def mask_section(cost: MaskCost | None) -> Blocks:
 
 
 def _columns(times: Sequence[float]) -> Iterator[tuple[str, int]]:
-    """Count times by the decades that they lie in, each cut in three."""
+    """Count times by decade, each divided into three."""
     bounds = [step * 10.0**power for power in range(-1, 7) for step in _DECADE]
     first = max((at for at, bound in enumerate(bounds) if bound <= times[0]), default=0)
     last = next((at for at, bound in enumerate(bounds) if bound > times[-1]), len(bounds) - 1)

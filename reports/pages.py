@@ -1,12 +1,12 @@
 """The painter of pages: blocks as one self-contained HTML text.
 
-Contract: a page asks for nothing and runs nothing. Its policy allows no request, and no script but
-one of ours that it names by its digest. Every value is escaped by Jinja, and before that passes
-`visible_lines`, so that nothing in it hides, moves a cursor or changes the writing direction. No
-address leaves the page but to one beside it: `address` refuses all others.
+Contract: a page loads nothing and runs no foreign code. Its policy allows no request, and no script
+but one of ours, named by its digest. Every value passes `visible_lines`, so that nothing in it
+hides, moves a cursor or changes the writing direction, and is then escaped by Jinja. Links lead
+only to places in the page or to a page beside it: `address` refuses all others.
 
-The templates are in ``page_templates``: `page.jinja` is the shell, `blocks.jinja` has a macro a
-kind of block, `pictures.jinja` what only pages draw.
+The templates are in ``page_templates``: `page.jinja` is the shell, `blocks.jinja` has a macro for
+each kind of block, `pictures.jinja` the drawings that only pages have.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from .blocks import (
 from .visible import runs, visible, visible_lines
 
 _CLASSES = {MARKER: "mark", BAD: "bad", GOOD: "good", DOUBT: "doubt"}
-"""Looks by what they say on a page."""
+"""CSS classes of the styles that have a meaning on a page."""
 _KEPT = frozenset({"bold", "dim", "italic"})
 _TAGS = frozenset({"a", "b", "code", "del", "ins", "q", "small", "span"})
-"""Elements that words may be put into."""
+"""Elements allowed around words."""
 _BESIDE = re.compile(r"[a-z0-9][a-z0-9-]*\.html")
-"""A page in the same folder: no other folder, scheme or host can be named in these signs."""
+"""The name of a page in the same folder; its characters cannot name a folder, scheme or host."""
 _WIDTH = 100
-"""Cells by which blocks are chosen that depend on them."""
+"""The width that selects among `Fitted` blocks, in cells."""
 _CONTEXT, _LONGEST = 240, 4000
-"""Characters that are shown of what two texts share beside a difference, and of the difference."""
+"""Longest shared text beside a difference, and longest difference, in characters."""
 _ONE_FILE = "This page is one file: it loads nothing and runs nothing."
 
 
 class PageScript(Enum):
-    """The scripts that a page may have: files of this package, inlined as they are."""
+    """Scripts that a page may include: files of this package, inlined unchanged."""
 
     SURVEY_INDEX = "survey_index.js"
     TRACED_LINES = "traced_lines.js"
@@ -64,13 +64,13 @@ class PageScript(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PageTop:
-    """What a page begins with."""
+    """The top of a page."""
 
     title: str
     kind: str
-    """The command that writes it."""
+    """The command that writes the page."""
     name: str
-    """What it is about."""
+    """The page's subject."""
     badges: Sequence[Text]
     index: str | None = None
     """A page beside it that lists this one among others."""
@@ -85,7 +85,7 @@ class PageSection:
 
     @property
     def place(self) -> str:
-        """Where links to it lead; a browser opens what is folded around that."""
+        """Return the target of links to the section; a browser opens the folds around it."""
         anchor = self.heading.anchor
         return f"{anchor}-inside" if self.heading.folded else anchor
 
@@ -98,7 +98,7 @@ def page(
     script: PageScript | None = None,
     closing: str = _ONE_FILE,
 ) -> str:
-    """Write a page that needs nothing but itself; without a script nothing in it can run."""
+    """Return a page without external resources; without a `script` nothing in it can run."""
     style = _own_file("page.css")
     code = "" if script is None else _own_file(script.value)
     allowed = f" script-src {_digest(code)};" if code else ""
@@ -177,21 +177,21 @@ def _chosen(block: Fitted) -> Blocks:
 
 
 def _written_text(value: object) -> object:
-    """Return what a template writes for a value; Jinja escapes what is not markup yet."""
+    """Return a value as a page's template writes it; Jinja escapes it unless it is markup."""
     if isinstance(value, Markup):
         return value
     return _words(value) if isinstance(value, Text) else visible_lines(str(value))
 
 
 def address(value: str) -> str:
-    """Return an address; raises ValueError for one that leaves the page and its folder."""
+    """Return an address, or raise ValueError if it leads out of the page's folder."""
     if value.startswith("#") or _BESIDE.fullmatch(value):
         return value
     raise ValueError(f"this address leads out of the page: {value!r}")
 
 
 def _words(words: Words) -> Markup:
-    """Return words with the looks that they have."""
+    """Return words with their styles."""
     if isinstance(words, str):
         return escape(visible_lines(words))
     return Markup().join(map(_run, styled_runs(words)))
@@ -211,7 +211,7 @@ def _run(run: StyledRun) -> Markup:
 
 
 def _element(tag: str, attributes: dict[str, str], inside: Markup) -> Markup:
-    """Put markup into an element that words may have; no other has any attribute but these."""
+    """Return markup inside an allowed element; only allowed elements have attributes."""
     if tag not in _TAGS or not attributes.keys() <= {"class", "href", "id"}:
         raise ValueError(f"words have no element {tag} with {', '.join(attributes)}")
     if "href" in attributes:
@@ -223,7 +223,7 @@ def _element(tag: str, attributes: dict[str, str], inside: Markup) -> Markup:
 
 
 def signs(text: str, *, breaks: bool = True) -> Markup:
-    """Return a text with its signs; `breaks` begins a new line after each newline's sign."""
+    """Return a text with visible signs; `breaks` starts a new line after each newline's sign."""
     pieces: list[Markup] = []
     for run, is_sign in runs(text):
         if not is_sign:
@@ -236,7 +236,7 @@ def signs(text: str, *, breaks: bool = True) -> Markup:
 
 
 def _edges(text: str, *, breaks: bool = True) -> Markup:
-    """Return what a template writes itself: a core, and apart from it the whitespace around it."""
+    """Return a template's text with the whitespace at its edges set apart."""
     core = text.strip()
     start = text.index(core)
     pieces = [
@@ -250,7 +250,7 @@ def _edges(text: str, *, breaks: bool = True) -> Markup:
 
 
 def _shared_text(text: str, *, first: bool, last: bool) -> Markup:
-    """Return what two texts share: of a long one what stands beside their differences."""
+    """Return a shared text; a long one is reduced to the ends beside differences."""
     left_out = len(text) - _CONTEXT * (2 - first - last)
     if left_out <= _CONTEXT:
         return signs(text)
@@ -270,5 +270,5 @@ def _left_out(count: int, what: str) -> Markup:
 
 
 def _whole(lines: Sequence[Text]) -> Markup:
-    """Return lines of a text of ours or of an engine; their newlines break lines without a sign."""
+    """Return lines of our own or an engine's text; their newlines break lines without a sign."""
     return Markup("\n").join(map(_words, lines))

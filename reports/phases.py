@@ -1,4 +1,4 @@
-"""What each phase concluded, the renders that say so, and the markers that they found."""
+"""The conclusion of each phase, the renders behind it, and the markers that they found."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NO_RENDERS = "The renders behind them are not in a saved format: pass the templa
 
 
 def phases_section(learned: LearnedFormat, opened: Collection[str] = ()) -> Blocks:
-    """List what the phases concluded, each with its renders, where there are any, behind it."""
+    """List the phases' conclusions, each unfolding to its renders, if any."""
     saved = isinstance(learned, SavedFormat)
     count = str(len(learned.phases))
     hint = "" if saved else RENDERS_SHOWN
@@ -67,7 +67,7 @@ def phases_section(learned: LearnedFormat, opened: Collection[str] = ()) -> Bloc
 
 
 def phase_entries(learned: LearnedFormat, opened: Collection[str] = ()) -> Iterator[Entry]:
-    """Return a line for each phase: its conclusion, behind it its markers and pairs of renders."""
+    """Return a line for each phase: its conclusion, with its markers and renders folded."""
     markers = learned.markers.items()
     for finding in learned.phases:
         words = Text(visible(finding.conclusion))
@@ -119,7 +119,7 @@ def _render(name: str, probe: Probe) -> TextSide:
 
 
 def render_conditions(probe: Probe) -> str:
-    """Say what else went into a render."""
+    """Return the other inputs of a render, in words."""
     words = ["with tools" if probe.tools else "without tools"]
     if probe.generation:
         words.append("with the generation prompt")
@@ -129,7 +129,7 @@ def render_conditions(probe: Probe) -> str:
 
 
 def dialogue_rows(dialogue: Dialogue) -> list[Row]:
-    """Return who says what in a conversation."""
+    """Return the messages of a conversation by speaker."""
     pairs: list[Row] = []
     for entry in dialogue:
         match entry:
@@ -157,7 +157,7 @@ def _message(message: Message) -> Sequence[str]:
 
 
 def marker_section(learned: LearnedFormat) -> Blocks:
-    """List every marker and what ends turns, each with the phase whose renders show it."""
+    """List every marker and stop string, each with the phase whose renders show it."""
     sources = {name: finding.phase for finding in learned.phases for name in finding.markers}
     markers = learned.markers.items()
     cells = [

@@ -1,4 +1,4 @@
-"""Where a template came from, and places in files as editors and terminals open them."""
+"""Origins of templates, and places in files in a form that editors and terminals open."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class FilePlace:
     column: int = 1
 
     def __str__(self) -> str:
-        """Write it as tools write it."""
+        """Return the place as compilers write it, such as `template.jinja:3:5`."""
         return f"{visible(self.path)}:{self.line}:{self.column}"
 
 
 def lines_of(text: str) -> list[str]:
-    """Cut a template into lines, as Jinja counts them."""
+    """Split a template into lines, as Jinja counts them."""
     return _NEWLINE.split(text)
 
 
 def place_of(path: str, line: int, text: str = "", column: int | None = None) -> FilePlace:
-    """Return a place in a line: a column, else where the line's own text begins.
+    """Return a place in a line: the column, or by default the start of the line's text.
 
-    Without the `text` that is its first column.
+    Without the `text`, the default is the first column.
     """
     if column is not None:
         return FilePlace(path, line, column)
@@ -50,17 +50,17 @@ def place_of(path: str, line: int, text: str = "", column: int | None = None) ->
 
 
 def template_place(template: ChatTemplate, line: int | None) -> FilePlace | None:
-    """Return where a line of a template begins, as if its text were a file; None: no line."""
+    """Return the start of a template's line, as if its text were a file, or None without a line."""
     return None if line is None else place_of(template.origin or "a text", line, template.text)
 
 
 def place_text(place: FilePlace) -> Text:
-    """Return it for a report: whoever prints that may make a link of the style's `place`."""
+    """Return a place for a report; a terminal can link it by the style's `place`."""
     return Text(str(place), style=Style(bold=True, meta={"place": place.path}))
 
 
 def provenance_words(source: Provenance | None) -> str | None:
-    """Say at which commit a template was, and whether code was run for it; None for neither."""
+    """Return a template's commit, and whether its code was run, or None if neither is known."""
     if source is None:
         return None
     if source.ran_code:
@@ -76,7 +76,7 @@ def provenance_words(source: Provenance | None) -> str | None:
 
 
 def origin_of(learned: LearnedFormat) -> str:
-    """Return where a template came from, or which file holds what was learned of it."""
+    """Return a template's origin, or the file of a saved format."""
     # Findings have places, too, and need no format.
     from autoparser.analysis.formats.saved_format import SavedFormat  # noqa: PLC0415
 
@@ -88,7 +88,7 @@ def origin_of(learned: LearnedFormat) -> str:
 
 
 def short_name(learned: LearnedFormat) -> str:
-    """Return the last part of where a template came from."""
+    """Return the last part of a template's origin."""
     template = learned.template
     origin = template.origin or template.name or "a template"
     return visible(origin.replace("\\", "/").rstrip("/").rpartition("/")[2] or origin)

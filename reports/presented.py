@@ -1,4 +1,4 @@
-"""The reports on values that show themselves: whatever a program holds and a person looks at."""
+"""Reports on values that present themselves in a shell or a notebook."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autoparser.shown import Shown
 
 
 def presented(value: Shown, width: int, *, full: bool) -> Text:
-    """Return the report on a value in lines of at most `width` cells; `full` leaves nothing out."""
+    """Return the report on a value in lines of at most `width` cells; `full` omits nothing."""
     return _PRESENTERS[value.shown_as](value, width, full)
 
 

@@ -41,11 +41,11 @@ from .terminal import report_text
 from .visible import json_text, marker_text, visible
 
 LONGEST = 160
-"""Characters of a text that are shown."""
+"""Longest text shown, in characters."""
 AROUND = 30
-"""Characters of a prompt before the place where two part."""
+"""Characters of a prompt shown before the departure of two."""
 RANKED = 6
-"""Parsers that are shown of each ranking."""
+"""Parsers shown for each ranking."""
 
 _RUNGS = {
     TextRoute.GIVEN: "given: the parser is called directly; nothing is generated",
@@ -68,7 +68,7 @@ _ADVICE = {
 
 
 def probe_report(probe: ServerProbe, template: str, width: int) -> Text:
-    """Show what was found out; `template` is what messages call the template."""
+    """Report on a probe; `template` is the template's name in messages."""
     drawn: Blocks = [
         *rows([*_server(probe, template), *_counted(probe)], indent=0),
         *_prompts(probe.prompts),
@@ -181,7 +181,7 @@ def _value(value: Json) -> str:
 
 
 def _at_edges(probe: ServerProbe) -> Blocks:
-    """Show the first text with each part whose edges differ."""
+    """Show the first text for each part whose edges differ."""
     first: dict[str, PartDifference] = {}
     for text in probe.texts:
         for found in text.differences:
@@ -277,33 +277,33 @@ def _cut(text: str) -> str:
 
 
 class ServerDocument(JsonDocument, frozen=True):
-    """The server, as it describes itself; null is what it does not say."""
+    """The server's description of itself; null if it does not state a value."""
 
     url: str
     engine: ServerEngine
     version: str | None
     model: str
     template_place: str | None
-    """The directory, file or model that its template is taken from."""
+    """The directory, file or model from which it takes its template."""
     parsers_told: bool
-    """Whether it says which parsers it was started with."""
+    """Whether it states the parsers with which it was started."""
     tool_parser: str | None
     reasoning_parser: str | None
 
 
 class ProbedPromptDocument(JsonDocument, frozen=True):
-    """A prompt, as the template renders it and as the server makes it."""
+    """A prompt as rendered by the template, and as made by the server."""
 
     title: str
     same: bool
     rendered: str
     served: str | None
-    """Null where the server refuses."""
+    """Null if the server refuses."""
     refusal: str
 
 
 class ProbedTextDocument(JsonDocument, frozen=True):
-    """A text, and what the server makes of it."""
+    """A text, and the server's reading of it."""
 
     title: str
     text: str
@@ -311,39 +311,39 @@ class ProbedTextDocument(JsonDocument, frozen=True):
     refusal: str
     differences: tuple[PartDifference, ...]
     streamed: bool
-    """Whether its stream was compared with the answer at once."""
+    """Whether the streamed answer was compared with the whole one."""
     stream_refusal: str
     stream_differences: tuple[PartDifference, ...]
 
 
 class ProbeDocument(JsonDocument, frozen=True):
-    """All that was found out about a server."""
+    """The results of a server's probe."""
 
     schema: Literal["autoparser.probe/1"]
     template: TemplateDocument
     server: ServerDocument
     ok: bool
-    """Whether all is as it is meant, whitespace at the edges of parts aside."""
+    """Whether the server agrees with the template, except for whitespace at the edges of parts."""
     prompts: tuple[ProbedPromptDocument, ...]
     prompts_refused: tuple[str, ...]
     """Conversations that the template itself refuses."""
     rung: TextRoute
-    """How the texts came before the server's parser."""
+    """The way in which texts reached the server's parser."""
     blind: tuple[str, ...]
-    """What this method cannot see."""
+    """Faults that this method cannot detect."""
     texts: tuple[ProbedTextDocument, ...]
     not_asked: tuple[NotAsked, ...]
     ranking: ParserRanking | None
-    """Null where the server offers no choice of parsers."""
+    """Null if the server offers no choice of parsers."""
     template_served: bool | None
-    """Whether the server's template is this one; null where it does not state its text."""
+    """Whether the server uses this template; null if it does not report its text."""
     installed: InstalledParsers | None
-    """The best of the engine's own parsers; null where its installation was not asked."""
+    """The best of the engine's own parsers; null if its installation was not asked."""
     advice: tuple[ProbeAdvice, ...]
 
 
 def probe_document(probe: ServerProbe, template: ChatTemplate) -> dict[str, Json]:
-    """Return everything as values that JSON can hold."""
+    """Return everything as JSON values."""
     document = copy_fields(
         ProbeDocument,
         probe,

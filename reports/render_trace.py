@@ -1,4 +1,4 @@
-"""A render, step by step: which line wrote what, what was tested, with which values; as JSON."""
+"""A render, step by step: which line wrote which text, which tests, with which values; as JSON."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .terminal import report_text, wrapped
 from .visible import LEGEND, lines, marker_text, number_of, visible
 
 MOST_OUTCOMES = 6
-"""Different values of one place that are listed."""
+"""Different values listed for one place."""
 
 LONGEST_SOURCE = 200
-"""Characters of a place that are shown; what is longer is cut."""
+"""Longest source shown for a place, in characters; longer ones are cut."""
 
 _THROUGH = "←"
 _UNKNOWN = "?"
@@ -87,7 +87,7 @@ def _prompt(trace: RenderTrace) -> Blocks:
 
 
 def line_words(trace: RenderTrace, piece: PromptPiece) -> str:
-    """Return the line that wrote a piece, and those that put it out."""
+    """Return the line that wrote a piece, and those that output it."""
     if piece.site is None:
         return _UNKNOWN
     numbers = [trace.sites[site].line for site in (piece.site, *piece.through)]
@@ -95,7 +95,7 @@ def line_words(trace: RenderTrace, piece: PromptPiece) -> str:
 
 
 def source_words(trace: RenderTrace, site: int) -> Text:
-    """Return what stands at a place, on one line."""
+    """Return a place's source on one line."""
     source = " ".join(trace.source(site).split())
     if len(source) > LONGEST_SOURCE:
         source = f"{source[:LONGEST_SOURCE]}…"
@@ -103,7 +103,7 @@ def source_words(trace: RenderTrace, site: int) -> Text:
 
 
 def seen_words(values: Sequence[SeenValue]) -> Text:
-    """Return what names stood for, in a row."""
+    """Return names with their values in a row."""
     found = Text()
     for at, each in enumerate(values):
         found.append(", " if at else "")
@@ -112,7 +112,7 @@ def seen_words(values: Sequence[SeenValue]) -> Text:
 
 
 def _of_kind(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, list[TraceStep]]]:
-    """Return the places of these kinds at which something happened, as they stand in the text."""
+    """Return the places of these kinds that ran, in template order."""
     found: dict[int, list[TraceStep]] = {}
     for step in trace.steps:
         if step.kind in kinds:
@@ -167,7 +167,7 @@ def _outcome(label: Text, words: Text) -> Blocks:
 def steps_words(
     steps: Sequence[TraceStep], most: int = MOST_OUTCOMES
 ) -> Iterator[tuple[tuple[str, Text], int, str]]:
-    """Return what tests came to, equal ones counted: true or false with the values, how often."""
+    """Return the outcomes of tests with their values, and the number of times each occurred."""
     outcomes: dict[tuple[bool | None, tuple[SeenValue, ...]], int] = {}
     for step in steps:
         key = (step.held, step.seen)
@@ -193,7 +193,7 @@ def _loops(trace: RenderTrace) -> Blocks:
 
 
 def _runs(steps: Sequence[TraceStep]) -> list[int]:
-    """Return how many passes each beginning of a loop had."""
+    """Return the number of passes for each start of a loop."""
     passes: list[int] = []
     for step in steps:
         if step.kind is StepKind.LOOP:
@@ -219,67 +219,67 @@ def _assignments(trace: RenderTrace) -> Blocks:
 
 
 class TracedSiteDocument(JsonDocument, frozen=True):
-    """A place of the template that does something."""
+    """A place of the template that writes, tests, loops or assigns."""
 
     kind: StepKind
     line: Positive
     start: Count
-    """Characters from the beginning of the template's text, whose lines end in one newline each."""
+    """Offset in the template's text, in which every line ends in one newline, in characters."""
     end: Count
-    """After its last character."""
+    """Offset after its last character."""
     source: str
-    """What stands there."""
+    """Its source text."""
     within: Count | None
-    """The index of the test or the loop that decides whether it runs; None: nothing does."""
+    """The index of the enclosing test or loop; null if there is none."""
 
 
 class TracedPieceDocument(JsonDocument, frozen=True):
-    """A stretch of the prompt."""
+    """A piece of the prompt."""
 
     text: str
     start: Count
-    """Characters from the beginning of the prompt."""
+    """Offset in the prompt, in characters."""
     end: Count
-    """After its last character."""
+    """Offset after its last character."""
     site: Count | None
-    """The index of the place that wrote it; None where it is not known."""
+    """The index of the place that wrote it; null if unknown."""
     through: tuple[Count, ...]
-    """Indices of the places that put it out after a macro or a block had written it."""
+    """Indices of the places that output it after a macro or a block had written it."""
     after: Count
-    """How many steps had been made when it was written."""
+    """Number of steps before it was written."""
 
 
 class TraceFailureDocument(JsonDocument, frozen=True):
-    """Why the render ended before its time."""
+    """The reason why the render failed."""
 
     message: str
     line: Positive | None
     refused: bool
     """Whether the template itself refused the conversation."""
     ended_in: tuple[OpenSite, ...]
-    """What was at work, the innermost last."""
+    """The running places, the innermost last."""
 
 
 class RenderTraceDocument(JsonDocument, frozen=True):
-    """All that is printed."""
+    """All contents of the trace."""
 
     schema: Literal["autoparser.trace/1"]
     template: TemplateDocument
     prompt: str
-    """What was written; up to the failure where there is one."""
+    """The rendered text, up to the failure if there is one."""
     pieces: tuple[TracedPieceDocument, ...]
-    """The prompt, cut where another place begins to write."""
+    """The prompt, split where another place begins to write."""
     sites: tuple[TracedSiteDocument, ...]
-    """Every place that writes, tests, loops or sets, as they stand in the template."""
+    """Every place that writes, tests, loops or assigns, in template order."""
     steps: tuple[TraceStep, ...]
-    """What was done, in its order; plain text is among the pieces alone."""
+    """The steps in their order; plain text is only among the pieces."""
     left_out: Count
-    """How many more steps were made than are listed."""
+    """Number of further steps that are not listed."""
     failure: TraceFailureDocument | None
 
 
 def render_trace_document(trace: RenderTrace, template: NamedTemplate) -> dict[str, Json]:
-    """Return a trace as values that JSON can hold."""
+    """Return a trace as JSON values."""
     failure = trace.failure
     ends = list(accumulate(len(piece.text) for piece in trace.pieces))
     document = copy_fields(

@@ -1,8 +1,8 @@
-"""Grammars: that of a request as JSON, what it makes of a text, and how outputs are read.
+"""Grammars: a request's grammar as JSON, a text checked by it, and the rules that read outputs.
 
 The expression of a turn is written as PEG: `a b` is a then b, `a / b` is a or else b, `?` makes
-optional, `*` repeats. Literals stand between backquotes as the template writes them; the reader
-forgives whitespace at their edges.
+optional, `*` repeats. Literals are in backquotes, as the template writes them; the reader tolerates
+whitespace at their edges.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from .terminal import report_text
 from .visible import LEGEND, literal, marker_text, quoted, visible
 
 _AROUND = 48
-"""Characters of the line that are shown before a place, and as many after it."""
+"""Characters of the line shown before a place, and after it."""
 
 _PARTS = {
     SpanKind.MARKUP: "in the markup",
@@ -70,7 +70,7 @@ _PARTS = {
 def acceptance_report(
     acceptance: TextAcceptance, message: ParsedMessage | None, text: str, unit: str, width: int
 ) -> Text:
-    """Show whether a text was accepted; `unit` names what it was cut into."""
+    """Show whether a text was accepted; `unit` is the unit of its pieces."""
     if message is not None:
         words = f"{acceptance.tokens} {unit}{'' if acceptance.tokens == 1 else 's'}"
         return sentence(("accepted", "green"), f": {words}\n", message_report(message, text, width))
@@ -109,7 +109,7 @@ def _facts(acceptance: TextAcceptance, unit: str) -> list[Row]:
 
 
 def _ranges(ways: Sequence[str]) -> list[tuple[str, str]]:
-    """Put single characters that follow each other together: the first and the last of each row."""
+    """Join consecutive characters into ranges of a first and a last one."""
     found: list[tuple[str, str]] = []
     for way in ways:
         last = found[-1][1] if found else ""
@@ -125,7 +125,7 @@ def _way(first: str, last: str) -> Text:
 
 
 def _place_lines(text: str, acceptance: TextAcceptance) -> list[Text]:
-    """Draw the line of the place, and a caret for each cell of what was refused."""
+    """Draw the line of the place, with a caret for each refused cell."""
     start = max(text.rfind("\n", 0, acceptance.place) + 1, acceptance.place - _AROUND)
     end = text.find("\n", acceptance.place)
     end = min(len(text) if end < 0 else end + 1, acceptance.place + _AROUND)
@@ -145,10 +145,10 @@ Written = TypeVar("Written")
 
 
 class LooseningDocument(JsonDocument, frozen=True):
-    """A keyword of a schema that a grammar is not held to."""
+    """A schema keyword that a grammar does not enforce."""
 
     tool: str | None
-    """The tool whose parameters are meant; None: the schema of content."""
+    """The tool with these parameters; null for the schema of content."""
     pointer: str
     """JSON pointer of the keyword in that schema."""
     reason: str
@@ -162,23 +162,23 @@ class TriggerDocument(JsonDocument, frozen=True):
 
 
 class GrammarDocument(JsonDocument, frozen=True):
-    """A grammar in every form that can be written."""
+    """A grammar in every available form."""
 
     template: TemplateDocument
     gbnf: str | None
     lark: str | None
     structural_tag: Annotated[Json, Meta(description="As xgrammar reads it, or null.")]
     loosened: dict[GrammarForm, tuple[LooseningDocument, ...]]
-    """What each form that is written is not held to."""
+    """The keywords that each available form does not enforce."""
     lazy: bool
     triggers: tuple[str, ...]
-    """What a lazy grammar waits for."""
+    """The texts that activate a lazy grammar."""
     grammar_triggers: tuple[TriggerDocument, ...]
     preserved_tokens: tuple[str, ...]
-    """Markers that have to be tokens of their own."""
+    """Markers that have to be single tokens."""
     stop_strings: tuple[str, ...]
     not_written: dict[str, str]
-    """Why the other forms cannot be written."""
+    """Why the other forms are not available."""
 
 
 class PlaceDocument(JsonDocument, frozen=True):
@@ -190,39 +190,39 @@ class PlaceDocument(JsonDocument, frozen=True):
 
 
 class AcceptanceDocument(JsonDocument, frozen=True):
-    """What a grammar makes of a text: the message in it, or where and why it is refused."""
+    """A text checked by a grammar: the message in it, or the place and reason of its refusal."""
 
     accepted: bool
     unit: Literal["byte", "token"]
     count: Count
-    """Units of the text."""
+    """Number of units in the text."""
     taken: Count
-    """How many of them were taken before one was refused."""
+    """Number of units accepted before the refused one."""
     message: ParsedDocument | UnsetType = UNSET
     place: PlaceDocument | UnsetType = UNSET
     refused: str | UnsetType | None = UNSET
-    """The text of the unit that was refused; None: none was, but the text ends too early."""
+    """The refused unit's text; null if the text only ends too early."""
     part: SpanKind | UnsetType | None = UNSET
-    """What the text before that place is, in its last part."""
+    """The kind of the last part before that place."""
     call: str | UnsetType | None = UNSET
-    """The function that was being called there."""
+    """The function of the unfinished call there."""
     argument: str | UnsetType | None = UNSET
-    """The argument of it whose value was being written there."""
+    """The argument with an unfinished value there."""
     completes: str | UnsetType | None = UNSET
-    """The marker of the format that was complete with what was refused."""
+    """The format's marker that the refused text completes."""
     allowed: tuple[str, ...] | UnsetType = UNSET
-    """What may come there instead; empty where too many may."""
+    """The allowed continuations; empty if there are too many."""
     choices: Count | UnsetType = UNSET
-    """How many units may come there."""
+    """Number of allowed units."""
     may_end: bool | UnsetType = UNSET
 
 
 def grammar_document(
     grammar: Grammar, tokenizer: OpaqueTokens | None, template: NamedTemplate
 ) -> dict[str, Json]:
-    """Return a grammar in every form that can be written, and why the others cannot.
+    """Return a grammar in every available form, and why the others are not available.
 
-    Lark is made for `tokenizer`; without one it is not written.
+    Lark is written for `tokenizer`; without one it is not available.
     """
     refused: dict[str, str] = {}
 
@@ -273,7 +273,7 @@ def acceptance_document(
     text: str,
     unit: Literal["byte", "token"],
 ) -> dict[str, Json]:
-    """Return whether a text was accepted; `unit` names what it was cut into."""
+    """Return whether a text was accepted; `unit` is the unit of its pieces."""
     if message is not None:
         read = parsed_document(message, text)
         return json_of(
@@ -297,12 +297,12 @@ NOTE_STYLE = "dim"
 
 
 def turn_expression(analysis: LearnedFormat) -> TurnTree:
-    """Build the expression that stands for any request: every function may be called."""
+    """Build the expression for any request: every function may be called."""
     return build_expression(analysis.formats, request_of(None))
 
 
 def grammar_report(analysis: LearnedFormat, width: int) -> Text:
-    """Show the grammar alone."""
+    """Show only the grammar."""
     return turn_report(turn_expression(analysis), width)
 
 
@@ -312,7 +312,7 @@ def turn_report(turn: TurnTree, width: int) -> Text:
 
 
 def grammar_section(turn: TurnTree) -> Blocks:
-    """Draw a turn's grammar, one rule below the other, the inner ones indented."""
+    """Draw a turn's grammar, one rule per line, inner ones indented."""
     return [
         *heading("The parser, as a grammar"),
         *prose(Text(LEGEND, style=NOTE_STYLE)),
@@ -321,7 +321,7 @@ def grammar_section(turn: TurnTree) -> Blocks:
 
 
 def grammar_rows(turn: TurnTree) -> Iterator[Row]:
-    """Return each rule and its text; the inner ones' names are indented."""
+    """Return each rule with its text; inner rules have indented names."""
     yield "prompt", _note(f"the text begins {turn.start.value}")
     reasoning = "reasoning? " if turn.reasoning is not None else ""
     body = "(content / calls)*" if turn.calls is not None else "content"

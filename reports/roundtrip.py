@@ -1,6 +1,6 @@
-"""Round trips: a table of scenarios, and for each cause where it breaks and what would fix it.
+"""Round trips: a table of scenarios, and each cause of a break with its fix.
 
-``docs/roundtrip.schema.json`` is made of the document classes here.
+``docs/roundtrip.schema.json`` is generated from the document classes here.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ ABOUT: dict[Cause, str] = {
 def roundtrip_report(
     analysis: Analysis | None, round_trip: RoundTrip, width: int, *, in_full: bool = False
 ) -> Text:
-    """Report on round trips, scenario by scenario, in lines of at most ``width`` cells.
+    """Report on round trips, scenario by scenario, in lines of at most `width` cells.
 
-    What holds is named in a sentence, and each cause is shown with the first scenario that has
-    it; ``in_full`` gives what holds its lines, and shows every scenario that breaks. Without the
-    analysis, nothing is said of the template.
+    Passing scenarios are named in a sentence, and each cause is shown with its first scenario;
+    `in_full` lists passing scenarios, and shows every broken one. Without the analysis, the
+    template is not described.
     """
     drawn = [
         *([] if analysis is None else template_lines(analysis)),
@@ -119,7 +119,7 @@ def roundtrip_report(
 
 
 def template_lines(analysis: Analysis) -> Blocks:
-    """Say which template was played, and whether it is understood."""
+    """Name the template, and state whether its format is known."""
     origin = visible(analysis.template.origin or "a text")
     drawn = prose(sentence(f"{origin}: ", verdict_with_basis(analysis.check)), indent=0)
     forbidden = sandbox_words(analysis.check)
@@ -132,7 +132,7 @@ def template_lines(analysis: Analysis) -> Blocks:
 
 
 def summary_lines(round_trip: RoundTrip) -> Blocks:
-    """Count what holds and what breaks, and say what the verdicts rest on."""
+    """Count passing and broken scenarios, and state the basis of the verdicts."""
     outcomes = [row.verdict.outcome for row in round_trip.rows]
     counts = [
         sentence((f"{outcomes.count(kind)} {_many(kind, outcomes.count(kind))}", style))
@@ -148,7 +148,7 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
 
 
 def _conditions_played(round_trip: RoundTrip) -> Blocks:
-    """Say under which settings and limits scenarios were played."""
+    """Describe the settings and limits of the scenarios."""
     drawn: Blocks = []
     if round_trip.beyond:
         ended = "A render was" if round_trip.beyond == 1 else f"{round_trip.beyond} renders were"
@@ -178,7 +178,7 @@ def _conditions_played(round_trip: RoundTrip) -> Blocks:
 
 
 def _confirmed(round_trip: RoundTrip) -> Blocks:
-    """Count the turns that the template writes itself, before they are varied."""
+    """Count the turns that the template itself confirms, before they are varied."""
     reasons = Counter(row.verdict.unconfirmed for row in round_trip.rows)
     total, same = reasons.total(), reasons.pop("", 0)
     if not reasons:
@@ -201,7 +201,7 @@ FAULTS: dict[Culprit, str] = {
 
 
 def _table(round_trip: RoundTrip, *, in_full: bool) -> Blocks:
-    """Group what breaks by whose fault it is; what holds comes last, folded."""
+    """Group broken scenarios by culprit; passing ones come last, folded."""
     drawn: Blocks = []
     for fault, words in FAULTS.items():
         group = [row for row in round_trip.rows if row.verdict.fault is fault]
@@ -221,7 +221,7 @@ def _table_title(words: str) -> Blocks:
 
 
 def _scenario_names(rows_: Sequence[TripRow]) -> str:
-    """Name scenarios, each once, with whose message comes next where it is played with several."""
+    """Name scenarios, each once, with the next message's role if there are several."""
     comers: dict[str, list[str]] = {}
     for row in rows_:
         several = len(row.scenario.next) > 1
@@ -232,7 +232,7 @@ def _scenario_names(rows_: Sequence[TripRow]) -> str:
 
 
 def _conditions(round_trip: RoundTrip) -> Blocks:
-    """Say once of each setting under which verdicts differ which those are."""
+    """Describe once each setting that changes verdicts."""
     notes: dict[str, list[TripRow]] = {}
     for row in round_trip.rows:
         for words in conditions_of(row, round_trip):
@@ -268,7 +268,7 @@ def _tokens(verdict: Verdict) -> Text:
 
 
 def conditions_of(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
-    """Say under which settings the verdict is another one."""
+    """Return the settings under which the verdict differs."""
     usual = round_trip.settings[0]
     if row.verdict.setting != usual:
         yield f"only with {setting_words(changed_switches(usual, row.verdict.setting))}"
@@ -285,7 +285,7 @@ def conditions_of(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
 
 
 def _covered(setting: Setting, others: Sequence[Setting]) -> bool:
-    """Whether a part of this setting has the same verdict."""
+    """Return whether a part of this setting has the same verdict."""
     return any(other and other != setting and other.items() <= setting.items() for other in others)
 
 
@@ -313,7 +313,7 @@ def _left_out(round_trip: RoundTrip) -> Blocks:
 def cause_lines(
     round_trip: RoundTrip, causes: Collection[Cause], *, in_full: bool = False
 ) -> Blocks:
-    """Show the first scenario of each of these causes, or every one, and what would fix it."""
+    """Show the first scenario of each of these causes, or every one, and the fix."""
     broken = [row for row in round_trip.rows if row.verdict.cause in causes]
     order = list(FAULTS)
     broken.sort(key=lambda row: order.index(row.verdict.fault or Culprit.TEMPLATE))
@@ -370,7 +370,7 @@ CAUSES_SHOWN = 3
 def roundtrip_screen(analysis: Analysis | None, round_trip: RoundTrip, width: int) -> Text:
     """Report on round trips on one screen: causes, one example, its advice, the verdict last.
 
-    `roundtrip_report` has every scenario. Without the analysis, nothing is said of the template.
+    `roundtrip_report` has every scenario. Without the analysis, the template is not described.
     """
     drawn = [
         *([] if analysis is None else template_lines(analysis)),
@@ -402,7 +402,7 @@ def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
 
 
 def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tuple[str, str, str]:
-    """Return the command that helps most: its verb, its template and its options."""
+    """Return the most useful next command: its verb, its template and its options."""
     if analysis is not None and analysis.formats.united.calls is None:
         return "learn", origin, " --examples FILE"
     if any(row.verdict.fault is Culprit.TEMPLATE for row in round_trip.rows):
@@ -411,7 +411,7 @@ def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tupl
 
 
 def _causes_of(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
-    """Count the causes below the words for whose fault they are, the most frequent first."""
+    """Count the causes of each culprit, by its words, the most frequent first."""
     counted: dict[str, Counter[Cause]] = {}
     for fault, words in FAULTS.items():
         verdicts = [row.verdict for row in round_trip.rows if row.verdict.fault is fault]
@@ -433,7 +433,7 @@ def _why(round_trip: RoundTrip) -> Blocks:
 
 
 def _settings(round_trip: RoundTrip) -> Blocks:
-    """Say under which settings verdicts differ, and for how many scenarios."""
+    """Name the settings that change verdicts, with the number of scenarios."""
     counted = Counter(words for row in round_trip.rows for words in conditions_of(row, round_trip))
     drawn: Blocks = []
     for words, count in counted.most_common(SETTINGS_SHOWN):
@@ -445,7 +445,7 @@ def _settings(round_trip: RoundTrip) -> Blocks:
 
 
 def _weightiest(round_trip: RoundTrip) -> Blocks:
-    """Show one scenario of the weightiest cause, the template's before others'."""
+    """Show one scenario of the most severe cause, the template's causes before others."""
     broken = [row for row in round_trip.rows if row.verdict.fault is not None]
     if not broken:
         return []
@@ -464,7 +464,7 @@ def _weightiest(round_trip: RoundTrip) -> Blocks:
 
 
 def _weighty(verdict: Verdict) -> bool:
-    """Whether the conversation ends, or a call that was read is forgotten."""
+    """Return whether the conversation ends, or a call is lost."""
     lost = verdict.cause is Cause.CALL_LOST and verdict.status is Status.OK
     return lost or verdict.cause is Cause.RAISES
 
@@ -474,62 +474,62 @@ _Variation = Annotated[str, Meta(extra_json_schema={"enum": list(VARIATIONS)})]
 
 
 class SplitStopDocument(JsonDocument, frozen=True):
-    """A stop string that the tokenizer takes for several tokens."""
+    """A stop string that the tokenizer splits into several tokens."""
 
     text: str
     tokens: Count
 
 
 class EngineNameDocument(JsonDocument, frozen=True):
-    """An engine, and which of its versions is played."""
+    """The simulated engine and its version."""
 
     name: str
     version: str
 
 
 class VerdictDocument(JsonDocument, frozen=True):
-    """How a scenario goes under one setting of the switches."""
+    """A scenario's verdict under one setting of the switches."""
 
     setting: SettingValues
     string: Outcome
-    """At string level."""
+    """The verdict at string level."""
     tokens: TokenVerdict | None
-    """At token level; null where there is no tokenizer or no next prompt."""
+    """The verdict at token level; null without a tokenizer or a next prompt."""
     cause: CauseCode | None
-    """Null where both levels hold."""
+    """Null if both levels pass."""
     fault: Culprit | None
-    """Whose fault it is: the message in the history holds what was sampled and the template writes
-    it otherwise; an engine that keeps all of it fixes it; or no message holds how the model wrote.
-    Null where both levels hold."""
+    """The culprit: the template, if it alters a message that holds the sampled text; the engine, if
+    keeping all of the text fixes it; the model, if no message can represent its writing. Null if
+    both levels pass."""
     difference: Difference | None
     reason: str
-    """The template's words where it raises."""
+    """The template's error message if it raises."""
     sampled: str
-    """What the model wrote."""
+    """The model's output."""
     unconfirmed: str
-    """Why the format wrote the turn, before its variations, and not the template itself after the
-    prompt; empty where the template did."""
+    """Why the turn, before its variations, was written by the format and not by the template after
+    the prompt; empty if the template wrote it."""
     parsed: Status | None
-    """How the parser read it."""
+    """The parser's status."""
 
 
 class RowDocument(JsonDocument, frozen=True):
-    """A scenario with one next role."""
+    """A scenario with one role of the next message."""
 
     scenario: str
     about: str
     variations: tuple[_Variation, ...]
-    """How the text departs from what the format writes."""
+    """Deviations of the text from the format's own writing."""
     answers: Answers
     engine: EngineHabits
     next: Next
     verdict: VerdictDocument
-    """Under the first setting to which it applies."""
+    """The verdict under the first setting to which it applies."""
     others: tuple[VerdictDocument, ...]
-    """Under the further settings to which it applies."""
+    """The verdicts under the further settings to which it applies."""
     fixed_by: SettingValues | None
-    """The least change of switches with which it holds; null where it holds already, or none was
-    seen to."""
+    """The smallest change of switches that fixes it; null if it passes already, or if no fix was
+    found."""
     advice: tuple[Advice, ...]
 
 
@@ -545,26 +545,26 @@ class RoundTripDocument(JsonDocument, frozen=True):
     """Every verdict under every setting, with its conditions."""
 
     schema: Literal["autoparser.roundtrip/2"]
-    """Name and version; a change that is more than an addition counts it up."""
+    """Name and version; the version is increased by every change that is not an addition."""
     template: TemplateDocument
     check: CheckCounts
-    """The self-check of the analysis; where it fails, so may the verdicts."""
+    """The self-check of the analysis; verdicts are unreliable if it fails."""
     usual_form: AskedForm | None
-    """What users send and the template spoils in silence, so that verdicts hold in another form
-    alone; null where nothing is."""
+    """OpenAI-style messages that the template silently alters, so that verdicts apply only to
+    another form; null if none."""
     tokenizer: bool
-    """Whether there was one; without it `tokens` is null everywhere."""
+    """Whether a tokenizer was used; without one `tokens` is null everywhere."""
     split_stop_strings: tuple[SplitStopDocument, ...]
-    """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
+    """Stop strings that the tokenizer splits: it may not be the model's."""
     engine: EngineNameDocument | None
-    """The engine that was played; null where each scenario has habits of its own."""
+    """The simulated engine; null if each scenario has its own habits."""
     settings: tuple[SettingValues, ...]
-    """The settings of the switches that were tried, the usual one first."""
+    """The tested settings of the switches, the default one first."""
     untried_settings: Count
     ended_renders: Count
-    """Renders that a limit ended, of the analysis too: what they would have shown is missing."""
+    """Renders stopped by a limit, including the analysis's: their results are missing."""
     scenarios: tuple[RowDocument, ...]
-    """Each scenario with each next role, where it applies."""
+    """Each scenario with each role of the next message, if it applies."""
     not_applicable: tuple[LeftOutDocument, ...]
 
 

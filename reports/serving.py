@@ -1,7 +1,7 @@
-"""What to pass to the engines, so that they render this template and read what its model writes.
+"""Engine flags for rendering this template and reading its model's output.
 
 The flags are those of `docs/engines`: vLLM and SGLang read answers by this package's plugin,
-llama.cpp by a parser that it makes of the template itself.
+llama.cpp by a parser that it derives from the template itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ABOUT = sentence(
 def serving_section(learned: LearnedFormat) -> Blocks:
     """List a command line for each engine, and how a request sets a switch.
 
-    Nothing for a template that Python code stands for: no engine renders that.
+    Templates implemented by Python code have no section: no engine renders them.
     """
     source = learned.template.source
     if source is not None and source.kind is SourceKind.ENCODER:
@@ -95,7 +95,7 @@ def _notes(learned: LearnedFormat) -> Iterator[Row]:
 
 
 def _typed(name: str) -> str:
-    """Return a name as a shell takes it."""
+    """Quote a name for a shell."""
     return shlex.quote(visible(name))
 
 

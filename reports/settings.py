@@ -1,4 +1,4 @@
-"""The formats of a template's settings: how prompts end, what the gate says, what ends a turn."""
+"""The formats of a template's settings: ends of prompts, gate results, stop strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .visible import marker_text, quoted, setting_words
 
 
 def settings_section(analysis: LearnedFormat) -> Blocks:
-    """List the settings that change how a turn is written; nothing where none does."""
+    """List the settings that change how a turn is written, or nothing if none does."""
     formats = analysis.formats
     if len(formats) == 1:
         return []
@@ -69,7 +69,7 @@ def _ends(openings: Sequence[TurnOpening]) -> Text:
 
 
 def _telling(format_: TurnFormat) -> list[str]:
-    """Name the settings of a format, those left out that only say more of the same."""
+    """Name the settings of a format, omitting those that repeat another with more switches."""
     openings: list[TurnOpening] = []
     for opening in sorted(format_.openings, key=lambda opening: len(opening.setting)):
         if not any(_covers(other, opening) for other in openings):
@@ -96,12 +96,12 @@ INSIDE_WORDS = (
 
 
 def stops_words(learned: LearnedFormat) -> Text:
-    """Name what ends turns, by its place where calls end otherwise than content."""
+    """Name the stop strings, separately for content and calls if they differ."""
     return _by_place(learned, lambda stop: quoted(stop.text))
 
 
 def stop_notes(learned: LearnedFormat) -> Text:
-    """Name what ends turns as `stops_words` does, and what an engine must know of each."""
+    """Name the stop strings like `stops_words`, with notes for engines."""
     words = _by_place(learned, _stop_words)
     return sentence(words, f". {INSIDE_WORDS}") if _any_inside(learned) else words
 
@@ -123,7 +123,7 @@ def _by_place(learned: LearnedFormat, words: Callable[[StopText], Text]) -> Text
 
 
 def stops_section(learned: LearnedFormat) -> Blocks:
-    """List what ends a turn after content and after calls."""
+    """List the stop strings after content and after calls."""
     texts = learned.stop_texts
     pairs: list[Row] = [
         (f"after {part}", _stop_words(stop))
@@ -152,9 +152,9 @@ TAIL = 60
 
 
 def prompt_warning(formats: Formats, prompt: str) -> str | None:
-    """Say what a prompt was expected to end with; None where it does, or nothing is expected.
+    """Return a warning if a prompt lacks its expected end, or None.
 
-    Whitespace at the end does not count: a file often ends in a newline of its own.
+    Whitespace at the end is ignored: a file often ends in a newline of its own.
     """
     format_ = formats.fullest
     expected = list(dict.fromkeys(opening.text for opening in formats.openings))

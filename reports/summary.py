@@ -1,4 +1,4 @@
-"""The summary: a format in words for a person who has never seen the template."""
+"""The summary: a format in words for a reader who does not know the template."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from .visible import doubt, quoted, setting_words, visible
 
 
 def summary_section(analysis: LearnedFormat) -> Blocks:
-    """Say how the model reasons, speaks and calls, and how sure that is."""
+    """Describe reasoning, content and calls, and how certain the format is."""
     return rows(list(summary_rows(analysis)), indent=0)
 
 
@@ -98,7 +98,7 @@ def _doubted(words: Text, doubted: bool) -> Text:
 
 
 def absent_words(learned: LearnedFormat, presence: Presence) -> str:
-    """Say of a part that the format has not whether a message of it alone reaches the text."""
+    """Describe a missing part: whether a message with only this part is rendered."""
     found = any(
         failure.message.presence == presence
         for check in learned.checks
@@ -110,7 +110,7 @@ def absent_words(learned: LearnedFormat, presence: Presence) -> str:
 
 
 NO_FIELD = "no message field is rendered"
-"""Of reasoning that no message brings into the text."""
+"""The words for reasoning that no message field brings into the text."""
 
 
 def _reasoning(analysis: LearnedFormat) -> Text:
@@ -141,7 +141,7 @@ def _reasoning(analysis: LearnedFormat) -> Text:
 
 
 def _forced(formats: Formats) -> str:
-    """Say under which settings the prompt opens the reasoning, and under which it closes it."""
+    """Name the settings under which the prompt opens the reasoning, and closes it."""
     by_setting = sorted(formats.openings, key=lambda opening: len(opening.setting))
     under = {opening.written: opening.setting for opening in reversed(by_setting)}
     opens, closes = (
@@ -152,7 +152,7 @@ def _forced(formats: Formats) -> str:
 
 
 def default_mode(learned: LearnedFormat) -> ReasoningMode:
-    """Return how reasoning begins with nothing set, where a switch changes that."""
+    """Return the default mode of reasoning if a switch changes it."""
     mode, opening = learned.view.reasoning, learned.formats.default.opening
     if mode is not ReasoningMode.FORCED_CLOSED or opening is None:
         return mode
@@ -164,7 +164,7 @@ def default_mode(learned: LearnedFormat) -> ReasoningMode:
 
 
 def kept_words(retention: ReasoningRetention) -> str:
-    """Say what becomes of reasoning, with tools and without where that differs."""
+    """Describe how long reasoning is kept, with and without tools if these differ."""
     kept, bare = retention.next_user, retention.next_user_without_tools
     dropped = "dropped once the next user message comes"
     if retention.differs:
@@ -200,7 +200,7 @@ LIMIT_WORDS = {
 
 
 def limit_words(calls: CallFormat) -> str:
-    """Say how many calls a turn may have, and whether they are counted beyond it."""
+    """Describe the maximum number of calls per turn, and whether it is enforced."""
     counted = ", numbered across turns" if calls.index_goes_on else ""
     return f"{LIMIT_WORDS[calls.limit]}{counted}"
 
@@ -223,7 +223,7 @@ def _calls(analysis: LearnedFormat) -> Text:
 
 
 def _around(markers: MarkerRegistry) -> Text:
-    """Say what stands around each call, else around all of them."""
+    """Describe the markers around each call, or around all of them."""
     for which, opening, close in (
         ("each", markers.per_call_start, markers.per_call_end),
         ("all", markers.tool_section_start, markers.tool_section_end),
@@ -276,7 +276,7 @@ def _ids(analysis: LearnedFormat) -> Text:
 
 
 def _prompt(beginning: PromptFormat) -> Text:
-    """Say what `add_generation_prompt` adds with nothing set, and how much of the turn that is."""
+    """Describe the default `add_generation_prompt` text, and its share of the turn."""
     opening = beginning.opening
     if opening is None or not opening.text:
         return Text("add_generation_prompt adds nothing")
@@ -294,10 +294,9 @@ def _prompt(beginning: PromptFormat) -> Text:
 
 
 def wants_words(learned: LearnedFormat) -> list[str]:
-    """Say what a caller must know of the messages' shape: what differs from what users send.
+    """Return the requirements on messages that differ from OpenAI's form.
 
-    Where the template takes both alike, there is nothing to know. What was saved before the usual
-    form was asked says what is wanted alone.
+    Formats saved by versions that did not compare the forms list all requirements.
     """
     usual_wants = {
         form.usual: wanted_words(form) for check in learned.checks for form in check.forms
@@ -319,7 +318,7 @@ _SAID = {
 
 
 def content_parts_words(parts: ContentParts) -> Text:
-    """Say what stands for images, videos and audio in a user's message.
+    """Describe the text that stands for images, videos and audio in a user's message.
 
     >>> str(content_parts_words(analysis.content_parts))
     'images: `<|image|>` for each part, in the place of the part; videos, audio: dropped in silence'
@@ -369,7 +368,7 @@ SAMPLES: Mapping[JsonType, Json] = {
 
 
 def value_samples(arguments: ArgumentFormat) -> Text:
-    """Write one value of each type as the template writes it."""
+    """Show one value of each type in the template's writing."""
     notation = arguments.members.values or arguments.values
     texts: list[Text] = []
     dropped: list[str] = []

@@ -1,4 +1,4 @@
-"""A corpus at a glance, for a terminal and as a page with an index of its templates."""
+"""A corpus of templates, for a terminal and as a page with an index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .terminal import report_text
 from .visible import marker_text, number_of, visible
 
 MOST = 12
-"""Families, switches and failures that a terminal shows."""
+"""Families, switches and failures shown on a terminal."""
 MOST_ON_PAGE = 40
 
 
@@ -67,9 +67,9 @@ def survey_page(
     version: str,
     pages: Mapping[str, str] | None = None,
 ) -> str:
-    """Write the page: one file that asks for nothing, and runs what sorts and filters its index.
+    """Return the page: one file without external resources, with a script that sorts the index.
 
-    `pages` has the names of the templates' own pages, which lie beside it, by their sources.
+    `pages` maps a template's source to the name of its own page in the same folder.
     """
     many = number_of(summary.all.templates, "template")
     folder = shared_folder([record.source for record in records])
@@ -87,7 +87,7 @@ def survey_page(
 
 
 def shared_folder(sources: Sequence[str]) -> str:
-    """Return the folder that all sources lie in, its slash included; empty where there is none."""
+    """Return the folder shared by all sources, with its slash; empty if there is none."""
     folders = [PurePath(source).parent.parts for source in sources]
     shared: list[str] = []
     for names in zip(*folders, strict=False):
@@ -98,7 +98,7 @@ def shared_folder(sources: Sequence[str]) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Return a share in percent; a dash where there is nothing to share."""
+    """Return a share in percent, or a dash if the whole is 0."""
     return f"{part / whole:.0%}" if whole else "–"
 
 
@@ -222,23 +222,23 @@ def _more(left_out: int) -> Blocks:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFilter:
-    """What rows of the index are left by one column."""
+    """A filter of the index by one column."""
 
     name: str
     column: int
     options: tuple[tuple[str, str], ...]
-    """Values, and the words for them."""
+    """Values and their labels."""
     counts: bool = False
-    """Whether the column counts something, and the values are `some` and `none`."""
+    """Whether the column is a count, and the values are `some` and `none`."""
 
 
 _SEVERITIES = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "notes"}
 _WORDS = {"passes": "good", "fails": "bad", "not analyzed": "bad"}
-"""Verdicts of the self-check, and how each looks."""
+"""Verdicts of the self-check, and the style of each."""
 
 
 def _index(records: Sequence[SurveyRecord], folder: str, pages: Mapping[str, str]) -> Blocks:
-    """List all templates; `pages` has the names of their own pages by their sources."""
+    """List all templates; `pages` maps a source to the name of its own page."""
     linted = any(record.findings is not None for record in records)
     heads = ["template", "verdict", "round trips"]
     heads += [*_SEVERITIES.values()] if linted else []

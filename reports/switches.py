@@ -1,4 +1,4 @@
-"""The switches in words: what an unset one does, and what each value does in its place."""
+"""The switches in words: the default behavior, and the effect of each value."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .terminal import LABEL_STYLE, Lines, drawn_lines
 from .visible import quoted, some_of, value_words, visible
 
 ROOMY = 4
-"""Lines of switches beside which variables without effect are named, too."""
+"""Lines of switches up to which variables without effect are named, too."""
 NO_EFFECT = "No effect found"
 
 
 def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
-    """List the switches on at most `most` lines, a line each, those first that change the turn."""
+    """List the switches on at most `most` lines, those that change the turn first."""
     if not learned.switches and not learned.unmoved:
         return []
     of_turn = _of_turn(learned)
@@ -48,7 +48,7 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
 
 
 def _of_turn(learned: LearnedFormat) -> set[Words]:
-    """Name the switches that change more than the text before a turn, in usual conversations."""
+    """Name the switches that change more than the prompt in common conversations."""
     before = {SwitchEffect.PROMPT, SwitchEffect.RAISES}
     return {
         visible(switch.name)
@@ -62,13 +62,13 @@ def _unmoved(variables: Sequence[UnmovedVariable]) -> Blocks:
 
 
 def unmoved_words(variables: Sequence[UnmovedVariable]) -> Text:
-    """Name the variables that are read and change nothing, as far as was tried."""
+    """Name the variables that are read but had no effect in any trial."""
     words = [f"{visible(variable.name)}{' (raises)' * variable.raises}" for variable in variables]
     return Text(", ".join(words))
 
 
 def switch_sentences(learned: LearnedFormat) -> Iterator[Row]:
-    """Say of each switch what is so when it is unset, and what values do."""
+    """Describe each switch: its default behavior, and the effects of its values."""
     for switch in learned.switches:
         unset = unset_words(switch, learned.formats)
         switch_words = [Text(unset)] if unset else []
@@ -85,7 +85,7 @@ def switch_sentences(learned: LearnedFormat) -> Iterator[Row]:
 
 
 def switch_section(learned: LearnedFormat) -> Blocks:
-    """List the variables that a caller may set, and what each value changes."""
+    """List the variables that a caller may set, and the effect of each value."""
     cells: list[Sequence[Words]] = []
     for switch in learned.switches:
         name = code(visible(switch.name))
@@ -101,7 +101,7 @@ def switch_section(learned: LearnedFormat) -> Blocks:
 
 
 def unset_words(switch: Switch, formats: Formats) -> str:
-    """Say what the template does where the switch is not set."""
+    """Describe the template's behavior with the switch unset."""
     if switch.name in formats.base:
         return f"{value_words(formats.base[switch.name])} here: unset raises"
     if switch.default is None:
@@ -114,7 +114,7 @@ def unset_words(switch: Switch, formats: Formats) -> str:
 
 
 def switch_rows(analysis: LearnedFormat, switch: Switch) -> Iterator[Row]:
-    """Say of each value what it changes, with the text of each generation prompt."""
+    """Describe the effect of each value, with the text of each generation prompt."""
     for label, value, effects, only in _each(switch):
         words = sentence(f"only {only}: " if only else "", _effects(effects))
         prompt = None if value is None else analysis.formats.prompt_under({switch.name: value})
@@ -127,7 +127,7 @@ def switch_rows(analysis: LearnedFormat, switch: Switch) -> Iterator[Row]:
 
 
 def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffect, ...], str]]:
-    """Return each effect: its values in words, one of them, itself, and where alone it shows."""
+    """Yield each effect: a label, an example value, the effects, and their condition."""
     other = "number" if switch.numeric else "text"
     if switch.inserted:
         free = f"any {other}" if switch.numeric else "free text"
@@ -147,12 +147,12 @@ def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffect, ...],
 
 
 def _common(switch: Switch) -> bool:
-    """Whether all values act only where the switch does."""
+    """Return whether all values share the switch's condition."""
     return bool(switch.only) and all(only == switch.only for *_, only in _each(switch))
 
 
 def _raising(switch: Switch) -> str:
-    """Name the values that raise; empty where none does."""
+    """Name the values that raise; empty if none does."""
     names = [value_words(value) for value in switch.raising]
     if switch.others_raise:
         known = bool(switch.values) and not switch.inserted

@@ -1,7 +1,7 @@
-"""The page on one template: `analyze`, with the renders, round trips and plots behind it.
+"""The page on one template: `analyze`, with renders, round trips and plots.
 
-A section is a heading with an anchor and the blocks after it; most of these are what a terminal
-shows too. What only a page draws is a `Picture`, whose data is gathered in `page_pictures`.
+A section is a heading with an anchor and the blocks after it, most of which a terminal shows too.
+Drawings that only a page has are `Picture` blocks, whose data is gathered in `page_pictures`.
 """
 
 from __future__ import annotations
@@ -80,15 +80,15 @@ _CLOSING = (
     " line wrote which piece of a prompt."
 )
 MOST_ALIKE = 3
-"""Settings that are named beside the one whose prompt is shown."""
+"""Settings named beside the one whose prompt is shown."""
 LONGEST_LINE = 240
-"""Characters of a template's line that are shown."""
+"""Longest template line shown, in characters."""
 
 
 def report_page(portrait: Portrait, version: str, index: str | None = None) -> str:
-    """Write the page: one file that asks for nothing, and runs what marks the traced lines.
+    """Return the page: one file without external resources, with a script that marks traced lines.
 
-    `index` names a page beside it that lists this one among others.
+    `index` is the name of a page beside it that lists this one.
     """
     name = short_name(portrait.analysis)
     badges = list(_badges(portrait))
@@ -100,7 +100,7 @@ def report_page(portrait: Portrait, version: str, index: str | None = None) -> s
 def saved_page(
     saved: SavedFormat, grammar_forms: GrammarForms, tools: Sequence[Tool], version: str
 ) -> str:
-    """Write the page on a saved format: all but what takes renders."""
+    """Return the page on a saved format: every section that needs no renders."""
     name = short_name(saved)
     badges = [*_verdict_badges(saved), *_mode_badges(saved)]
     kind = "autoparser report on a saved format"
@@ -122,7 +122,7 @@ def saved_page(
 
 
 def _folded(blocks: Iterable[Block], learned: LearnedFormat) -> Iterator[Block]:
-    """Fold the sections but those that tell first things, and those that tell what is amiss."""
+    """Fold all sections except introductory ones and those with faults."""
     opened = {"screen", "conversation", "serve", "findings"}
     opened |= {"check"} if not learned.check.ok else set()
     opened |= {"gate"} if not learned.gate.ok else set()
@@ -163,7 +163,7 @@ def _sections(portrait: Portrait, version: str) -> Blocks:
 
 
 def _format(learned: LearnedFormat) -> Blocks:
-    """Take the turn apart, and list markers, modes, switches and settings."""
+    """Show the parts of the turn, the markers, modes, switches and settings."""
     return [
         Heading(Text("The turn, taken apart"), "turn"),
         *call_section(learned),
@@ -198,7 +198,7 @@ def _verdict_badges(learned: LearnedFormat) -> Iterator[Text]:
 
 
 def _badge(words: str, kind: str, place: str) -> Text:
-    """Return a verdict that leads to its section."""
+    """Return a verdict that links to its section."""
     return tagged(words, "a", href=f"#{place}", **{"class": f"badge {kind}"})
 
 
@@ -209,7 +209,7 @@ def _mode_badges(learned: LearnedFormat) -> Iterator[Text]:
 
 
 def _screen(learned: LearnedFormat, prompts: Blocks) -> Blocks:
-    """Show prompts and a turn, and say what these do not: what switches do, where turns stop."""
+    """Show prompts and a turn, with notes on switches and stop strings."""
     switches = [(code(name), text) for name, text in switch_sentences(learned)]
     if learned.unmoved:
         switches.append((Text(NO_EFFECT), unmoved_words(learned.unmoved)))
@@ -224,7 +224,7 @@ def _screen(learned: LearnedFormat, prompts: Blocks) -> Blocks:
 
 
 def _prompts(prompts: Sequence[PlainPrompt]) -> Blocks:
-    """Show the prompt with nothing set beside the one under another setting; others are folded."""
+    """Show the default prompt beside the one under another setting; others are folded."""
     if not prompts:
         return []
     usual, *others = prompts
@@ -283,7 +283,7 @@ def _settings_words(prompt: PlainPrompt) -> list[str]:
 
 
 def _released(report: LintReport) -> Sequence[LintFinding]:
-    """Return the findings that a page shows at once: those of lint's usual profile."""
+    """Return the findings that a page shows unfolded: those of lint's default profile."""
     return [finding for finding in report.findings if FindingFilter(Profile.RELEASE).shows(finding)]
 
 
@@ -291,9 +291,9 @@ _KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plai
 
 
 def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
-    """List what the rules found, the weightiest first, each with its line and what shows it.
+    """List the rules' findings, the most severe first, each with its line and evidence.
 
-    As `autoparser lint` does, what is not in its usual profile is folded.
+    Findings outside the default profile are folded, as in `autoparser lint`.
     """
     at_once = _released(report)
     folded = [finding for finding in report.findings if finding not in at_once]
@@ -363,7 +363,7 @@ def _text_side(shown: ShownText) -> TextSide:
 
 
 def _whole_text(title: str, text: str) -> Fold:
-    """Fold a long text, which scrolls in a box that the keyboard reaches."""
+    """Fold a long text in a scrolling box with keyboard focus."""
     lines = tuple(Text(visible(line)) for line in text.split("\n"))
     return Fold(Text(title), [Excerpt(lines, label=title)], printed=False)
 
@@ -374,7 +374,7 @@ def _summary(learned: LearnedFormat) -> Blocks:
 
 
 def _provenance(learned: LearnedFormat, tokenizer: str, version: str) -> Blocks:
-    """Say what was looked at, and by what; `tokenizer` is its file, empty where there is none."""
+    """Describe the template and the program; `tokenizer` is its file, or empty without one."""
     template = learned.template
     facts = [("Template", Text(visible(template.origin or "a text")))]
     if template.name not in (None, "default"):
@@ -451,7 +451,7 @@ MEANINGS = {
 
 
 def _modes(learned: LearnedFormat) -> Blocks:
-    """List what kind of format this is."""
+    """List the properties of this format."""
     view = learned.view
     modes = {
         "reasoning": view.reasoning.value,
@@ -473,7 +473,7 @@ def _modes(learned: LearnedFormat) -> Blocks:
 
 
 def _switch_views(views: Sequence[SwitchView]) -> Blocks:
-    """Fold the turn under each setting that changes it; the first is what nothing set gives."""
+    """Fold the turn under each setting that changes it; the first is the default."""
     if not views:
         return []
     usual, *others = views
@@ -503,7 +503,7 @@ def _view(view: SwitchView) -> Fold:
 
 
 def _parser(learned: LearnedFormat) -> Blocks:
-    """Draw the tree of rules by which a model's output is read."""
+    """Draw the tree of rules by which a model's output is parsed."""
     words = sentence(
         "How a model's output is read: ",
         code("a b"),
@@ -521,7 +521,7 @@ def _parser(learned: LearnedFormat) -> Blocks:
 
 
 def _grammar(grammar: GrammarForms, tools: Sequence[Tool]) -> Blocks:
-    """Show what the example request, which offers these tools, lets a model write."""
+    """Show the output that the example request allows a model to write with these tools."""
     offered = json.dumps(list(tools), indent=2, ensure_ascii=False)
     names = ", ".join(str(tool.get("name")) for tool in tools) or "no tool"
     words = (

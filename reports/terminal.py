@@ -1,6 +1,6 @@
 """The painter of terminals: blocks as lines of at most a width, each with its styles.
 
-Contract: the text is broken already, so that with styles or without it is the same text.
+Contract: lines are already broken, so that the text is the same with and without styles.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _GAP = 2
 
 
 def report_text(blocks: Iterable[Block], width: int, *, first_gap: bool = True) -> Text:
-    """Paint a report; no line ends in spaces.
+    """Paint a report without trailing spaces.
 
     Without `first_gap` it does not begin with the empty line of a heading.
     """
@@ -67,7 +67,7 @@ def report_text(blocks: Iterable[Block], width: int, *, first_gap: bool = True) 
 
 
 def text_of(text_lines: Lines) -> Text:
-    """Put lines together, none of which then ends in spaces."""
+    """Join lines, without trailing spaces."""
     for line in text_lines:
         line.rstrip()
     return Text("\n").join(text_lines)
@@ -137,10 +137,10 @@ def fact_lines(
     words: bool = True,
     label: int = 0,
 ) -> Lines:
-    """Set labels and their texts in two columns.
+    """Lay out labels and their texts in two columns.
 
-    ``words`` breaks the texts between words, else wherever a line is full; ``label`` is the
-    least width of the labels' column.
+    `words` breaks the texts between words, otherwise at the full width; `label` is the minimum
+    width of the labels' column.
     """
     widest = max((cell_len(str(name)) for name, _ in pairs), default=0)
     column = min(max(widest, label), max(width // 3, 8))
@@ -162,7 +162,7 @@ def fact_lines(
 
 
 def next_line(verb: str, origin: str | None, options: str, width: int, label: int) -> Text:
-    """Name the next command on one line, so that it can be copied, TEMPLATE for a long name."""
+    """Return the next command on one line, ready to be copied; a long name becomes TEMPLATE."""
     source = shlex.quote(visible(origin or "-"))
     command = f"autoparser {verb} {source}{options}"
     if len(command) > width - len("Next") - _GAP:
@@ -181,7 +181,7 @@ def _excerpt(block: Excerpt, width: int) -> Lines:
 
 
 def _departure(block: Departure, width: int) -> Lines:
-    """Show both texts from a little before where they part, one line each."""
+    """Show both texts from shortly before their departure, one line each."""
     room = max(width - block.margin, 20)
     before = visible(block.before)[-room // 3 :]
     while block.by_cells and cell_len(before) > -(-room // 3):
@@ -223,7 +223,7 @@ def _entries(block: Entries, width: int) -> Lines:
 
 
 def _compared(block: ComparedTexts) -> Blocks:
-    """Show what each text comes from, and below both where they differ."""
+    """Show the origin of each text, and the differences below both."""
     signs = ("- ", "+ ") if len(block.sides) > 1 else ("",)
     drawn: Blocks = []
     if block.caption:
@@ -260,7 +260,7 @@ def _table(block: Table, width: int) -> Lines:
 
 
 def _sizes(block: Table, width: int) -> list[int]:
-    """Return how many cells each column takes; what goes on in the next line needs no more."""
+    """Return the width of each column; continued text needs no additional width."""
     sizes = [each.cells for each in block.columns]
     last = len(sizes) - 1
     for at, size in enumerate(sizes):
@@ -278,7 +278,7 @@ def _sizes(block: Table, width: int) -> list[int]:
 def _table_row(
     cells: Sequence[Text], columns: Sequence[TableColumn], sizes: Sequence[int], indent: int
 ) -> Lines:
-    """Draw a row; what does not fit into its column is cut, or goes on in the next line."""
+    """Draw a row; text too wide for its column is cut, or continued in the next line."""
     pieces = [
         [_fitting(cell, size)] if column.cut else wrapped(cell, size, words=column.at_words)
         for cell, column, size in zip(cells, columns, sizes, strict=True)
@@ -304,7 +304,7 @@ def _fitting(text: Text, cells: int) -> Text:
 
 
 _MARGIN = 5
-"""What the number of a line has room for, with a space after it."""
+"""Cells for a line number and the space after it."""
 
 _STYLES = {Side.BOTH: "dim", Side.LEFT: "red", Side.RIGHT: "green"}
 
@@ -317,8 +317,8 @@ def difference_lines(
 ) -> Lines:
     """Draw pieces one below the other, each line with its side's sign in the margin.
 
-    Of what both texts have only the lines beside a difference are drawn. `origins` are those of
-    the two texts: what one side has alone begins with the line of the template that wrote it.
+    Shared text is reduced to the lines beside a difference. `origins` are those of the two texts: a
+    piece of only one side begins with the template line that wrote it.
     """
     drawn: Lines = []
     margin = 0 if origins is None else _MARGIN
@@ -354,7 +354,7 @@ def _left_out(count: int, what: str) -> Text:
 
 
 def _context(text: str, *, first: bool, last: bool) -> Lines:
-    """Keep the end of what stands before a difference, the beginning of what stands after."""
+    """Keep the end of the text before a difference, and the beginning of the text after it."""
     head = "" if first else _beginning(text)
     tail = "" if last else _end(text)
     if len(head) + len(tail) >= len(text):
@@ -372,10 +372,10 @@ def _end(text: str) -> str:
 
 
 def wrapped(text: Text, width: int, *, words: bool) -> Lines:
-    """Break one line into lines of at most ``width`` cells.
+    """Break one line into lines of at most `width` cells.
 
-    Without ``words`` no character is lost: a line is left before a bracket or a space in its second
-    half, so that a tag or a word is not cut in two, else where it is full.
+    Without `words` no character is lost: a line is broken before a bracket or a space in its second
+    half, so that a tag or a word is not cut in two, otherwise at the full width.
     """
     cuts = _cuts(text.plain, width, words=words)
     pieces = list(text.divide(cuts)) if cuts else [text.copy()]
@@ -385,7 +385,7 @@ def wrapped(text: Text, width: int, *, words: bool) -> Lines:
 
 
 def packed_lines(lines: Lines, width: int) -> Lines:
-    """Join lines, as many as are at most `width` cells."""
+    """Join lines up to `width` cells."""
     packed: Lines = []
     for line in lines:
         if packed and packed[-1].cell_len + line.cell_len <= width:
@@ -396,7 +396,7 @@ def packed_lines(lines: Lines, width: int) -> Lines:
 
 
 _OPENERS = "<[{("
-"""Brackets: a line is better broken before one than inside of what it opens."""
+"""Brackets: a line is better broken before one than inside of its content."""
 
 
 def _cuts(plain: str, width: int, *, words: bool) -> list[int]:
@@ -416,7 +416,7 @@ def _cuts(plain: str, width: int, *, words: bool) -> list[int]:
 
 
 def _joint(plain: str, start: int, end: int) -> int:
-    """Return where a line that is full at ``end`` is left."""
+    """Return the place to break a line that is full at `end`."""
     for kind in (_OPENERS, " "):
         for at in range(end, start + (end - start) // 2, -1):
             if plain[at] in kind and plain[at - 1] not in kind:

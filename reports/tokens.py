@@ -1,4 +1,4 @@
-"""A prompt's tokens, each under the message that it belongs to, with the loss mask marked."""
+"""A prompt's tokens, each under its message, with the loss mask marked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .terminal import report_text
 from .visible import LEGEND, visible
 
 _STYLES = ("cyan", "green", "yellow", "magenta", "blue", "red")
-"""One after the other for the messages; the template's own text has none of them."""
+"""Styles of the messages in turn; the template's own text has none of them."""
 _OWN_STYLE = "dim"
 _SAMPLED = "underline"
 _BETWEEN = "·"
@@ -30,20 +30,20 @@ _LEGEND = (
 
 
 class TokenDocument(JsonDocument, frozen=True):
-    """A token, and whose it is."""
+    """A token and its owner."""
 
     id: int
     text: str
-    """What it adds to the text; empty for one that goes on in a character."""
+    """The text that it adds; empty if it only continues a character."""
     message: Count | None
-    """Of the conversation, from 0; None for the template's own text."""
+    """The index of the message in the conversation; null for the template's own text."""
     role: str | None
     content: bool
-    """Whether the message brought it."""
+    """Whether the text comes from the message."""
     sampled: bool
     """Whether a model writes it."""
     loss: bool
-    """Whether it counts in training."""
+    """Whether it counts in the training loss."""
 
 
 class TokensDocument(JsonDocument, frozen=True):
@@ -56,7 +56,7 @@ class TokensDocument(JsonDocument, frozen=True):
 def tokens_report(
     tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str], width: int
 ) -> Text:
-    """Show every token; `pieces` are their texts, `roles` those of the messages."""
+    """Show every token; `pieces` are their texts, `roles` the messages' roles."""
     loss = sum(tokens.loss_mask)
     content = sum(tokens.is_content)
     head = sentence(

@@ -1,4 +1,4 @@
-"""What of the prefix cache a log says was lost, by cause, with advice; as JSON."""
+"""Prefix cache losses in a log, by cause, with advice; as JSON."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .terminal import drawn_lines
 from .visible import LEGEND, visible
 
 _SHOWN = 48
-"""So many characters are shown of what departs."""
+"""Characters shown from a departure on."""
 
 
 def traffic_report(
     traffic: Traffic, width: int, settings: Mapping[Cause, Setting] | None = None
 ) -> Text:
-    """Report on a log: the sum, then each cause, that which costs most first.
+    """Report on a log: the total, then each cause, the most expensive first.
 
-    ``settings`` are those of the switches under which nothing is lost by a cause, where known.
+    `settings` are the switches that avoid a cause's losses, if known.
     """
     unit = "tokens" if traffic.tokenized else "characters"
     words = f"{traffic.records} requests, {traffic.continued} of which continue an earlier one."
@@ -71,7 +71,7 @@ def _cause(cause_losses: CausedLosses, advice: Sequence[Advice], unit: str) -> B
 
 
 class LostByCauseDocument(JsonDocument, frozen=True):
-    """What was lost by one cause."""
+    """The losses of one cause."""
 
     cause: CauseCode
     lost: Count
@@ -80,45 +80,45 @@ class LostByCauseDocument(JsonDocument, frozen=True):
 
 
 class LossDocument(JsonDocument, frozen=True):
-    """One request whose prompt does not begin with all that was computed before it."""
+    """A request whose prompt does not begin with all of the earlier computed text."""
 
     line: Positive
-    """Its line in the log."""
+    """The request's line in the log."""
     after: Positive
-    """The line of the request that it goes on from."""
+    """The line of the request that it continues."""
     cause: CauseCode
     lost: Count
     written: str
-    """What the earlier request had from the departure on; the beginning of it."""
+    """The beginning of the earlier request's text from the departure on."""
     next_prompt: str
-    """What this one has there instead."""
+    """The beginning of this request's text from the departure on."""
 
 
 class UnreadLineDocument(JsonDocument, frozen=True):
-    """A line of the log that could not be read."""
+    """A line of the log that could not be parsed."""
 
     place: str
     message: str
 
 
 class TrafficDocument(JsonDocument, frozen=True):
-    """What a log says of the prefix cache."""
+    """The prefix cache in a log."""
 
     schema: Literal["autoparser.traffic/1"]
-    """Name and version; a change that is more than an addition counts it up."""
+    """Name and version; the version is increased by every change that is not an addition."""
     requests: Count
     continued: Count
-    """Requests that go on from an earlier one."""
+    """Number of requests that continue an earlier one."""
     again: Count
-    """Requests whose prompt was asked before; they lose nothing."""
+    """Number of requests that repeat an earlier prompt; they lose nothing."""
     unit: Literal["tokens", "characters"]
-    """What is counted: characters where there are neither ids nor a tokenizer."""
+    """The counted unit: characters if there are neither ids nor a tokenizer."""
     kept: Count
-    """What of earlier requests was used again."""
+    """Reused part of earlier requests."""
     lost: Count
-    """What of them could not be."""
+    """Lost part of earlier requests."""
     causes: tuple[LostByCauseDocument, ...]
-    """That which costs most first."""
+    """The causes, the most expensive first."""
     losses: tuple[LossDocument, ...]
     unread: tuple[UnreadLineDocument, ...]
 
@@ -126,9 +126,9 @@ class TrafficDocument(JsonDocument, frozen=True):
 def traffic_document(
     traffic: Traffic, unread: Sequence[TrafficLogError], settings: Mapping[Cause, Setting]
 ) -> dict[str, Json]:
-    """Return what a log says of the prefix cache as JSON values.
+    """Return the prefix cache in a log as JSON values.
 
-    ``settings`` are those of the switches under which nothing is lost by a cause, where known.
+    `settings` are the switches that avoid a cause's losses, if known.
     """
     whole = TrafficDocument(
         schema="autoparser.traffic/1",

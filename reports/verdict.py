@@ -1,4 +1,4 @@
-"""The verdicts of self-check and gate, what they rest on, and what does not pass."""
+"""The verdicts of self-check and gate, their basis, and the failures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CRASHES_NAMED = 3
 
 
 def check_score(check: Check) -> str:
-    """Return the verdict in figures, those of the form that users send where it is spoiled."""
+    """Return the verdict in figures, including those of OpenAI's form if it is altered."""
     form = check.spoiled
     score = f"self-check {check.passed}/{check.total}"
     if form is None:
@@ -56,7 +56,7 @@ def check_score(check: Check) -> str:
 
 
 def spoiled_words(form: AskedForm) -> str:
-    """Say what users send and the template loses in silence."""
+    """Describe the losses in OpenAI-style messages."""
     count = f"{len(form.spoiled)} of {form.asked} conversations lose text in silence"
     fault = form.fault
     shown = "" if fault is None else f", such as {fault.title!r}: {visible(fault.reason)}"
@@ -64,7 +64,7 @@ def spoiled_words(form: AskedForm) -> str:
 
 
 def wanted_words(form: AskedForm) -> str:
-    """Say what a template takes in the place of what users send, and why; empty for either."""
+    """Describe the form that replaces OpenAI's, and why; empty if the template accepts both."""
     if form.spoiled:
         why_ = f"{form.usual}: spoiled"
     elif form.raised or form.unread:
@@ -81,16 +81,16 @@ def verdict_text(check: Check) -> Text:
 
 
 def verdict_with_basis(check: Check) -> Text:
-    """Return the verdict, and what it rests on where that is not the same for every message."""
+    """Return the verdict, and its basis unless it is the same for every message."""
     if check.equal == check.total and check.spoiled is None:
         return verdict_text(check)
     return sentence(verdict_text(check), f": {verdict_basis(check)}")
 
 
 def verdict_basis(check: Check) -> str:
-    """Say what became of the messages: written alike, refused, crashed, not asked, different.
+    """Count the messages by result: written alike, refused, crashed, not asked, different.
 
-    And what users send that is spoiled.
+    OpenAI-style messages that the template alters are counted, too.
     """
     form = check.spoiled
     spoiled = "" if form is None else f"; {spoiled_words(form)}"
@@ -112,7 +112,7 @@ def _own_form(check: Check) -> str:
 
 
 def _crashes(check: Check) -> Iterator[str]:
-    """Count the crashes that do not pass and those that do, each with a line."""
+    """Count the failing crashes and the expected ones, each with a line."""
     for needed in (True, False):
         crashes = [crash for crash in check.crashes if crash.needed is needed]
         count = sum(len(crash.titles) for crash in crashes)
@@ -129,7 +129,7 @@ def _where(crash: TemplateCrash) -> str:
 
 
 def sandbox_words(check: Check) -> str:
-    """Say what transformers' sandbox alone forbids; empty where it forbids nothing."""
+    """Name the operations that only transformers' sandbox forbids; empty if there are none."""
     crash = check.forbidden
     if crash is None:
         return ""
@@ -141,7 +141,7 @@ def sandbox_words(check: Check) -> str:
 
 
 def check_doubt(check: Check, consequence: str) -> str:
-    """Say why a verdict is not a pass, and the consequence where the format itself is wrong."""
+    """Return why a verdict is not a pass, and the consequence if the format itself is wrong."""
     if check.different:
         return f"{check_score(check)}, so {consequence}; see autoparser analyze"
     form, crashes = check.spoiled, [*_crashes(check)]
@@ -150,9 +150,9 @@ def check_doubt(check: Check, consequence: str) -> str:
 
 
 def check_section(learned: LearnedFormat, *, passing: bool = True) -> Blocks:
-    """Say how each setting's format does on the fixed messages, and show those that fail.
+    """Report each setting's format on the fixed messages, and show the failures.
 
-    Without `passing` a format that passes is left out; nothing where all do.
+    Without `passing`, formats that pass are omitted; the result is empty if all do.
     """
     passed = sum(check.passed for check in learned.checks)
     total = sum(check.total for check in learned.checks)
@@ -185,7 +185,7 @@ def _check_blocks(check: Check) -> Blocks:
 
 
 def _failure(failure: Failure, *, opened: bool) -> Entry:
-    """Show a message on which a format fails: what is rendered of it, and what is written."""
+    """Show a message on which a format fails: the template's render and the format's text."""
     message = visible(json.dumps(failure.message.to_dict(), ensure_ascii=False))
     raises, says = "no text, it raises", "no text, it says that the template raises"
     sides = (
@@ -207,7 +207,7 @@ def _failure(failure: Failure, *, opened: bool) -> Entry:
 
 
 def _spoiled(form: AskedForm, fault: FormFault) -> Entries:
-    """Name what is spoiled as users send it, and show the first in both forms."""
+    """Name the altered OpenAI-style messages, and show the first in both forms."""
     sides = tuple(TextSide(each, label=each) for each in (form.usual, form.wanted))
     pieces = tuple(compare_texts(fault.usual, fault.wanted))
     named = [
@@ -226,14 +226,14 @@ def _crash(crash: TemplateCrash) -> Text:
 
 
 def failure_reason(failure: Failure) -> str:
-    """Say why a message does not pass, with the template's line where it crashes."""
+    """Return why a message fails, with the template's line if it crashes."""
     return visible(failure.reason) if failure.crash is None else _where(failure.crash)
 
 
 def gate_words(learned: LearnedFormat, where: str = "") -> Text:
-    """Say in one sentence what became of what the template writes after its prompts.
+    """Summarize in one sentence the gate's results on the template's renders after its prompts.
 
-    `where` says where the faults are.
+    `where` is the place of the faults.
     """
     gate = learned.gate
     if not gate.asked:
@@ -250,20 +250,20 @@ def gate_words(learned: LearnedFormat, where: str = "") -> Text:
 
 
 def gate_score(gate: Gate) -> str:
-    """Return the verdict in figures, with those of the form that users send where it is another."""
+    """Return the verdict in figures, with those of OpenAI's form if another was used."""
     usual = f", usual form {gate.usual_passed}/{gate.usual_asked}" if gate.usual_asked else ""
     return f"gate {gate.passed}/{gate.asked}{usual}"
 
 
 def gate_style(learned: LearnedFormat) -> str:
-    """Return the style of the gate's score: green only where users' own form is asked, too."""
+    """Return the style of the gate's score: green only if OpenAI's form was tested, too."""
     if not learned.gate.ok:
         return "bold red"
     return "bold" if learned.spoiled else "bold green"
 
 
 def gate_section(learned: LearnedFormat) -> Blocks:
-    """Say what the gate lets pass, and list what it does not."""
+    """Report the accepted renders, and list the refused ones."""
     gate = learned.gate
     set_any = any(fault.setting for fault in gate.faults)
     cells = [
@@ -296,7 +296,7 @@ _PARTS = {
 
 
 def evidence_words(evidence: Iterable[tuple[TurnPart, EvidenceKind]]) -> str:
-    """Return what is known of each part, and from what; empty without any part.
+    """Return the evidence for each part; empty without any part.
 
     Example: `content: the template's renders; reasoning, tool calls: examples`.
     """

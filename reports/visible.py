@@ -1,8 +1,8 @@
-"""Text of a template as a person can see it: nothing hidden, nothing that a terminal obeys.
+"""Text of a template made visible: no hidden characters, no control sequences.
 
-Contract: whatever was not written here, a template's text, a file's name, a model's words, passes
-one of these functions before it is shown. `visible` and what builds on it make one line,
-`visible_lines` keeps lines and tabs.
+Contract: any text from outside, such as a template's text, a file's name or a model's output,
+passes one of these functions before it is shown. `visible` and the functions built on it return one
+line, `visible_lines` keeps lines and tabs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from autoparser.analysis.core.errors import escape_text, is_inert
 LITERAL_STYLE = "cyan"
 
 _SIGNS: Mapping[str, str] = {"\n": "↵", "\t": "⇥", "\r": r"\r"}
-"""The frequent ones by a sign, so that a marker is not longer than it is."""
+"""Signs for frequent characters, so that a marker keeps its length."""
 
 _EDGE_SPACES = re.compile(r"^ +| +$")
 _BREAKS = re.compile(r"([\n\t])")
@@ -30,10 +30,10 @@ LEGEND = "↵ is a newline, ⇥ a tab, ␣ a space at an edge"
 
 
 def visible(text: str) -> str:
-    """Return one line in which every character that has no sign of its own has an escape.
+    """Return one line in which every invisible character is replaced by an escape.
 
-    Control characters, marks that change the writing direction, invisible and unassigned
-    characters and lone surrogates come out as escapes; what a person can see stays as it is.
+    Control characters, marks that change the writing direction, invisible and unassigned characters
+    and lone surrogates become escapes; visible characters stay unchanged.
     """
     if is_inert(text):
         return text
@@ -41,7 +41,7 @@ def visible(text: str) -> str:
 
 
 def runs(text: str) -> Iterator[tuple[str, bool]]:
-    """Cut a text into runs of what can be seen, and signs for single characters (True)."""
+    """Split a text into runs of visible characters, and signs for single ones (True)."""
     start = 0
     for at, character in enumerate(text):
         sign = visible(character)
@@ -55,29 +55,29 @@ def runs(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def visible_lines(text: str) -> str:
-    """Return the text as it is, line by line, with escapes for all else that shows no sign.
+    """Return the text line by line, with escapes for all other invisible characters.
 
-    For a terminal that a text of several lines goes to: newlines and tabs are what they are.
+    For terminal output of several lines: newlines and tabs stay unchanged.
     """
     return "".join(part if part in "\n\t" else escape_text(part) for part in _BREAKS.split(text))
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """Return a value as JSON that no reader and no terminal takes for anything else: ASCII alone.
+    """Return a value as ASCII JSON, which every reader and terminal takes literally.
 
-    Raises ValueError for a number that JSON has no way to write.
+    Raises ValueError for a number that JSON cannot represent.
     """
     # The one control character that JSON lets stand as it is.
     return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def marker_text(text: str) -> str:
-    """Return a marker on one line, with the spaces at its edges as signs too."""
+    """Return a marker on one line, with visible signs for the spaces at its edges."""
     return visible(_EDGE_SPACES.sub(lambda match: _SPACE * len(match.group()), text))
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a text, or of a longer one its beginning and its end."""
+    """Return a text, or the beginning and end of a longer one."""
     return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
 
 
@@ -90,24 +90,24 @@ _PLURALS = {"entry": "entries"}
 
 
 def some_of(names: Sequence[str], most: int, separator: str = ", ", last: str = " and ") -> str:
-    """Name the first names, and count the others."""
+    """Name the first names, and count the rest."""
     others = len(names) - most
     return separator.join(names[:most]) + (f"{last}{others} more" if others > 0 else "")
 
 
 def literal(text: str, style: str = LITERAL_STYLE) -> Text:
-    """Return a marker as a report shows it."""
+    """Return a marker in a report's style."""
     return Text(marker_text(text), style=style)
 
 
 def quoted(text: str, style: str = LITERAL_STYLE) -> Text:
-    """Return a marker inside a sentence."""
+    """Return a marker quoted inside a sentence."""
     quote = "" if "`" in text else "`"
     return Text.assemble(quote, literal(text, style), quote)
 
 
 def lines(text: str, style: str = "") -> list[Text]:
-    """Cut a text into its lines; each shows the newline that ends it."""
+    """Split a text into lines; each shows its newline."""
     return [literal(line, style) for line in _LINE.findall(text)]
 
 
@@ -116,12 +116,12 @@ DOUBT_STYLE = "yellow"
 
 
 def doubt() -> Text:
-    """Return the mark of what no render confirms."""
+    """Return the mark for an unconfirmed conclusion."""
     return Text(f" ({UNCONFIRMED})", style=DOUBT_STYLE)
 
 
 def value_words(value: Json) -> str:
-    """Return a value as JSON, a text without its quotes where that is clear."""
+    """Return a value as JSON; a string without its quotes if that is unambiguous."""
     if isinstance(value, str) and value and value.replace("_", "").replace("-", "").isalnum():
         return visible(value)
     return visible(json.dumps(value, ensure_ascii=False))

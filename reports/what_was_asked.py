@@ -1,4 +1,4 @@
-"""What was asked and what was not, and what of offered tools reaches the prompt."""
+"""The range of a comparison's or an analysis's renders, and tool schemas in the prompt."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .blocks import Blocks, Heading, Row, lead, prose, rows, sentence
 from .visible import setting_words, value_words, visible
 
 NAMED = 8
-"""Conversations that are named where both templates refuse them."""
+"""Conversations named if both templates refuse them."""
 
 
 def equal_words(comparison: Comparison) -> str:
-    """Say that nothing differs, and over what."""
+    """Report that no difference was found, and over which range."""
     same = "They are the same text" if comparison.same_text else "Only the texts differ"
     asked = comparison.coverage
     under = f", {asked.switched} under switches" if asked.switched else ""
@@ -36,7 +36,7 @@ def equal_words(comparison: Comparison) -> str:
 
 
 def bounds_section(learned: LearnedFormat) -> Blocks:
-    """Show over what an analysis says what it says; a saved format does not know."""
+    """Show the range of an analysis; saved formats do not record it."""
     if not isinstance(learned, Analysis):
         return []
     pairs = [("renders", str(learned.renders)), *bounds_rows(learned.asked)]
@@ -45,7 +45,7 @@ def bounds_section(learned: LearnedFormat) -> Blocks:
 
 
 def bounds_words(bounds: AskedBounds) -> str:
-    """Return the bounds of what was asked in one phrase."""
+    """Return the range in one phrase."""
     return (
         f"of at most {bounds.messages} messages, {bounds.calls} calls and {bounds.tools} tools,"
         f" texts of {bounds.longest_text:,} characters and numbers up to {bounds.largest_number:,}"
@@ -53,7 +53,7 @@ def bounds_words(bounds: AskedBounds) -> str:
 
 
 def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
-    """Return a label and words for each bound of what was asked."""
+    """Return a label and words for each dimension of the range."""
     yield "at most", bounds_words(bounds).removeprefix("of at most ")
     if bounds.name_signs:
         yield "tools' names", f"of {', '.join(_kinds_of(bounds.name_signs))}"
@@ -75,7 +75,7 @@ def _kinds_of(signs: str) -> Iterator[str]:
 
 
 def asked_rows(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    """Return a label and words for each thing that was asked, or was not."""
+    """Return a label and words for each kind of request, sent or omitted."""
     asked = comparison.coverage
     yield (
         "conversations",
@@ -106,7 +106,7 @@ def _usual(comparison: Comparison) -> str:
 
 
 def _kind(name: str) -> str:
-    """Name a kind of content by its part alone, whatever key holds the data."""
+    """Return a kind of content by its part, without the key that holds the data."""
     return name.partition(" with ")[0]
 
 
@@ -145,7 +145,7 @@ def settings_words(settings: Sequence[Setting]) -> str:
 
 
 def grouped_names(names: Sequence[str]) -> str:
-    """Put names with the same words before a colon together."""
+    """Group names with the same words before a colon."""
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         head, colon, rest = name.partition(": ")
@@ -159,11 +159,11 @@ WRITTEN = "Their texts are written"
 GUESSED = "Not in the prompt, so that the model guesses"
 BOUNDS = "Not in the prompt, and bounds or explains values"
 LONGEST = 200
-"""Characters of a tool that are shown."""
+"""Longest tool shown, in characters."""
 
 
 def tools_in_prompt_section(prompt_tools: ToolsInPrompt) -> Blocks:
-    """Draw what becomes of tools, what hurts most first."""
+    """Show how tools are rendered, the worst losses first."""
     counts = {"fail": len(prompt_tools.crashes), "lost": len(prompt_tools.lost)}
     note = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     drawn = [Heading(Text(TOOLS_IN_PROMPT), "tools", note), *lead(tools_summary(prompt_tools))]
@@ -173,7 +173,7 @@ def tools_in_prompt_section(prompt_tools: ToolsInPrompt) -> Blocks:
 
 
 def tools_summary(prompt_tools: ToolsInPrompt) -> Text:
-    """Say in one sentence how many tools and parts of them do."""
+    """Count the tools and schema parts that reach the prompt, in one sentence."""
     if not prompt_tools.taken:
         return Text("The template renders no request with tools.")
     offered = f"{prompt_tools.tools} tool{'s' * (prompt_tools.tools != 1)} offered"
@@ -193,7 +193,7 @@ def tools_summary(prompt_tools: ToolsInPrompt) -> Text:
 
 
 def tools_in_prompt_groups(prompt_tools: ToolsInPrompt) -> Iterator[tuple[str, list[Row]]]:
-    """Return what is wrong, by how much it hurts: a title, and a row for each cause or keyword."""
+    """Return the losses, the worst first: a title, and a row for each cause or keyword."""
     fails: list[Row] = [
         (crash.cause or "no cause found", _crash_words(crash)) for crash in prompt_tools.crashes
     ]

@@ -65,7 +65,7 @@ def _property(text: str) -> str:
 class _Case:
     name: str
     kind: str
-    """The element in which it says what is wrong; empty where nothing is."""
+    """The element for a finding or a problem; empty if the test passes."""
     type: str = ""
     message: str = ""
     text: str = ""

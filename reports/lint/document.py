@@ -1,4 +1,4 @@
-"""A run as JSON; ``docs/lint.schema.json`` is made of the classes here."""
+"""A run as JSON; ``docs/lint.schema.json`` is generated from these classes."""
 
 from __future__ import annotations
 
@@ -30,69 +30,70 @@ from .words import line_place
 
 
 class OriginDocument(JsonDocument, frozen=True):
-    """Where a line of the template begins to write."""
+    """The template line that wrote a piece of a text."""
 
     at: Count
-    """Characters of the text before the place."""
+    """Offset of the piece in the text, in characters."""
     line: Positive
     """The template's line, from 1."""
 
 
 class ShownDocument(JsonDocument, frozen=True):
-    """A text that shows something."""
+    """A text that shows a finding."""
 
     label: str
-    """What the text is."""
+    """A description of the text."""
     text: str
-    """The text, whole; empty where the template raised."""
+    """The whole text; empty if the template raised."""
     error: str | None
-    """The template's own words where it raised."""
+    """The template's own error message, if it raised."""
     messages: tuple[Json, ...]
-    """The conversation that was rendered; empty where the text is not a render."""
+    """The rendered conversation; empty if the text is not a render."""
     origins: tuple[OriginDocument, ...]
-    """Which lines wrote the text, in its order; empty where they are not known."""
+    """The lines that wrote the text, in its order; empty if unknown."""
 
 
 class LintEvidenceDocument(JsonDocument, frozen=True):
-    """One text, or two that differ in what the rule is about."""
+    """One text, or two that differ in the rule's subject."""
 
     one: ShownDocument
     other: ShownDocument | None
 
 
 class FindingDocument(JsonDocument, frozen=True):
-    """What a rule says."""
+    """A finding of a rule."""
 
     code: RuleCode
     name: str
     severity: Severity
     confidence: Confidence
     fails: bool
-    """Whether it is of a severity to fail on."""
+    """Whether its severity makes the run fail."""
     message: str
-    """What happens to whom, without a full stop."""
+    """The effect, and on whom, without a full stop."""
     setting: Mapping[str, Json]
-    """The switches under which alone it holds, with their values; empty where it always does."""
+    """The switches that the finding needs, with their values; empty if it applies to all
+    settings."""
     line: Positive | None
     """The template's line, from 1."""
     line_in_file: Positive | None
-    """The same as a line of the file; null where a template is within JSON or GGUF."""
+    """The same as a line of the file; null if the template is inside JSON or GGUF."""
     column_in_file: Positive | None
-    """The place in that line, else where its text begins, from 1; null where there is no line."""
+    """The column from 1 of the place, or of its line's text; null if there is no line."""
     fix: str | None
     also: tuple[RuleCode, ...]
-    """Rules that saw the same cause and were merged into this finding."""
+    """Rules with the same cause that were merged into this finding."""
     engines: tuple[str, ...]
-    """What installed engines make of it, a sentence each; empty where none was asked."""
+    """The effect in installed engines, a sentence each; empty if none was asked."""
     evidence: tuple[LintEvidenceDocument, ...]
-    """What shows it."""
+    """The texts that show it."""
     rests_on: dict[TurnPart, EvidenceKind]
-    """The part of a turn by whose format the rule goes, and what says how that is written; empty
-    where it goes by renders alone."""
+    """The evidence for the parts of the format that the rule uses; empty if it uses only
+    renders."""
 
 
 class UnusedIgnoreDocument(JsonDocument, frozen=True):
-    """A comment that accepts what was not found."""
+    """A comment that ignores a finding that does not exist."""
 
     line: Positive
     selectors: tuple[str, ...]
@@ -100,99 +101,98 @@ class UnusedIgnoreDocument(JsonDocument, frozen=True):
 
 
 class LeftOutRuleDocument(JsonDocument, frozen=True):
-    """A rule that could not look."""
+    """A rule that could not run."""
 
     code: RuleCode
     needs: RuleNeed
-    """What it lacks."""
+    """The missing requirement."""
 
 
 class LintedTemplateDocument(JsonDocument, frozen=True):
-    """A template that was looked at."""
+    """A checked template."""
 
     path: str
-    """The file or source; relative to the working directory where it is below that."""
+    """The file or source; relative if it is below the working directory."""
     name: str | None
-    """The template's name where its source has several."""
+    """The template's name if its source has several."""
     findings: tuple[FindingDocument, ...]
-    """Those that count, the weightiest first."""
+    """Findings that count, the most severe first."""
     known: Count
-    """How many findings are in the baseline."""
+    """Number of findings in the baseline."""
     ignored: Count
-    """How many findings comments and settings accept."""
+    """Number of findings ignored by comments and settings."""
     folded: tuple[RuleCode, ...]
-    """The rules of findings that the profile does not show, a code for each finding."""
+    """The rules of findings that the profile hides, a code for each finding."""
     unused_ignores: tuple[UnusedIgnoreDocument, ...]
-    """Comments that accept what was not found."""
+    """Comments that ignore a finding that does not exist."""
     remarks: tuple[str, ...]
-    """What else was in the way, such as a tokenizer that cannot be read."""
+    """Other obstacles, such as a tokenizer that cannot be loaded."""
     left_out: tuple[LeftOutRuleDocument, ...]
-    """Rules that could not look."""
+    """Rules that could not run."""
     evidence: dict[TurnPart, EvidenceKind]
-    """What says how each part of a turn is written, by which rules go; empty where it cannot be
-    analyzed."""
+    """The evidence for the format of each part of a turn; empty if it cannot be analyzed."""
     unwritten_tokens: tuple[str, ...]
-    """Added tokens of the tokenizer in a model's directory that no render writes, where the
-    template shows no calls or no reasoning; the model may write them."""
+    """Added tokens of the tokenizer in a model's directory that no render contains, if the template
+    renders no calls or no reasoning; the model may write them."""
 
 
 class ProblemDocument(JsonDocument, frozen=True):
-    """What could not be looked at."""
+    """An input that could not be checked."""
 
     path: str
     line: Positive | None
     place: str | None
-    """Where in the file, where that is not a line."""
+    """The place in the file, if it is not a line."""
     message: str
     hint: str | None
 
 
 class BaselineDocument(JsonDocument, frozen=True):
-    """What became of the findings that were known."""
+    """The comparison with the baseline."""
 
     vanished: Count
-    """Entries of the baseline that match nothing any more."""
+    """Entries of the baseline that no longer match a finding."""
 
 
 class StatisticDocument(JsonDocument, frozen=True):
-    """A rule that fired."""
+    """The findings of one rule."""
 
     code: RuleCode
     name: str
     findings: Count
     templates: Count
-    """Templates with at least one."""
+    """Number of templates with at least one."""
     merged: Count
-    """Findings of other rules in which this one saw the same cause."""
+    """Findings of other rules with the same cause, merged into this rule's."""
 
 
 class LintDocument(JsonDocument, frozen=True):
     """A run of the linter."""
 
     schema: Literal["autoparser.lint/1"]
-    """Name and version; a change that is more than an addition counts it up."""
+    """Name and version; the version is increased by every change that is not an addition."""
     profile: Profile
-    """For whom findings are shown."""
+    """The profile that selects findings."""
     min_severity: Severity
-    """What weighs less is not shown."""
+    """The minimum severity of shown findings."""
     fail_on: FailOn
     failed: bool
-    """Whether there is a finding to fail on."""
+    """Whether a finding makes the run fail."""
     rules: tuple[RuleCode, ...]
-    """The rules that were to look."""
+    """The rules that were selected."""
     templates: tuple[LintedTemplateDocument, ...]
-    """Every template that was looked at, those without findings too."""
+    """Every checked template, including those without findings."""
     problems: tuple[ProblemDocument, ...]
-    """What could not be looked at; with any the exit code is 2."""
+    """Inputs that could not be checked; with any, the exit code is 2."""
     left_out: tuple[ProblemDocument, ...]
-    """What a folder or a pattern has that is no file, such as a named pipe."""
+    """Entries of a folder or a pattern that are not files, such as a named pipe."""
     baseline: BaselineDocument | None
     statistics: tuple[StatisticDocument, ...]
-    """Each rule that fired, the most frequent first."""
+    """Each rule with findings, the most frequent first."""
 
 
 def lint_document(run: LintRun) -> dict[str, Json]:
-    """Return a run as plain values; texts are whole and as they were."""
+    """Return a run as plain values, with whole, unchanged texts."""
     document = LintDocument(
         "autoparser.lint/1",
         run.finding_filter.profile,

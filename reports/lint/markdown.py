@@ -1,10 +1,10 @@
 """A run in Markdown: as a comment on a pull request, and as a badge and a table for a model card.
 
-A comment is a table, and the evidence in folded details. Badge and table say what was looked at and
-by which version, so that a reader can ask again.
+A comment is a table, with the evidence in folded details. Badge and table name the inputs and the
+version, so that a reader can reproduce them.
 
-What a template says cannot leave its cell or its block, is not HTML, and mentions, links to
-and notifies nobody: see `_words`.
+Text of a template cannot leave its cell or its block, is not HTML, and does not mention, link to or
+notify anybody: see `_words`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SIGNS = {Severity.ERROR: "🔴 error", Severity.WARNING: "🟡 warning", Severi
 
 
 def markdown_report(run: LintRun) -> str:
-    """Return Markdown of at most `LONGEST` characters; what does not fit is counted."""
+    """Return Markdown of at most `LONGEST` characters; findings that do not fit are counted."""
     rows, details = [*_rows(run)], [*_details(run)]
     head = f"### autoparser lint: {_words(summary_words(run))}\n"
     title = "\n| severity | rule | where | what happens |\n|---|---|---|---|\n"
@@ -76,7 +76,7 @@ def _left_out(count: int, what: str, more: str = "") -> str:
 
 
 def _by_weight(run: LintRun) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
-    """Return the findings, the weightiest first: what does not fit is at the end."""
+    """Return the findings, the most severe first: those that do not fit are at the end."""
     for severity in Severity:
         yield from (finding for finding in run.findings if finding[1].severity is severity)
 
@@ -163,7 +163,7 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~$^])")
 
 
 def _words(text: str) -> str:
-    """Return words that Markdown shows as they are, in one line."""
+    """Escape words so that Markdown shows them literally, on one line."""
     pieces: list[str] = []
     end = 0
     for match in LIVE.finditer(text):
@@ -177,24 +177,24 @@ def _escaped(text: str) -> str:
 
 
 def code_cell(text: str) -> str:
-    """Return a code span, in HTML: there no character needs another rule than `_html`."""
+    """Return a code span as HTML, in which every character is escaped by `_html` alone."""
     return f"<code>{_html(visible(text))}</code>"
 
 
 def _html(text: str) -> str:
-    """Escape for HTML within Markdown: no sign of either is left."""
+    """Escape for HTML within Markdown: no markup of either remains."""
     return re.sub(r"[^\w ./:,;=%'\"-]|_", lambda match: f"&#{ord(match.group())};", text)
 
 
 LABEL = "chat template"
 _COLORS = {"": "#2c7a3f", "info": "#2c7a3f", "warning": "#8a6100", "error": "#b3261e"}
-"""Of the right half, by the weightiest finding; white on each has a contrast above 4.5."""
+"""Colors of the right half, by the worst severity; white on each has a contrast above 4.5."""
 _CELL, _MARGIN = 7, 6
-"""Pixels of a character of the font, and at each end of a half."""
+"""Pixels of a character of the font, and of the margin at each end of a half."""
 
 
 def badge_image(run: LintRun) -> str:
-    """Return an SVG badge that says how many findings of which weight there are."""
+    """Return an SVG badge with the number of findings by severity."""
     weightiest = next((each.value for each in Severity if run.count(each)), "")
     words = counts(run) or "no finding"
     if run.problems:
@@ -213,7 +213,7 @@ def badge_image(run: LintRun) -> str:
 
 
 def card_table(run: LintRun, version: str) -> str:
-    """Return a Markdown table: of each template the findings by weight, and the rules behind them.
+    """Return a Markdown table: findings by severity and their rules, a row for each template.
 
     A last line names the profile and the version.
     """

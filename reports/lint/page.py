@@ -58,14 +58,14 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
 
 
 def safety_of(rule: Rule) -> str:
-    """Return whether a rule's fix is safe or unsafe; empty where there is none."""
+    """Return whether a rule's fix is safe or unsafe; empty if it has none."""
     if not rule.fixable:
         return ""
     return "unsafe" if rule.never_safe else "safe"
 
 
 def fix_reason(rule: Rule) -> str:
-    """Say why a rule's fix is safe, unsafe or missing, in sentences."""
+    """Return why a rule's fix is safe, unsafe or missing, in sentences."""
     if not rule.fixable:
         return f"No edits are known: {rule.why_unfixed}."
     if rule.marks:
@@ -83,7 +83,7 @@ def fix_reason(rule: Rule) -> str:
 
 
 def page_lines(rule: Rule, indent: int) -> Blocks:
-    """Return what a page says: what is wrong, why it matters, before and after."""
+    """Return a page's text: the fault, why it matters, before and after."""
     drawn = prose(Text(f"{_capital(rule.summary)}.", style="bold"), indent)
     for paragraph in _BLANK_LINES.split(rule.why):
         drawn += [*blank(), *prose(" ".join(paragraph.split()), indent)]
@@ -127,7 +127,7 @@ def _listed(rules: Sequence[Rule]) -> Blocks:
 
 
 def page_file(rule: Rule) -> str:
-    """Return the name of a rule's page, beside its module and on the site."""
+    """Return the file name of a rule's page, beside its module and on the site."""
     return f"{rule.code}-{rule.name}.md"
 
 
@@ -194,7 +194,7 @@ _CODE_OR_SIGN = re.compile(r"(`[^`]*`)|([<*|\[\]])")
 
 
 def _prose(text: str) -> str:
-    """Escape what Markdown would take for its own, outside of code spans."""
+    """Escape Markdown's special characters outside of code spans."""
     return _CODE_OR_SIGN.sub(lambda match: match[1] or f"\\{match[2]}", text)
 
 

@@ -1,8 +1,8 @@
-"""SARIF 2.1.0, which code scanning services read; GitHub shows each result at its line.
+"""SARIF 2.1.0, the format of code scanning services; GitHub shows each result at its line.
 
-What GitHub makes of the members is told in its "SARIF support for code scanning": a result needs
-a rule, a message and a place whose region has a start line; a rule's help is shown beside it;
-`precision` and `problem.severity` sort results.
+GitHub's "SARIF support for code scanning" documents its use of the members: a result needs a rule,
+a message and a place whose region has a start line; a rule's help is shown beside it; `precision`
+and `problem.severity` sort results.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _PROBLEM_SEVERITY = {
 def sarif_report(run: LintRun, version: str, pages: str | None = None) -> str:
     """Return a SARIF log in ASCII.
 
-    ``version`` is autoparser's own; ``pages`` is where the rules' pages are to be found, without
-    the slash at its end, or None where that is not known.
+    `version` is autoparser's own; `pages` is the address of the rules' pages, without a slash at
+    its end, or None if it is unknown.
     """
     indices = {rule.code: at for at, rule in enumerate(run.rules)}
     log = {
@@ -140,9 +140,9 @@ _LINK = re.compile(r"\[([^\[\]]*)\](?=\()")
 
 
 def _plain(text: str) -> str:
-    """Escape what a message of SARIF would take for a placeholder or a link.
+    """Escape characters that SARIF would read as a placeholder or a link.
 
-    Other braces and brackets stay single: GitHub shows the text as it stands.
+    Other braces and brackets stay single: GitHub shows the text verbatim.
     """
     return _LINK.sub(r"\\[\1\\]", _PLACEHOLDER.sub(r"{{\1}}", text))
 
@@ -155,7 +155,7 @@ def _location(path: str, line: int | None, column: int | None = None) -> Mapping
 
 
 def _artifact(path: str) -> Mapping[str, object]:
-    """Return a place relative to the root of the sources, or an absolute one that is beside it."""
+    """Return a place relative to the root of the sources, or an absolute one outside of it."""
     encoded = quote(path.encode("utf-8", "surrogatepass"))
     if PurePath(path).is_absolute():
         return {"uri": f"file://{encoded}"}

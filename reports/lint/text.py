@@ -59,11 +59,11 @@ def lint_report(
     explain: bool = False,
     quiet: bool = False,
 ) -> Text:
-    """Report on a run in lines of at most ``width`` cells.
+    """Report on a run in lines of at most `width` cells.
 
-    ``evidence`` adds the texts that show each finding, ``explain`` each rule's page below the
-    first of its findings. Templates of which there is nothing to say are only counted. ``quiet``
-    leaves out the notes and the summary.
+    `evidence` adds the texts that show each finding, `explain` each rule's page below the first of
+    its findings. Templates without findings are only counted. `quiet` leaves out the notes and the
+    summary.
     """
     writer = _Writer(run, evidence=evidence, explain=explain)
     drawn: Blocks = []
@@ -83,7 +83,7 @@ def lint_report(
 
 
 def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
-    """Name the command that may fix what is shown of a single template; no fix is tried here."""
+    """Name a command that may fix the shown findings of a single template; no fix is tried here."""
     codes = sorted({finding.code for _, finding in run.findings if finding.rule.fixable})
     if codes and len(run.templates) == 1:
         profile = run.finding_filter.profile
@@ -100,7 +100,7 @@ def _summary(run: LintRun) -> Text:
 
 
 def _place(template: InspectedTemplate, line: int | None, column: int | None = None) -> Text:
-    """Return a place to click at; the template's line alone where it is not one of the file."""
+    """Return a clickable place, or the template's line if it is not a line of the file."""
     place = line_place(template, line, column)
     if place is None:
         return Text("" if line is None else f"line {line}: ")
@@ -113,7 +113,7 @@ class _Writer:
     evidence: bool
     explain: bool
     explained: set[str] = field(default_factory=set[str])
-    """Codes whose pages stand above."""
+    """Codes of rules whose pages have already been shown."""
 
     def template(self, template: InspectedTemplate) -> Blocks:
         drawn = prose(Text(template_title(template), style="bold underline"), indent=0)
@@ -182,11 +182,11 @@ class _Writer:
 
 
 HEAD, TAIL = 160, 480
-"""Characters of a text that is shown alone; what matters is mostly at its end."""
+"""Characters shown of a text alone: its beginning and its end, where the fault usually is."""
 
 
 def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
-    """Draw evidence; whitespace is visible, and of two texts only where they differ."""
+    """Draw evidence with visible whitespace; of two texts only the differences."""
     one, other = evidence.one, evidence.other
     if other is None:
         return [*prose(_label("", one), indent, hang=2), *_alone(one, indent)]
@@ -209,12 +209,12 @@ def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
 
 
 def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOrigins] | None:
-    """Return the lines that wrote two texts; None where they are not known."""
+    """Return the lines that wrote two texts, or None if they are unknown."""
     return (one.origins, other.origins) if one.origins and other.origins else None
 
 
 def messages_text(shown_text: ShownText) -> str:
-    """Return the conversation as JSON, a message a line; empty where there is none."""
+    """Return the conversation as JSON, a message per line; empty if there is none."""
     return "".join(
         f"{json.dumps(message, ensure_ascii=False)}\n" for message in shown_text.messages
     )
@@ -235,7 +235,7 @@ def _alone(shown_text: ShownText, indent: int) -> Blocks:
 
 
 def text_lines(text: str) -> Iterator[Text]:
-    """Return the lines of a text that is shown alone, of a long one its beginning and its end."""
+    """Return the lines of a text shown alone; a long one is reduced to its beginning and end."""
     if not text:
         yield Text("(nothing)", style="dim italic")
     elif len(text) <= HEAD + TAIL:
@@ -247,9 +247,9 @@ def text_lines(text: str) -> Iterator[Text]:
 
 
 def excerpt_lines(text: str, line: int | None, indent: int, column: int | None = None) -> Blocks:
-    """Draw a line (from 1) after its number, cut at the width; nothing where there is none.
+    """Draw a line (from 1) after its number, cut at the width; nothing if there is no such line.
 
-    A caret stands below the `column`, where that is given and not cut away.
+    A caret marks the `column` if it is given and not cut away.
     """
     lines = lines_of(text)
     if line is None or not 1 <= line <= len(lines):
@@ -276,7 +276,7 @@ def excerpt_lines(text: str, line: int | None, indent: int, column: int | None =
 def concise_report(run: LintRun, *, quiet: bool = False) -> str:
     """Return ``file:line:column: AP301 [error] message`` for each finding.
 
-    Line 1 stands where none is known. ``quiet`` leaves out the notes and the summary.
+    Unknown lines are given as line 1. `quiet` leaves out the notes and the summary.
     """
     lines = [*_lines(run), *([] if quiet else [*notes(run), summary_words(run)])]
     return "".join(f"{line}\n" for line in lines)
@@ -299,18 +299,18 @@ def _lines(run: LintRun) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A rule, and what it found."""
+    """A rule with its number of findings."""
 
     rule: Rule
     findings: int
     templates: int
-    """Templates with at least one."""
+    """Number of templates with at least one."""
     merged: int
-    """Findings of other rules in which this rule saw the same cause."""
+    """Findings of other rules with the same cause, merged into this rule's."""
 
 
 def counted(run: LintRun) -> list[Counted]:
-    """Count for each rule that fired, the most frequent first, then by code."""
+    """Count the findings of each rule, the most frequent first, then by code."""
     findings: dict[str, int] = {}
     templates: dict[str, set[int]] = {}
     merged: dict[str, int] = {}
@@ -334,7 +334,7 @@ def counted(run: LintRun) -> list[Counted]:
 
 
 def statistics_report(run: LintRun, width: int) -> Text:
-    """Return a table in lines of at most ``width`` cells, and the summary."""
+    """Return a table in lines of at most `width` cells, and the summary."""
     counts = tuple(
         (
             Text(str(each.findings)),

@@ -1,4 +1,4 @@
-"""Words that several forms of a lint report share."""
+"""Words shared by several forms of a lint report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def template_title(template: InspectedTemplate) -> str:
-    """Name a template: its file, and its name where the source has several."""
+    """Name a template by its file, and by its name if the source has several."""
     named = f" ({visible(template.name)})" if template.name is not None else ""
     return f"{visible(template.path)}{named}"
 
@@ -26,13 +26,13 @@ def template_title(template: InspectedTemplate) -> str:
 def line_place(
     template: InspectedTemplate, line: int | None, column: int | None = None
 ) -> FilePlace | None:
-    """Return a place of a template in its file; None where its line is none of the file."""
+    """Return a place of a template in its file, or None if its line is not a line of the file."""
     in_file = template.line_in_file(line)
     return None if in_file is None else place_of(template.path, in_file, template.text, column)
 
 
 def message_words(template: InspectedTemplate, finding: LintFinding) -> str:
-    """Return a finding's message; with the template's line where the file's line says nothing."""
+    """Return a finding's message, with the template's line if it is not a line of the file."""
     line = "" if template.in_lines or finding.line is None else f" (template line {finding.line})"
     name = f"{visible(template.name)}: " if template.name is not None else ""
     return f"{name}{visible(finding.message)}{line}"
@@ -46,7 +46,7 @@ def problem_words(problem: InputProblem) -> str:
 
 
 def unused_words(ignore: Ignore) -> str:
-    """Say that an ignore is of no use any more."""
+    """Report an ignore comment that is no longer needed."""
     selectors = ", ".join(map(visible, ignore.selectors))
     return f"nothing to ignore for {selectors} any more: remove the comment"
 
@@ -62,7 +62,7 @@ def counts(run: LintRun) -> str:
 
 
 def summary_words(run: LintRun) -> str:
-    """Return a run in one sentence, without a full stop."""
+    """Summarize a run in one sentence, without a full stop."""
     total = sum(len(template.findings) for template in run.templates)
     found = f"{number_of(total, 'finding')}: {counts(run)}" if total else "no finding"
     aside = [
@@ -81,7 +81,7 @@ def summary_words(run: LintRun) -> str:
 
 
 def folded_words(run: LintRun) -> str:
-    """Return in one line what the profile does not show; empty where it shows everything."""
+    """Return the findings hidden by the profile, on one line; empty if none are."""
     folded = [finding for template in run.templates for finding in template.folded]
     if not folded:
         return ""
@@ -100,7 +100,7 @@ def folded_words(run: LintRun) -> str:
 
 
 def notes(run: LintRun) -> Iterator[str]:
-    """Say what else is good to know of a run."""
+    """Return further remarks on a run."""
     if folded := folded_words(run):
         yield folded
     for problem in run.left_out:
@@ -132,4 +132,4 @@ _HINTS = {
     RuleNeed.DIRECTORY: "a model directory instead of a file",
     RuleNeed.OTHER_JINJAS: "--engines",
 }
-"""What rules need that a run can be given; all else a template has or has not."""
+"""Ways to provide a rule's requirements; the others depend on the template alone."""
