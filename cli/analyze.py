@@ -29,7 +29,7 @@ FAILURES = 1
 """The exit code of an analysis that does not pass its self-check."""
 
 PARSER = "parser"
-"""The part that `--show` knows beside the sections of the report."""
+"""The part of `--show` that is not a section of the report."""
 
 
 class AnalysisForm(StrEnum):
@@ -141,7 +141,7 @@ class AnalysisExtras(NamedTuple):
     """Parts of a report that an analysis does not hold."""
 
     unwritten: Sequence[str]
-    """Added tokens of the model's tokenizer that no render writes."""
+    """Added tokens of the model's tokenizer that no render contains."""
     tools: wings.ToolsInPrompt | None
     """The tools of `--tools` in the prompt."""
 
@@ -149,7 +149,7 @@ class AnalysisExtras(NamedTuple):
 def _unwritten_tokens(
     source: NamedSource, analysis: wings.Analysis | wings.SavedFormat, tokenizer: Path | None
 ) -> tuple[str, ...]:
-    """Return the added tokens of the model's tokenizer that no render writes."""
+    """Return the added tokens of the model's tokenizer that no render contains."""
     if isinstance(analysis, wings.SavedFormat) or not wings.asks_for_tokens(analysis):
         return ()
     return wings.unwritten_tokens(analysis, source.added_tokens(tokenizer))
@@ -169,7 +169,7 @@ def _check_show(show: str | None, *, alone: bool) -> None:
 
 
 def _phase_names(analysis: wings.Analysis | wings.SavedFormat, names: Sequence[str]) -> list[str]:
-    """Return the phases that are meant, in any case of letters. Raises AutoparserError."""
+    """Return the names of the selected phases, in any case of letters. Raises AutoparserError."""
     known = [finding.phase for finding in analysis.phases]
     for name in names:
         if name.upper() not in known:

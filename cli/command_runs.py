@@ -1,11 +1,11 @@
-"""How commands run: in a worker process, with limits, and again after each change of a file.
+"""Runs of commands: in a worker process, with limits, and again after each change of a file.
 
-The command's own function runs in the worker whole: it loads, renders and prints, with the standard
-files of this process. This one reads the options, waits, and says what happened. So what a hostile
-template, tokenizer or schema can exhaust is the worker's.
+The whole command function runs in the worker: it loads, renders and prints, with the standard files
+of this process. This process parses the options, waits, and reports the result. So a hostile
+template, tokenizer or schema can only exhaust the worker.
 
 Under ``--watch`` files are polled: a template is one small file, editors replace it in many ways,
-and a poll sees all of them on every system. What counts as a change is the content, not the time of
+and a poll sees all of them on every system. A change is a change of content, not of the time of
 writing.
 """
 
@@ -34,17 +34,17 @@ from .source import STANDARD_INPUT
 MEGABYTE = 1_000_000
 
 RENDERS = 12
-"""A single render may take this part of the command's time, so that one is not all."""
+"""The divisor of the command's time that limits a single render, so that one cannot take all."""
 
 BESIDE_RENDER = 10.0
-"""Seconds that a command of one render may take for all else."""
+"""Seconds that a command of one render may take in addition to the render."""
 
 isolation: ContextVar[bool] = ContextVar("isolation", default=True)
-"""Whether commands use workers where the options do not say; tests that look inside do without."""
+"""Whether commands use workers by default; tests that inspect a command's values disable them."""
 
 
 def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Parameter]:
-    """Return the parameters that every command gets; `seconds` is its time where none is given."""
+    """Return the parameters that every command gets; `seconds` is its default time limit."""
     limits = DEFAULT_LIMITS
     megabytes = (limits.memory or 0) // MEGABYTE
     time = "Limit on processor time; a single render may take a twelfth of it."
@@ -99,10 +99,10 @@ def in_worker(
     one_render: bool = False,
     harmless: Callable[[dict[str, Any]], bool] = lambda _: False,
 ) -> Callable[[Command], Command]:
-    """Make a command run in a worker; `one_render` gives all of its time to a single one.
+    """Make a command run in a worker; `one_render` gives all of its time to a single render.
 
-    `harmless` says of the command's arguments that nothing of a stranger's runs there: then it runs
-    here, unless a limit is asked for.
+    `harmless` decides by the arguments whether no foreign code runs: then the command runs in this
+    process, unless a limit is given.
     """
 
     def decorate(command: Command) -> Command:
@@ -175,7 +175,7 @@ def _with_limits(
 
 
 INTERVAL = 0.3
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 
 _FETCH = "fetch it with autoparser fetch -o DIR, and name the directory"
 
@@ -186,7 +186,7 @@ def with_watch(*beside: str, to_file: bool = False) -> Callable[[Command], Comma
     """Add the option `--watch` to a command; each run has a worker of its own, if it has one.
 
     `beside` are its options that name further files to watch. `to_file` is for a command whose
-    result is not text for a terminal: it can only be watched with `--output`.
+    result is not terminal text: it can only be watched with `--output`.
     """
 
     def decorate(command: Command) -> Command:
@@ -215,10 +215,10 @@ def watch_files(
     beside: Sequence[Path | None] = (),
     wait: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Do something, and again after each change of the source, until it is interrupted.
+    """Run an action, and again after each change of the source, until it is interrupted.
 
-    `beside` are further files that matter. Raises AutoparserError for a source that cannot be
-    watched; errors of the action are shown, and watching goes on.
+    `beside` are further files to watch. Raises AutoparserError for a source that cannot be watched;
+    errors of the action are shown, and watching continues.
     """
     if source == STANDARD_INPUT:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
@@ -249,17 +249,17 @@ def _run_action(action: Callable[[], object]) -> None:
 
 
 class PolledFiles:
-    """Files, and what they were when they were last looked at."""
+    """Files with their contents at the last poll."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        """Look at the files; of a directory, at the files in it."""
+        """Read the files; of a directory, the files in it."""
         self._paths = paths
         self._stamps: dict[Path, tuple[int, int]] = {}
         self._digests: dict[Path, bytes] = {}
         self.changed()
 
     def changed(self) -> bool:
-        """Return whether any content has changed since the last look."""
+        """Return whether any content has changed since the last poll."""
         files = list(self._files())
         vanished = self._digests.keys() - files
         for path in vanished:
@@ -296,7 +296,7 @@ class PolledFiles:
 
 
 LARGE = 1 << 24
-"""Bytes beyond which a file's size and time stand for its content."""
+"""Bytes beyond which a file's size and time represent its content."""
 
 
 def _content_digest(path: Path, file_stat: os.stat_result) -> bytes:

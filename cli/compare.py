@@ -1,4 +1,4 @@
-"""``autoparser compare``: what changed between two templates in what they do."""
+"""``autoparser compare``: changes between two templates' formats, renders and round trips."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .request import SwitchOptions, warn_of_switches
 from .source import NamedSource
 
 DIFFERS = 1
-"""The exit code where anything differs."""
+"""The exit code if anything differs."""
 
 
 class ComparisonForm(StrEnum):
@@ -118,7 +118,7 @@ def _compare_formats(
     *,
     exit_zero: bool,
 ) -> int:
-    """Compare what was learned, where not both are templates; return the exit code."""
+    """Compare learned formats, if one of the two is a saved format; return the exit code."""
     if switch_options.given:
         raise AutoparserError(
             "a saved format has no template to render with these variables",

@@ -1,7 +1,7 @@
-"""The debugger in a terminal: a template, its prompt, and one piece of that at a time.
+"""The debugger in a terminal: a template, its prompt, and one piece of the prompt at a time.
 
-`DebuggerApp` shows the template, the prompt beside it, and why each piece of that was written. The
-screens after it stand over it. What they show is drawn by `autoparser.reports.debugger`.
+`DebuggerApp` shows the template, the prompt beside it, and the reasons for each piece. The other
+screens are overlays. `autoparser.reports.debugger` draws their texts.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Pane(VerticalScroll, can_focus=False):
 
 
 def _key(keys: str, action: str, footer: str, about: str) -> Binding:
-    """Return a key of the app; without a word for the footer the list of keys alone has it."""
+    """Return a key of the app; without a `footer` it is only in the list of keys."""
     return Binding(keys, action, footer or about, show=bool(footer), tooltip=about)
 
 
@@ -107,15 +107,15 @@ class DebuggerApp(App[None]):
         self.traced: RenderTrace = self.conversation.trace(template)
         self.current = 0
         self.switches: Sequence[Switch] | None = None
-        """Those of the template; None until they are asked for, which takes many renders."""
+        """The template's switches, or None until first used: finding them takes many renders."""
         self.tokenizer = tokenizer
         self.analysis: wings.Analysis | None = None
         self.views: set[str] = set()
         self.marks = PromptMarks()
-        """Those of the conversation, all of them; without a text until they are asked for."""
+        """The conversation's marks; empty until they are first used."""
 
     def compose(self) -> ComposeResult:
-        """Draw the panes."""
+        """Create the panes."""
         yield Static(id="title", markup=False)
         with Horizontal(id="panes"):
             with Pane(id="template"):
@@ -132,7 +132,7 @@ class DebuggerApp(App[None]):
         self.call_after_refresh(self.show, self.conversation)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave keys to what stands over the panes, but for the one that ends the program."""
+        """Leave keys to overlays, except the one that quits the program."""
         del parameters
         return len(self.screen_stack) == 1 or action == "quit"
 
@@ -142,7 +142,7 @@ class DebuggerApp(App[None]):
         self.call_after_refresh(self.draw)
 
     def show(self, conversation: DebuggedConversation) -> None:
-        """Render a conversation, and begin where that failed, else at its first piece."""
+        """Render a conversation, and begin at its failure or its first piece."""
         self.conversation = conversation
         self.traced = conversation.trace(self.template)
         self.current = len(self.traced.pieces) - 1 if self.traced.failure is not None else 0
@@ -152,7 +152,7 @@ class DebuggerApp(App[None]):
         self._ask_views()
 
     def _title(self) -> str:
-        """Name the template, the conversation and its length; of a long path the end is shown."""
+        """Return the template, the conversation and its length; a long path is cut at its start."""
         details = f"  ·  {self.conversation.name}  ·  {len(self.traced.prompt)} characters"
         shown = self._shown_marks()
         details += "" if shown.learned is None else f", {learned_length(shown)} trained on"
@@ -199,7 +199,7 @@ class DebuggerApp(App[None]):
         return None if site is None else trace.sites[site].line
 
     def on_click(self, event: Click) -> None:
-        """Go to the piece that was clicked on, or to the first one of a line of the template."""
+        """Go to the clicked piece, or to the first one of the clicked line of the template."""
         piece = event.style.meta.get(PIECE)
         if isinstance(piece, int):
             self.action_pick(piece)
@@ -218,21 +218,21 @@ class DebuggerApp(App[None]):
         self.action_pick(len(self.traced.pieces))
 
     def action_ask(self) -> None:
-        """Ask for a text of the prompt."""
+        """Ask for a text to find in the prompt."""
         asked = self.query_one("#find", Input)
         asked.disabled = False
         asked.add_class("asked")
         asked.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Go to the piece that holds the text: the next one, else the first."""
+        """Go to the next piece that contains the text, or to the first one."""
         event.input.remove_class("asked")
         event.input.disabled = True
         if not self.find(event.value):
             self.notify(visible(f"the prompt has no {event.value!r}"), severity="warning")
 
     def find(self, text: str) -> bool:
-        """Go to where a text begins, after the current piece or from the top; say whether it is."""
+        """Go to a text after the current piece or from the top; return whether it was found."""
         ends: list[int] = []
         for piece in self.traced.pieces:
             ends.append((ends[-1] if ends else 0) + len(piece.text))
@@ -282,7 +282,7 @@ class DebuggerApp(App[None]):
         self.push_screen(ChoiceScreen(self.conversations), chosen)
 
     def action_why(self, pages: int) -> None:
-        """Scroll in the reasons."""
+        """Scroll the pane of reasons."""
         why = self.query_one("#why", Pane)
         why.scroll_relative(y=pages * max(why.size.height - 1, 1), animate=False)
 
@@ -343,7 +343,7 @@ class DebuggerApp(App[None]):
         return self.analysis
 
     def action_switches(self) -> None:
-        """Show what each switch would change."""
+        """Show the effect of each switch."""
         self.notify("analyzing the template …", timeout=2)
         self.run_worker(self._ask_switches, thread=True, exclusive=True)
 
@@ -359,7 +359,7 @@ class DebuggerApp(App[None]):
 
 
 class HelpScreen(ModalScreen[None]):
-    """The keys of the app, each with what it does."""
+    """The list of keys and their actions."""
 
     CSS = """
     HelpScreen { align: center middle; }
@@ -378,7 +378,7 @@ class HelpScreen(ModalScreen[None]):
 
 
 class SwitchesScreen(Screen[None]):
-    """The differences, one below the other."""
+    """The effects of switches, one below the other."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "back")]
 
@@ -401,7 +401,7 @@ class SwitchesScreen(Screen[None]):
 
 
 class BesideScreen(Screen[None]):
-    """Their prompts, what each has alone in color, with the template's lines."""
+    """Two prompts side by side, with differences in color and the template's line numbers."""
 
     CSS = """
     #sides { height: 1fr; }
@@ -432,7 +432,7 @@ class BesideScreen(Screen[None]):
 
 
 class ChoiceScreen(ModalScreen[DebuggedConversation | None]):
-    """A list, of which one is given back; None where nothing is chosen."""
+    """A list of conversations; returns the chosen one, or None."""
 
     AUTO_FOCUS = "*"
     CSS = """
@@ -455,7 +455,7 @@ class ChoiceScreen(ModalScreen[DebuggedConversation | None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begin at the first."""
+        """Highlight the first one."""
         self.query_one(OptionList).highlighted = 0
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -467,7 +467,7 @@ EDITED = "edited"
 
 
 class EditScreen(Screen[DebuggedConversation | None]):
-    """Its messages and tools as YAML; what cannot be read stays here, with the reason."""
+    """A conversation's messages and tools as YAML; invalid ones stay here, with the reason."""
 
     AUTO_FOCUS = "*"
     CSS = """

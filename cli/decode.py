@@ -1,4 +1,4 @@
-"""``autoparser decode``: answers written under the grammar, each of them judged."""
+"""``autoparser decode``: answers sampled under the grammar, each of them judged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
 from .source import LearnedSource, NamedSource
 
 FAULTS = 1
-"""The exit code where any answer is not as it should be."""
+"""The exit code if any answer has a fault."""
 
 
 BATCH = 8
@@ -236,7 +236,7 @@ def _judge_model(
 
 
 def _load_quietly(directory: Path, device: str) -> wings.LoadedModel:
-    """Load the model, without the bars and the advice of its library."""
+    """Load the model without the progress bars and warnings of its library."""
     # They are read when it is imported.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -253,10 +253,10 @@ def _decode_tokenizer(
     *,
     stops: bool = False,
 ) -> tuple[wings.ModelTokenizer, str]:
-    """Load the tokenizer that was named, or the model's or the source's own; or make one.
+    """Load the named tokenizer, or the model's or the source's own, or make one.
 
-    Gives its name beside it. A `loaded` model's is never made: its tokens are what they are. With
-    `stops`, what ends turns ends an answer in the one that is made, too.
+    Returns it with its name. A `loaded` model's tokenizer is never made: its tokens are fixed. With
+    `stops`, the stop strings also end an answer in a made one.
     """
     if loaded is not None:
         path = tokenizer_path or Path()
@@ -275,7 +275,7 @@ def _decode_tokenizer(
 
 
 def _warn_of_markers(tokenizer: str, fit: wings.MarkerFit) -> None:
-    """Warn of a tokenizer that looks like another model's."""
+    """Warn of a tokenizer that seems to belong to another model."""
     if not fit.frame:
         return
     names = ", ".join(map(wings.visible, fit.plain))

@@ -1,4 +1,4 @@
-"""``autoparser engines``, ``probe`` and ``plugins``: what engines make of a template."""
+"""``autoparser engines``, ``probe`` and ``plugins``: the engines' reading of a template."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from .request import SwitchOptions, warn_of_check, warn_of_switches
 from .source import NamedSource, ServedSource
 
 FINDINGS = 1
-"""The exit code where no parsers read every text, a server reads otherwise, or a plugin lacks."""
+"""The exit code if no parser reads every text, a server reads one differently, or a plugin is
+missing."""
 NO_VERDICT = 2
-"""The exit code where a probe could test nothing, so that nothing is right or wrong."""
+"""The exit code of a probe that could not test anything."""
 
 
 def engines(
@@ -72,7 +73,7 @@ def engines(
 
 
 def _find_engines(pythons: list[str]) -> list[tuple[str, str]]:
-    """Return the engines, each with its Python. Raises AutoparserError where there is none."""
+    """Return the engines, each with its Python. Raises AutoparserError if none is found."""
     found = [(engine, python) for python in pythons for engine in wings.installed_engines(python)]
     if not found:
         raise AutoparserError(
@@ -86,7 +87,7 @@ SERVED = "the server's own"
 
 
 class MethodName(StrEnum):
-    """The ways to bring a text before a server's parser."""
+    """The ways to send a text to a server's parser."""
 
     GIVEN = "given"
     FORCED = "forced"
@@ -167,7 +168,7 @@ def probe(
 def _probed_template(
     served: wings.ServedModel, source: NamedSource
 ) -> tuple[wings.ChatTemplate, str]:
-    """Return the template, and what messages call it. Raises AutoparserError."""
+    """Return the template with its name in messages. Raises AutoparserError."""
     if source.source is None and served.template is not None:
         return wings.ChatTemplate(served.template, dict(served.special_tokens)), SERVED
     named = source.source or served.template_place
@@ -187,7 +188,7 @@ def _probed_template(
 def _with_installed(
     probe_result: wings.ServerProbe, analysis: wings.Analysis, python: str | None
 ) -> wings.ServerProbe:
-    """Add the best of the engine's own parsers, where a server offers none to ask for by name.
+    """Add the best of the engine's own parsers, if the server does not offer them by name.
 
     Raises AutoparserError for a named Python that does not have the engine.
     """

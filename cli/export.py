@@ -1,4 +1,4 @@
-"""``autoparser export``: a format in the words of another program."""
+"""``autoparser export``: a format in another program's terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .request import SwitchOptions, warn_of_settings
 from .source import LearnedSource
 
 FINDINGS = 1
-"""The exit code where the target does not express all, or does not read what it should."""
+"""The exit code if the target cannot express the whole format, or misreads a message."""
 
 
 class ExportForm(StrEnum):
@@ -115,7 +115,7 @@ def _try_export(
     *,
     required: bool,
 ) -> wings.ExportTrial | None:
-    """Try the export out; None where there is nothing to try it with, and nobody insists."""
+    """Try the export with its target, or return None if it cannot be, unless `required`."""
     if not isinstance(analysis, wings.Analysis):
         if not required:
             return None

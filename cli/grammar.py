@@ -1,4 +1,4 @@
-"""``autoparser grammar``: what a request lets a model write, for the engine that decodes."""
+"""``autoparser grammar``: the allowed output for a request, for constrained decoding."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .request import ChatRequestOptions, read_output, warn_of_loosening, warn_of
 from .source import STANDARD_INPUT, LearnedSource, NamedSource
 
 REFUSED = 1
-"""The exit code where the grammar does not accept what `--accepts` names."""
+"""The exit code if the grammar rejects the output of `--accepts`."""
 
 
 class GrammarFormat(StrEnum):
@@ -134,7 +134,7 @@ _HELD_BY: Mapping[GrammarFormat, wings.GrammarForm] = {
 
 
 def _read_answer(path: Path, source: str | None) -> str:
-    """Read the output to hold against the grammar."""
+    """Read the output to check against the grammar."""
     if str(path) == STANDARD_INPUT == source:
         raise AutoparserError(
             "the template and the output cannot both come from standard input",
@@ -171,7 +171,7 @@ def _write_acceptance(
 def _opaque_tokens(
     source: NamedSource, tokenizer: Path | None, analysis: wings.LearnedFormat, *, needed: bool
 ) -> wings.OpaqueTokens | None:
-    """Return the tokens that a grammar is made for; None where there are none, nor need be."""
+    """Return the tokens for a grammar, or None if there are none and none are `needed`."""
     loaded = source.tokenizer(
         tokenizer,
         analysis.template,
@@ -187,9 +187,9 @@ def _grammar_text(
     opaque_tokens: wings.OpaqueTokens | None,
     template: wings.NamedTemplate,
 ) -> str:
-    """Write a grammar as text; as JSON, with what the template is.
+    """Return a grammar as text; as JSON, with the template's identity.
 
-    Raises GrammarError and SchemaError for what cannot be said.
+    Raises GrammarError and SchemaError for inexpressible parts.
     """
     match form:
         case GrammarFormat.GBNF:
@@ -209,7 +209,7 @@ def _grammar_text(
 def _warn_of_markers(
     source: str, grammar: wings.Grammar, opaque_tokens: wings.OpaqueTokens
 ) -> None:
-    """Warn of markers that are not tokens of the tokenizer."""
+    """Warn of markers that are not single tokens of the tokenizer."""
     missing = [token for token in grammar.preserved_tokens if token not in opaque_tokens.ids]
     if missing:
         print_warning(

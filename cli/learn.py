@@ -1,4 +1,4 @@
-"""``autoparser learn``: a format from outputs, where a template's renders do not show it."""
+"""``autoparser learn``: a format from outputs, for markup that the template does not render."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .request import file_value, read_log, read_tools
 from .source import NamedSource
 
 ODD = 1
-"""The exit code where an example or an output does not fit the format that was learned."""
+"""The exit code if an example or an output does not fit the learned format."""
 
 
 class LearnedForm(StrEnum):
@@ -97,7 +97,7 @@ def learn(
 
 
 class _LearnResult(NamedTuple):
-    """The format that was learned, and whether it reads all examples."""
+    """The learned format, and whether it reads all examples."""
 
     learned_format: wings.TaughtFormat | wings.InferredFormat
     ok: bool
@@ -145,7 +145,7 @@ def _label_reader(analysis: wings.Analysis) -> wings.SuggestedReader | None:
 def _from_outputs(
     path: Path, tools: Path | None, tokens: Sequence[str]
 ) -> Callable[[wings.Analysis], _LearnResult]:
-    """Learn from outputs that nobody has labeled, by the tools or by the model's own files."""
+    """Learn from unlabeled outputs, with the help of the tools or of the model's own files."""
     offered = None if tools is None else read_tools(tools)
     given = wings.given_outputs(read_log(path), str(path))
 

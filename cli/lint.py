@@ -54,7 +54,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class LintOptions:
-    """The options of lint and fix: how templates are read, by which rules, and what counts."""
+    """The options of lint and fix: reading of templates, selection of rules, and what counts."""
 
     select: Annotated[
         list[str] | None,
@@ -125,7 +125,7 @@ class LintOptions:
         )
 
     def cache_folder(self) -> Path | None:
-        """Return the folder of the cache, made where it is named. Raises AutoparserError."""
+        """Return the folder of the cache, created if it was named. Raises AutoparserError."""
         if self.no_cache:
             return None
         if self.cache_dir is None:
@@ -152,7 +152,7 @@ class LintOptions:
         jinjas: tuple[wings.OtherJinja, ...] = (),
         tools: tuple[wings.Tool, ...] = (),
     ) -> wings.LintRequest:
-        """Return which templates are looked at and what of it counts.
+        """Return the templates to check and the findings that count.
 
         Raises AutoparserError where options and settings contradict each other, or leave no rule.
         """
@@ -247,7 +247,7 @@ class ReportDetail:
 def report_files(
     report_texts: Sequence[str], output: Path | None
 ) -> list[tuple[FindingForm, Path]]:
-    """Read ``FORMAT=FILE`` texts. Raises AutoparserError for what is none, and for a file twice."""
+    """Parse ``FORMAT=FILE`` texts. Raises AutoparserError for invalid texts and repeated files."""
     found: list[tuple[FindingForm, Path]] = []
     for text in report_texts:
         form, equals, file = text.partition("=")
@@ -300,13 +300,13 @@ def _pages_address() -> str | None:
 
 
 FINDINGS = 1
-"""The exit code where there is a finding to fail on, or one stays that could be fixed."""
+"""The exit code if a finding makes the run fail, or a fixable one remains."""
 
 PROBLEMS = 2
-"""The exit code where some input could not be looked at, or not to the end."""
+"""The exit code if an input could not be checked, or only in part."""
 
 MANY = 8
-"""Fewer templates are done before a bar could be read."""
+"""Fewer templates are done before a progress bar could be read."""
 
 
 @help_order(
@@ -431,7 +431,7 @@ def lint(
 
 
 def _check_watch(sources: Sequence[str], *, write: bool) -> None:
-    """Raise AutoparserError for what is not to be done again and again."""
+    """Raise AutoparserError for options that `--watch` cannot repeat."""
     if STANDARD_INPUT in sources:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
     if write:
@@ -474,7 +474,7 @@ def _check_use(
 
 
 def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja, ...]:
-    """Return the programs to ask. Raises AutoparserError where there is none, or none is wanted."""
+    """Return the other Jinja programs. Raises AutoparserError if missing or not `wanted`."""
     if not wanted:
         if pythons:
             raise AutoparserError("--python needs --engines", hint="add --engines")
@@ -490,7 +490,7 @@ def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja,
 
 
 def _bar_in(stack: ExitStack, words: str) -> Callable[[int], Callable[[], object]]:
-    """Return what ends a bar and begins another; of few templates there is none."""
+    """Return a function that ends a progress bar and begins another; few templates have no bar."""
 
     def start(total: int) -> Callable[[], object]:
         stack.close()
@@ -573,13 +573,13 @@ def fix(
 
 
 def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
-    """Change the files of templates in which something can be fixed, and name those that stay."""
+    """Fix the files of templates, and name those with remaining findings."""
     for each in write_fixes(_fix_sources(request, unsafe=unsafe)):
         print_note(f"{each.path}: {wings.problem_words(each)}")
 
 
 def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
-    """Write every changed template to its file, and return those that were not written, and why.
+    """Write every changed template to its file; return those that were not written, with reasons.
 
     Raises AutoparserError where a template has no file of its own.
     """

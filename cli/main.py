@@ -1,14 +1,14 @@
-"""The command ``autoparser``: its commands, loaded when they are run; every error becomes a line.
+"""The command ``autoparser``: its commands, loaded on use; every error becomes a line.
 
-Contract of the exit code: 0 done, 1 done with findings that the command is there to report,
-2 an input that cannot be read, a use that makes no sense, or a fault of this program, whose
-traceback is in a file: one line on standard error. To list the commands or to complete their names
-imports none of them; a run imports its own.
+Contract of the exit code: 0 done, 1 done with findings that the command reports, 2 unreadable
+input, contradictory use, or a fault of this program, whose traceback is in a file: one line on
+standard error. Listing the commands or completing their names imports none of them; a run imports
+its own.
 
-Typer has pydantic convert what is given, by an adapter that it builds for each option, those that
-nobody gave among them; to import pydantic alone takes longer than to import typer. Here a value
-that is of its kind already, or is a path or the name of a choice, is taken as typer would take it.
-All other values, and every complaint, are typer's.
+Typer converts values by pydantic, with an adapter for each option, used or not; importing pydantic
+alone takes longer than importing typer. Here a value that already has its type, a path or the name
+of a choice is converted directly, with typer's result. All other values, and every complaint, are
+left to typer.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ if TYPE_CHECKING:
 
 
 class _NoPlainValue(Exception):
-    """Typer is to convert this."""
+    """Raised for values that typer has to convert."""
 
 
 class PlainValueCommand(TyperCommand):
-    """A command whose parameters take plain values as they are."""
+    """A command that takes plain values without typer's conversion."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, and the option for help."""
         return _with_plain_values(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command, which writes over no file that it reads."""
+        """Run the command, without overwriting any file that it reads."""
         arguments = {param.name for param in self.params if param.param_type_name == "argument"}
         with guarded_files(ctx.params, arguments):
             return super().invoke(ctx)
@@ -88,11 +88,11 @@ class _PlainConversion:
         self._usual = usual
 
     def __call__(self) -> _PlainConversion:
-        """Return this: typer asks for it by a call."""
+        """Return this: typer obtains the conversion by a call."""
         return self
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return a value as the command takes it. Raises what typer does."""
+        """Return a value as the command takes it. Raises typer's errors."""
         several = param.multiple or param.nargs == -1
         if value is None:
             return () if several else None
@@ -131,7 +131,7 @@ def _single_value(value: object, kind: Any, option_info: Any) -> object:
 
 
 _PATH_WISHES = frozenset({"exists", "writable", "resolve_path", "allow_dash", "path_type"})
-"""What may be asked of a path beyond the usual."""
+"""Settings of path options that need typer's conversion."""
 
 
 def _is_readable(path: Path) -> bool:
@@ -180,7 +180,7 @@ GROUPS = {
         "serve": "Serve an OpenAI-compatible chat API over a completion server.",
     },
 }
-"""Every command by its group, in the order of the help; each is a function of its name."""
+"""Every command by its group, in the order of the help; each is a function of the same name."""
 
 SUMMARIES = {name: words for group in GROUPS.values() for name, words in group.items()}
 
@@ -217,11 +217,11 @@ HOMES = {
     "probe": "engines",
     "plugins": "engines",
 }
-"""The modules of commands that are not in a module of their name."""
+"""Modules of commands that do not have a module of the same name."""
 
 
 def _work_wrapper(name: str) -> Callable[[Command], Command]:
-    """Return the function that adds options to a command, and runs its work in a worker."""
+    """Return the decorator that adds options to a command, and runs its work in a worker."""
     if name in WORKERLESS:
         from .options import with_groups
 
@@ -251,11 +251,11 @@ def _work_wrapper(name: str) -> Callable[[Command], Command]:
 
 
 WORKERLESS = frozenset({"demo", "fetch", "rule", "plugins"})
-"""Commands that run nothing of a stranger's."""
+"""Commands that run no foreign code."""
 
 
 class LazyCommands(Mapping[str, Any]):
-    """The commands by name, each loaded when it is asked for.
+    """The commands by name, each loaded on first use.
 
     They are click's, of which typer brings its own and exports no class.
     """
@@ -285,7 +285,7 @@ class CommandGroup(TyperGroup):
     """The command ``autoparser``, which loads a command when it is run."""
 
     def __init__(self, **settings: Any) -> None:
-        """Store what typer passes on; the commands are loaded late."""
+        """Store typer's settings; the commands are loaded on use."""
         super().__init__(**settings)
         self.commands: Any = LazyCommands()
 
@@ -294,12 +294,12 @@ class CommandGroup(TyperGroup):
         return _with_plain_values(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names, in the order of the help."""
+        """Return the names in the order of the help."""
         del ctx
         return [*SUMMARIES]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write what the help says of each command."""
+        """Write the help's line on each command."""
         del ctx
         longest = max(map(len, SUMMARIES))
         for title, commands in GROUPS.items():
@@ -310,10 +310,11 @@ class CommandGroup(TyperGroup):
 BAD_INPUT = 2
 INTERRUPTED = 130
 CLOSED_PIPE = 141
-"""The exit code in shells of a program whose reader has gone: 128 and the number of SIGPIPE."""
+"""A shell's exit code of a program whose reader has closed the pipe: 128 plus SIGPIPE's number."""
 
 RARELY = 50_000
-"""New objects after which the cycle collector looks; by default 700, hundreds of times a start."""
+"""New objects between two runs of the cycle collector; the default of 700 runs it hundreds of times
+a start."""
 
 
 app = typer.Typer(
@@ -325,8 +326,8 @@ app = typer.Typer(
 )
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
-"""The base of all complaints about the use. Typer brings its own click, and of its errors
-exports but this one and two that are none."""
+"""The base of all usage errors. Typer bundles its own click, and exports only this error and two
+that are not usage errors."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -356,7 +357,7 @@ def autoparser(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and give its exit code; whatever is raised becomes a line and a code."""
+    """Run the command line and return its exit code; every error becomes a line and a code."""
     escape_unprintable()
     keeper = fault_keeper.set(_keep_fault)
     try:
@@ -429,7 +430,7 @@ def _usage_line(error: BaseException) -> str:
 
 
 _CHOICES, _QUOTED = "is not one of", re.compile(r"'([^']*)'")
-"""By these words typer says which values there are: it exports no class of such an error."""
+"""Typer's words before the values of a choice: it exports no class of such an error."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""``autoparser demo`` and ``fetch``: directories that every command takes as a model."""
+"""``autoparser demo`` and ``fetch``: directories that every command accepts as a model."""
 
 from __future__ import annotations
 

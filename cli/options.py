@@ -41,14 +41,14 @@ class LeftOut(frozenset[str]):
 
 
 def leave_out(*names: str) -> LeftOut:
-    """Return what stands in the annotation of a group that a command takes in part."""
+    """Return the annotation of a group from which a command omits some options."""
     return LeftOut(names)
 
 
 def help_order(names: str) -> Callable[[Command], Command]:
     """Put these options first in the help of a command, in this order.
 
-    A command needs it where options of its own stand between those of a group.
+    Commands need it if options of their own belong between those of a group.
     """
 
     def mark(command: Command) -> Command:
@@ -80,7 +80,7 @@ def flat_parameters(command: Command) -> list[inspect.Parameter]:
 
 
 LIMITS = "limits"
-"""The parameter of commands that get the limits of workers; it is not an option itself."""
+"""The parameter for the limits of workers; it is not an option itself."""
 
 
 def option_parameter(name: str, kind: Any, *, default: object = None) -> inspect.Parameter:
@@ -100,7 +100,7 @@ def option_parameter(name: str, kind: Any, *, default: object = None) -> inspect
 
 
 def grouped_values(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a command, of the values of all its options."""
+    """Return the arguments of a command from the values of all its options."""
     found: dict[str, Any] = {}
     for parameter in _command_signature(command).parameters.values():
         group = _group_class(parameter)
@@ -234,12 +234,12 @@ WatchOption = Annotated[bool, "Run again whenever an input file changes."]
 
 
 def key_option(variable: str, words: str) -> Any:
-    """Return the option of a key, which an environment variable may hold instead."""
+    """Return the option of a key, which can also be set by an environment variable."""
     return typer.Option(metavar="KEY", envvar=variable, help=words, show_default=False)
 
 
 def format_option(forms: str, *, hidden: bool = False) -> Any:
-    """Return the option that chooses a form; `forms` says what they are."""
+    """Return the option that chooses a form; `forms` describes them."""
     return typer.Option("--format", "-f", help=f"Output format: {forms}", hidden=hidden)
 
 
@@ -254,9 +254,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format jso
 
 
 def chosen_form(form: Form | None, short: bool, json: Form) -> Form | None:
-    """Return the form that is asked for, with `--json` or without.
+    """Return the selected form, with `--json` or without.
 
-    Raises AutoparserError where both contradict each other.
+    Raises AutoparserError if both contradict each other.
     """
     if short and form not in (None, json):
         raise AutoparserError(
@@ -266,7 +266,7 @@ def chosen_form(form: Form | None, short: bool, json: Form) -> Form | None:
 
 
 def known_name(name: str, known_names: Collection[str], problem: str, usual: str = "") -> str:
-    """Return a name that is known. Raises AutoparserError with the nearest one, or `usual`."""
+    """Return a known name. Raises AutoparserError with the nearest one, or `usual`."""
     if name in known_names:
         return name
     hint = spelling_hint(name, known_names, usual or f"there are {', '.join(known_names)}")
@@ -274,7 +274,7 @@ def known_name(name: str, known_names: Collection[str], problem: str, usual: str
 
 
 def refuse_full(form: str) -> AutoparserError:
-    """Return the error for `--full` beside a form that leaves nothing out."""
+    """Return the error for `--full` with a form that is always complete."""
     return AutoparserError(
         f"--full is only for text; {form} always has everything", hint="leave one out"
     )
@@ -282,7 +282,7 @@ def refuse_full(form: str) -> AutoparserError:
 
 @dataclass(frozen=True, slots=True)
 class ResultOptions:
-    """The form of a result that is text or JSON, and where it goes."""
+    """The form of a result that is text or JSON, and its destination."""
 
     form: Annotated[
         TextOrJson | None,
@@ -298,12 +298,12 @@ class ResultOptions:
 
 
 PrintedOptions = Annotated[ResultOptions, leave_out("output")]
-"""Those of a command whose --output is a folder of files."""
+"""Result options without `--output`, for commands that write a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """The server that completes text."""
+    """The completion server."""
 
     server: Annotated[
         str | None,

@@ -26,11 +26,11 @@ WIDEST = 120
 
 
 LONGEST_LINE = 4000
-"""Characters of a line on standard error; what is longer is cut in the middle."""
+"""Longest line on standard error, in characters; a longer one is cut in the middle."""
 
 
 def escape_unprintable() -> None:
-    """Let no character of a report fail on a terminal that cannot show it."""
+    """Escape characters that the terminal's encoding lacks, so that no report fails on them."""
     # What takes its place in a test cannot be set so, and need not be.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if callable(reconfigure):
@@ -38,10 +38,10 @@ def escape_unprintable() -> None:
 
 
 def hold_library_messages() -> None:
-    """Keep what libraries write to standard error by themselves off it.
+    """Keep the messages of native libraries off standard error.
 
-    A library in Rust that panics writes its stack there, up to 200 lines, beside the exception
-    that Python gets. What is printed in Python goes where it went.
+    A library in Rust that panics writes its stack there, up to 200 lines, in addition to the
+    exception that Python gets. Python's own output is not affected.
     """
     sys.stderr.flush()
     stream = os.fdopen(
@@ -54,19 +54,19 @@ def hold_library_messages() -> None:
 
 
 def quiet_standard_output() -> None:
-    """Throw away what is left to print: whoever read standard output has gone."""
+    """Discard the remaining output, because the reader of standard output has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report_width() -> int:
-    """Return the width of the terminal, or of plain text where there is none."""
+    """Return the width of the terminal, or of plain text without one."""
     return min(wings.Console().width, WIDEST)
 
 
 def print_report(report: wings.Text, *, beside: bool = False) -> None:
-    """Print a report, with styles only where a terminal takes them.
+    """Print a report, with styles only on terminals that support them.
 
-    `beside` prints it on standard error, where standard output is a document.
+    `beside` prints it on standard error, for commands with a document on standard output.
     """
     console = wings.Console(stderr=beside)
     try:
@@ -77,9 +77,9 @@ def print_report(report: wings.Text, *, beside: bool = False) -> None:
 
 
 def _with_links(report: wings.Text) -> wings.Text:
-    """Return a report whose places in files are links to these files, where there are such.
+    """Return a report whose places in existing files are links.
 
-    Terminals that know no links show the text alone.
+    Terminals without links show only the text.
     """
     linked = report.copy()
     for span in report.spans:
@@ -93,8 +93,8 @@ def _with_links(report: wings.Text) -> wings.Text:
 def print_text(text: str) -> None:
     """Print a text that is the result itself, without a newline of its own.
 
-    A pipe or a file gets it as it is. A terminal would obey some of it, so that it gets escapes in
-    their places, and standard error a word about it.
+    A pipe or a file gets it unchanged. A terminal would obey control characters, so they are
+    replaced by escapes, with a note on standard error.
     """
     if not sys.stdout.isatty() or is_inert(text.replace("\n", "").replace("\t", "")):
         # Typer would take colors out of it.
@@ -115,12 +115,12 @@ class Outlet:
     """
 
     output: Path | None
-    """The file of ``--output``; None prints."""
+    """The file of ``--output``, or None for standard output."""
     _pieces: list[str] = field(default_factory=list[str])
 
     @property
     def width(self) -> int:
-        """The width of a report, in characters."""
+        """Return the width of a report, in characters."""
         return report_width() if self.output is None else PLAIN_WIDTH
 
     def report(self, report: wings.Text) -> None:
@@ -142,21 +142,21 @@ class Outlet:
         self.text(f"{wings.json_text(value, indent)}\n")
 
     def close(self) -> None:
-        """Write the file, where there is one."""
+        """Write the file, if there is one."""
         if self.output is not None:
             write_file(self.output, "".join(self._pieces))
 
 
 @contextmanager
 def open_outlet(output: Path | None) -> Generator[Outlet]:
-    """Return where a result goes; a file is written at the end, and not after an error."""
+    """Return the destination of a result; a file is written at the end, and not after an error."""
     outlet = Outlet(output)
     yield outlet
     outlet.close()
 
 
 def print_note(words: str) -> None:
-    """Print a line on standard error, where every character that is not a sign is an escape."""
+    """Print a line on standard error, with escapes for unprintable characters."""
     typer.echo(one_line(words, longest=LONGEST_LINE), err=True)
 
 
@@ -167,11 +167,11 @@ def print_warning(source: object, words: str) -> None:
 
 @contextmanager
 def guarded_files(values: Mapping[str, Any], arguments: Collection[str]) -> Generator[None]:
-    """Let a command write over none of the files that it reads.
+    """Keep a command from overwriting a file that it reads.
 
-    `values` are those of its options, of which `arguments` are no options. Raises AutoparserError
-    at once where one of them names the file of `--output`: all others are known when they are
-    read, and what the command made by then would be lost.
+    `values` are those of its options, except for `arguments`. Raises AutoparserError at once if one
+    of them names the file of `--output`: other inputs are known only when they are read, and the
+    result so far would be lost.
     """
     output = values.get("output")
     for name, value in values.items():
@@ -199,15 +199,15 @@ def _is_same_file(output: Path | None, source: str) -> bool:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a report to a file. Raises AutoparserError where that cannot be done."""
+    """Write a report to a file. Raises AutoparserError if that fails."""
     wings.write_named_file(path, text.encode("utf-8", "backslashreplace"))
 
 
 @contextmanager
 def progress_bar(total: int, words: str = "decoding") -> Generator[Callable[[], object]]:
-    """Show a bar of `total` steps on a terminal, and in a log a line every so often.
+    """Show a bar of `total` steps on a terminal, and in a log a line at intervals.
 
-    Yields what is to be called after each step.
+    Yields a function to call after each step.
     """
     if not sys.stderr.isatty():
         yield _log_steps(total, words)
@@ -223,7 +223,7 @@ LOG_INTERVAL = 10.0
 
 
 def _log_steps(total: int, words: str) -> Callable[[], object]:
-    """Return what counts a step, and prints a line where the last one is long ago."""
+    """Return a function that counts a step, and prints a line at intervals."""
     done, printed = 0, monotonic()
 
     def step() -> None:

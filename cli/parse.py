@@ -1,4 +1,4 @@
-"""``autoparser parse``: from what a model wrote to an assistant message."""
+"""``autoparser parse``: from a model's output to an assistant message."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .request import (
 from .source import STANDARD_INPUT, LearnedSource
 
 NOT_ALL_READ = 1
-"""The exit code where a call is malformed, unknown or in another format, a closer is stray, or the
+"""The exit code if a call is malformed, unknown or in another format, a closer is stray, or the
 output was cut."""
 
 CHUNK = 4
@@ -143,7 +143,7 @@ def parse(
 def _explain_output(
     analysis: wings.LearnedFormat, request: RequestValues, text: str, *, complete: bool
 ) -> tuple[wings.DeviationExplanation, ...]:
-    """Explain what is not as the template writes it; the template's other prompts are tried."""
+    """Explain deviations from the template's writing, also by the template's other prompts."""
 
     def parser_after(
         prompt: str | None, setting: Mapping[str, object] | None
@@ -189,7 +189,7 @@ def _write_message(
 
 
 def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage) -> str:
-    """Say what helps where a message was not read, or the format has no calls to read."""
+    """Return advice if a message was not read, or if the format has no calls."""
     if analysis.formats.united.calls is None:
         return "autoparser learn TEMPLATE --examples FILE (it renders no tool calls)"
     read = wings.all_read(message) and not message.missing_end

@@ -1,4 +1,4 @@
-"""``autoparser render``: from messages to the prompt, and whose each of its tokens is."""
+"""``autoparser render``: from messages to the prompt, and the owner of each of its tokens."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def render(
 def _with_token_hint(
     failure: TemplateRenderError, template: wings.ChatTemplate
 ) -> TemplateRenderError:
-    """Return the error with a hint, if the template failed for want of a special token."""
+    """Return the error, with a hint if the template failed because a special token is missing."""
     unknown = wings.stand_in_tokens(template, wings.template_suggestions(template))
     name = next((each for each in unknown if each in failure.reason), None)
     if name is None or failure.hint is not None:
@@ -177,7 +177,7 @@ def _write_trace(
 
 
 def _check_use(chosen_options: set[str], form: RenderForm) -> None:
-    """Raise AutoparserError for options that do not go together."""
+    """Raise AutoparserError for options that contradict each other."""
     if form is RenderForm.TRAINING:
         if chosen_options:
             options = ", ".join(sorted(chosen_options))
@@ -227,7 +227,7 @@ def _write_tokens(
 
 
 def _warn_of_stops(tokenizer: str, renderer: wings.Renderer) -> None:
-    """Warn of stop strings that are several tokens."""
+    """Warn of stop strings that the tokenizer splits into several tokens."""
     for stop in renderer.analysis.format.stop_strings:
         size = len(renderer.encode(stop))
         if size > 1:

@@ -1,7 +1,7 @@
-"""The request that options describe: the files that they name, read and checked, and the warnings.
+"""Requests from options: their files, read and checked, and the warnings.
 
-Contract: - stands for standard input wherever a file is named. What cannot be read is an
-AutoparserError that names the file, the place in it and what was expected there.
+Contract: - is standard input wherever a file is named. An unreadable file is an AutoparserError
+with the file, the place in it and the expected content.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHOICES = ("auto", "none", "required")
 
 @dataclass(frozen=True, slots=True)
 class RequestValues:
-    """A request as options name it, its files read."""
+    """A request as options describe it, with its files read."""
 
     tools: Sequence[wings.Tool] | None
     tool_choice: str
@@ -37,12 +37,12 @@ class RequestValues:
 
     @property
     def setting(self) -> Mapping[str, object] | None:
-        """The values of switches; None where none is set, so that the prompt tells."""
+        """Return the values of switches, or None if none is set, so that the prompt decides."""
         return self.switches or None
 
     @property
     def options(self) -> wings.RequestOptions:
-        """The options of a parser or a grammar, beside tools and switches."""
+        """Return the options of a parser or a grammar other than tools and switches."""
         return {
             "prompt": self.prompt,
             "tool_choice": self.tool_choice,
@@ -52,7 +52,7 @@ class RequestValues:
 
 
 class Forgiven(StrEnum):
-    """Which calls count."""
+    """The calls that count despite deviations."""
 
     EXACT = "exact"
     REPAIRS = "repairs"
@@ -60,7 +60,7 @@ class Forgiven(StrEnum):
 
 
 class MarkupPlace(StrEnum):
-    """The places of the text of calls that could not be read."""
+    """The places for the text of calls that could not be read."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -68,7 +68,7 @@ class MarkupPlace(StrEnum):
 
 
 class UnclosedReasoning(StrEnum):
-    """What reasoning is that nothing closes."""
+    """The readings of reasoning without an end marker."""
 
     CALLS = "calls"
     KEEP = "keep"
@@ -92,7 +92,7 @@ UnclosedReasoningOption: TypeAlias = Annotated[
 
 KWARGS = "--chat-template-kwargs"
 CLOCK = "strftime_now"
-"""A function, which no text can stand for."""
+"""A function, which an option's text cannot represent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,12 @@ class SwitchOptions:
 
     @property
     def given(self) -> dict[str, object]:
-        """The values that were given, by the names of their options."""
+        """Return the given values by the names of their options."""
         both = {KWARGS: self.chat_template_kwargs, "--switch": self.switch}
         return {option: value for option, value in both.items() if value}
 
     def values(self) -> dict[str, wings.Json]:
-        """Return the variables. Raises AutoparserError where they cannot be set so."""
+        """Return the variables. Raises AutoparserError for values that cannot be set."""
         text = self.chat_template_kwargs
         pairs = [] if text is None else [*_json_variables(text).items()]
         pairs += map(_switch_value, self.switch or ())
@@ -136,7 +136,7 @@ class SwitchOptions:
 
 
 def _switch_value(text: str) -> tuple[str, wings.Json]:
-    """Return the name and the value of a `NAME=VALUE` text. Raises AutoparserError."""
+    """Parse a `NAME=VALUE` text. Raises AutoparserError."""
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise AutoparserError(
@@ -200,7 +200,7 @@ class ChatRequestOptions(SwitchOptions):
     ] = None
 
     def read(self) -> RequestValues:
-        """Read the files that the options name. Raises AutoparserError for what is not valid."""
+        """Read the files named by the options. Raises AutoparserError for invalid ones."""
         offered = None if self.tools is None else read_tools(self.tools)
         _check_choice(self.tool_choice, offered)
         return RequestValues(
@@ -215,7 +215,7 @@ class ChatRequestOptions(SwitchOptions):
 
 
 def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
-    """Raise AutoparserError where the choice is none of the words and no tool's name."""
+    """Raise AutoparserError unless the choice is a keyword or a tool's name."""
     if choice in CHOICES:
         return
 
@@ -233,7 +233,7 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
 def warn_of_request(
     source: str, analysis: wings.Analysis | wings.SavedFormat, request: RequestValues
 ) -> None:
-    """Warn of what may make the message wrong."""
+    """Warn of conditions that may make the message wrong."""
     warn_of_check(source, analysis, "the message may be wrong")
     if request.tools and all(each.calls is None for each in analysis.formats):
         print_warning(source, "this template renders no tool calls, so none are parsed")
@@ -245,13 +245,13 @@ def warn_of_request(
 
 
 def warn_of_check(source: str, learned: wings.LearnedFormat, doubt: str) -> None:
-    """Warn of a self-check that failed; `doubt` is what may be wrong for that."""
+    """Warn of a failed self-check; `doubt` is the possible consequence."""
     if not learned.check.ok:
         print_warning(source, wings.check_doubt(learned.check, doubt))
 
 
 def warn_of_loosening(source: str, loosened: Iterable[wings.Loosening]) -> None:
-    """Warn of the parts of schemas that a grammar leaves out."""
+    """Warn of schema keywords that a grammar does not enforce."""
     for each in loosened:
         print_warning(source, str(each))
 
@@ -270,7 +270,7 @@ def warn_of_switches(
 def warn_of_settings(
     source: str, learned: wings.Analysis | wings.SavedFormat, switches: Mapping[str, object]
 ) -> None:
-    """Warn of switches that change nothing in the learned format, as far as is known."""
+    """Warn of switches without a known effect in the learned format."""
     if not switches:
         return
 
@@ -289,7 +289,7 @@ def _warn_of_names(source: str, given: Iterable[str], known: Sequence[str], prob
 
 
 def read_output(path: Path | None) -> str:
-    """Return what the model wrote, character for character; None reads standard input."""
+    """Return the model's output unchanged; None reads standard input."""
     return _read_text(Path(STANDARD_INPUT) if path is None else path, "what the model wrote")
 
 
@@ -309,7 +309,7 @@ def read_tools(path: Path) -> list[wings.Tool]:
 
 
 def read_functions(path: Path) -> tuple[wings.Tool, ...]:
-    """Return the functions of such tools, without wrappers. Raises AutoparserError for none."""
+    """Return the functions of these tools, without wrappers, or raise AutoparserError if empty."""
     found = tuple(map(wings.function_of, read_tools(path)))
     if not found:
         hint = "name a file with tools, such as what MCP's tools/list answers"
@@ -318,7 +318,7 @@ def read_functions(path: Path) -> tuple[wings.Tool, ...]:
 
 
 def check_standard_input(*files: object) -> None:
-    """Raise AutoparserError where more than one of these is standard input."""
+    """Raise AutoparserError if more than one of these is standard input."""
     if [str(file) for file in files].count(STANDARD_INPUT) > 1:
         raise AutoparserError(
             "standard input holds one file, and - is given for several",
@@ -344,13 +344,13 @@ def read_schema(path: Path) -> Mapping[str, Any]:
 
 
 def file_value(path: Path, what: str) -> object:
-    """Return what a YAML or JSON file holds; `what` that is, in words."""
+    """Return the value of a YAML or JSON file; `what` names its content in errors."""
     text = _read_text(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     return _load_value(text, path)
 
 
 def _read_text(path: Path, what: str) -> str:
-    """Return the text of a file, or of standard input, as long as it is not too much."""
+    """Return the text of a file or of standard input, up to a size limit."""
     hint = f"name a file that holds {what}"
     if str(path) == STANDARD_INPUT:
         content = wings.read_standard_input(hint)
@@ -377,7 +377,7 @@ def _decode_text(content: bytes, file: str) -> str:
 
 
 def _load_value(text: str, path: Path) -> Any:
-    """Read a text as JSON where it is named so or begins so, else as YAML."""
+    """Parse a text as JSON if its name or its beginning suggests it, otherwise as YAML."""
     named = path.suffix.lower() == ".json"
     if named or text.lstrip()[:1] in ("{", "["):
         try:

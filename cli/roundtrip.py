@@ -1,4 +1,4 @@
-"""``autoparser roundtrip``: does what the model wrote come back in the next prompt."""
+"""``autoparser roundtrip``: whether the model's output is repeated exactly in the next prompt."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .request import SwitchOptions, file_value, read_log, warn_of_check, warn_of
 from .source import NamedSource
 
 FOUND = 1
-"""The exit code where a verdict that --fail-on names was found."""
+"""The exit code if a verdict of --fail-on was found."""
 
 
 INCOMPLETE = 2
-"""The exit code where a limit ended renders, so that not all could be played."""
+"""The exit code if a limit ended renders, so that some scenarios are missing."""
 
 
 DOUBT = "what is sampled may not be what a model writes"
@@ -136,9 +136,9 @@ def roundtrip(
 def _report_log(
     source: NamedSource, log: Path, tokenizer: Path | None, result: ResultOptions
 ) -> int:
-    """Report on the traffic of an engine: its prompts are rendered, so a saved format is enough.
+    """Report on an engine's traffic: its prompts are rendered, so a saved format is enough.
 
-    A template can be asked which setting of its switches would have lost nothing.
+    With a template, the settings that would avoid losses are found, too.
     """
     learned = source.learned_format(tokenizer, noted=False)
     loaded = source.tokenizer(tokenizer, learned.template, segmenting=True)
@@ -163,7 +163,7 @@ def _report_log(
 
 
 def _refuse_beside(options: Mapping[str, object], beside: str) -> None:
-    """Raise AutoparserError where an option has no effect with another one."""
+    """Raise AutoparserError if an option has no effect with another one."""
     for option, value in options.items():
         if value:
             words = f"{option} has no effect with {beside}"
@@ -176,7 +176,7 @@ def _write_edit(
     profile: wings.EngineProfile | None,
     output: Path | None,
 ) -> int:
-    """Write the edited template, or what it changes; what it fixes goes to standard error."""
+    """Write the edited template or its diff; the fixed round trips go to standard error."""
     if profile is not None:
         played = (scenario for scenario in scenarios if not scenario.about_engine)
         scenarios = [replace(each, engine=profile.engine) for each in played]
@@ -191,7 +191,7 @@ def _write_edit(
 
 
 def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[wings.Scenario]:
-    """Return the scenarios to play. Raises AutoparserError for a name that none has."""
+    """Return the scenarios to play. Raises AutoparserError for an unknown name."""
     known = list(wings.shipped_scenarios())
     if file is not None:
         own = wings.scenarios_of(file_value(file, "the scenarios"), str(file))
@@ -206,7 +206,7 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[wings
 
 
 def _count_scenarios(counted: int, total: int) -> None:
-    """Count on standard error, where that is a terminal; the last count wipes itself away."""
+    """Count on standard error, if that is a terminal; the last count erases itself."""
     if sys.stderr.isatty():
         line = f"\r{counted} of {total} scenarios" if counted < total else "\r\033[K"
         typer.echo(line, nl=False, err=True)

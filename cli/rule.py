@@ -13,7 +13,7 @@ from .output import open_outlet
 
 
 class RuleForm(StrEnum):
-    """The forms of a page."""
+    """The forms of a rule's page."""
 
     TEXT = "text"
     MARKDOWN = "markdown"

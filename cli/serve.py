@@ -1,4 +1,4 @@
-"""``autoparser serve``: a chat endpoint in front of a server that completes text."""
+"""``autoparser serve``: a chat endpoint in front of a completion server."""
 
 from __future__ import annotations
 
@@ -184,13 +184,13 @@ def _chat_endpoint(
 
 
 def _public_name(label: str) -> str:
-    """Return the last name of a path, which clients may see, or any other label as it is."""
+    """Return the last name of a path, which clients may see, or any other label unchanged."""
     path = Path(label)
     return path.resolve().name if path.exists() else label
 
 
 def _require_extra() -> None:
-    """Raise AutoparserError where the packages of the extra are not installed."""
+    """Raise AutoparserError if the packages of the extra are not installed."""
     for module in ("uvicorn", "autoparser.analysis.engines.chat_application"):
         try:
             import_module(module)
@@ -211,7 +211,7 @@ def _open_socket(host: str, port: int) -> socket.socket:
 
 
 def _log_writer(log: TextIO) -> Callable[[wings.AnsweredChat], None]:
-    """Return what writes a chat as a line of the log."""
+    """Return a function that writes a chat as a line of the log."""
 
     def write(chat: wings.AnsweredChat) -> None:
         line = {

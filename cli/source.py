@@ -1,4 +1,4 @@
-"""The template that a person names by options: loaded, analyzed, and with its tokenizer."""
+"""Templates named by options: loaded, analyzed, and with their tokenizers."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ STANDARD_INPUT = "-"
 
 
 def names_saved_format(arguments: Mapping[str, Any]) -> bool:
-    """Return whether options name a saved format, which runs nothing."""
+    """Return whether options name a saved format, which runs no code."""
     named = arguments["source"] if arguments["encoder"] is None else None
     return named not in (None, STANDARD_INPUT) and wings.is_saved_format(named)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSource:
-    """The options by which a person names a template."""
+    """The options that name a template."""
 
     source: Annotated[
         str | None,
@@ -47,10 +47,10 @@ class NamedSource:
         " package.module:function, with parameters as ?name=value&name=value.",
     ] = None
     template_place: TemplateOption = None
-    """The path of the template of a saved format; by default, where it was."""
+    """The path of a saved format's template; by default, its original place."""
 
     def check(self) -> None:
-        """Raise AutoparserError where it names nothing, or contradicts itself."""
+        """Raise AutoparserError if no template is named, or options contradict each other."""
         if self.source is None and self.encoder is None:
             raise AutoparserError(
                 "Missing argument TEMPLATE",
@@ -70,7 +70,7 @@ class NamedSource:
 
     @property
     def label(self) -> str:
-        """Its name in messages."""
+        """Return its name in messages."""
         return self.source if self.encoder is None and self.source else self.encoder or ""
 
     @property
@@ -85,7 +85,7 @@ class NamedSource:
         isolate: wings.Limits | None = None,
         noted: bool = True,
     ) -> wings.Analysis | wings.SavedFormat:
-        """Read the format where it is saved, else load the template and analyze it.
+        """Read a saved format, or load the template and analyze it.
 
         ``isolate`` are the limits of the worker that analyzes; None analyzes here.
         """
@@ -98,7 +98,7 @@ class NamedSource:
     def analysis(
         self, template: wings.ChatTemplate, *, isolate: wings.Limits | None = None
     ) -> wings.Analysis:
-        """Analyze its template; what a saved format holds counts more than the renders of now.
+        """Analyze its template; a saved format overrides the conclusions from renders.
 
         ``isolate`` are the limits of the worker that analyzes; None analyzes here.
         """
@@ -106,7 +106,7 @@ class NamedSource:
         return wings.with_saved(found, self.saved_format()) if self.saved else found
 
     def _warn_of_limits(self, analysis: wings.Analysis) -> wings.Analysis:
-        """Return an analysis, and say on standard error where a limit ended some of its renders."""
+        """Return an analysis, with a warning on standard error if a limit ended some renders."""
         if analysis.beyond:
             ended = "a render was" if analysis.beyond == 1 else f"{analysis.beyond} renders were"
             words = "nothing is known of such conversations (--timeout raises the limit)"
@@ -114,7 +114,7 @@ class NamedSource:
         return analysis
 
     def saved_format(self) -> wings.SavedFormat:
-        """Read the saved format that it is. Raises AutoparserError."""
+        """Read the saved format. Raises AutoparserError."""
         for option, value in (("--name", self.name), ("--revision", self.revision)):
             if value is not None:
                 raise AutoparserError(
@@ -125,11 +125,11 @@ class NamedSource:
         return wings.load_format(self.source or "")
 
     def template(self, tokenizer: Path | None = None, *, noted: bool = True) -> wings.ChatTemplate:
-        """Load it; ``noted`` says on standard error what it is where its name does not say that.
+        """Load the template; ``noted`` describes it on standard error if its name does not.
 
-        ``tokenizer`` reads the ids of an encoder that gives ids. Of a saved format it is the
-        template that was learned from, where that is there and unchanged: else it raises
-        TemplateNeededError.
+        ``tokenizer`` decodes the ids of an encoder that returns ids. For a saved format, return the
+        template from which it was learned, or raise TemplateNeededError if that is missing or
+        changed.
         """
         if self.saved:
             return wings.template_of_format(self.saved_format(), self.template_place)
@@ -150,7 +150,7 @@ class NamedSource:
 
     @property
     def beside(self) -> str | None:
-        """The tokenizer beside the source, or None if there is none."""
+        """Return the tokenizer beside the source, or None if there is none."""
         if self.source is None or self.source == STANDARD_INPUT:
             return None
         return wings.tokenizer_beside(self.source)
@@ -160,10 +160,10 @@ class NamedSource:
         return str(tokenizer_path or self.beside or self.label)
 
     def added_tokens(self, tokenizer_path: Path | None = None) -> tuple[str, ...]:
-        """Return the added tokens of the tokenizer that was named, or is beside the template.
+        """Return the added tokens of the named tokenizer, or of the one beside the template.
 
-        They only suggest, so nothing is fetched for them, and a tokenizer that cannot be read has
-        none; one that was named raises TokenizerError.
+        They are only suggestions, so nothing is fetched for them, and a tokenizer that cannot be
+        loaded has none; a named one raises TokenizerError.
         """
         here = self.source is not None and Path(self.source).exists()
         if tokenizer_path is None and not (here and self.beside):
@@ -186,11 +186,11 @@ class NamedSource:
         segmenting: bool,
         needed: str | None = None,
     ) -> wings.Tokenizer | None:
-        """Load the tokenizer that was named, else the source's own; None where it has none.
+        """Load the named tokenizer or the source's own, or return None if it has none.
 
-        ``template`` says at which commit. ``segmenting`` says that texts are to be cut as the
-        model's own tokenizer cuts them. ``needed`` is what cannot be done without, in words;
-        then none is an error.
+        ``template`` provides the commit. ``segmenting`` requires the exact segmentation of the
+        model's own tokenizer. ``needed`` is the purpose in words, if a missing tokenizer is an
+        error.
         """
         if tokenizer_path is not None:
             # A bare word is a path; only what holds a slash may be a model on the Hub.
@@ -221,10 +221,10 @@ class NamedSource:
 
 
 LearnedSource = Annotated[NamedSource, leave_out("template_place")]
-"""A template, or a saved format whose template is not needed."""
+"""A template, or a saved format without its template."""
 
 TemplateSource = Annotated[NamedSource, leave_out("encoder")]
 """A template that is text."""
 
 ServedSource = Annotated[NamedSource, leave_out("encoder", "template_place")]
-"""A template of a model that a server has."""
+"""A template of a server's model."""

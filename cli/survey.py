@@ -1,4 +1,4 @@
-"""``autoparser survey``: a corpus of templates at a glance."""
+"""``autoparser survey``: a summary of a corpus of templates."""
 
 from __future__ import annotations
 
@@ -128,16 +128,16 @@ class _SurveyPlan:
     pages: SurveyReports | None
     linted: bool
     share: tuple[int, int] | None = None
-    """The share of the texts, and of how many: `(1, 8)`; None takes all."""
+    """The share of the texts, and the number of shares, e.g. `(1, 8)`, or None for all."""
     earlier: tuple[wings.SurveyRecord, ...] = ()
-    """Records of other surveys: what they know is not looked at, and is summed up."""
+    """Records of other surveys: their templates are not analyzed again, and are summed up."""
 
     def takes(self, digest: str) -> bool:
-        """Return whether a text is in the share; its digest decides, so that copies stay one."""
+        """Return whether a text is in the share, by its digest, so that copies stay together."""
         return self.share is None or int(digest, 16) % self.share[1] == self.share[0] - 1
 
     def is_complete(self, record: wings.SurveyRecord) -> bool:
-        """Return whether an earlier survey wrote all of them."""
+        """Return whether an earlier survey wrote all files for this record."""
         if record.error:
             return True
         written = self.pages is None or self.pages.has(record.source, record.sha256)
@@ -208,7 +208,7 @@ def _survey_records(
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names of models in a file, one a line. Raises AutoparserError."""
+    """Return the names of models in a file, one per line. Raises AutoparserError."""
     hint = "name a file with names of models, one a line"
     try:
         text = wings.read_path(path, hint).decode()
@@ -219,7 +219,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def _share_of(text: str) -> tuple[int, int]:
-    """Read a share such as `3/8`. Raises AutoparserError."""
+    """Parse a share such as `3/8`. Raises AutoparserError."""
     number, slash, total = text.partition("/")
     if slash and number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total):
         return int(number), int(total)
@@ -229,9 +229,9 @@ def _share_of(text: str) -> tuple[int, int]:
 
 
 def _source_digest(source: str) -> str:
-    """Return the digest of a template's text; of its file where no text can be read from it.
+    """Return the digest of a template's text, or of its file if it has no text.
 
-    A saved format is known by its file: the same template may have been learned otherwise.
+    A saved format has its file's digest: the same template may have been learned differently.
     """
     try:
         return wings.text_digest(wings.load_template(source).text)
@@ -261,7 +261,7 @@ def _read_records(path: Path) -> bytes:
 
 @contextmanager
 def _open_records(path: Path | None, journal: wings.SurveyJournal) -> Generator[TextIO | None]:
-    """Open the file after its whole lines. Raises AutoparserError."""
+    """Open the file for appending after its last complete line. Raises AutoparserError."""
     if path is None:
         yield None
         return
@@ -278,17 +278,17 @@ RECORDS = ".jsonl"
 _OTHER_FOLDER = "name another directory with --reports"
 _PAGE_END = b"</html>\n"
 LONGEST = 60
-"""Characters of a page's name that say what it is about; those of its digest come on top."""
+"""Characters of a page's name that describe it; the digest's are added."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyReports:
-    """A folder of pages. Every method raises AutoparserError where it cannot be written."""
+    """A folder of pages. Every method raises AutoparserError if it cannot be written."""
 
     folder: Path
 
     def has(self, source: str, digest: str) -> bool:
-        """Return whether the page of this text is there, and not cut."""
+        """Return whether the page of this text exists and is complete."""
         page = self.folder / page_name(source, digest)
         if not page.is_file():
             return False
@@ -302,7 +302,7 @@ class SurveyReports:
     def write_index(
         self, summary: wings.SurveySummary, records: Sequence[wings.SurveyRecord], version: str
     ) -> None:
-        """Write the survey's page with links to those that are there."""
+        """Write the survey's page with links to the existing pages."""
         # A copy has the page of the text that was looked at.
         by_text = {
             record.sha256: page_name(record.source, record.sha256)
@@ -320,17 +320,17 @@ class SurveyReports:
 
 
 def report_folder(folder: Path) -> SurveyReports:
-    """Return the folder, made if there is none. Raises AutoparserError where it cannot be made."""
+    """Return the folder, created if missing. Raises AutoparserError if that fails."""
     with wings.writing(folder, _OTHER_FOLDER):
         folder.mkdir(parents=True, exist_ok=True)
     return SurveyReports(folder)
 
 
 def page_name(source: str, digest: str) -> str:
-    """Return a file name of letters, digits and dashes, another for any other path or text.
+    """Return a file name of letters, digits and dashes, unique for any path and text.
 
-    Example: `models/Some Model.jinja` is `some-model-` with 16 digits and `.html`. Where file
-    names differ by capitals alone, systems may take them for one, so there are none.
+    Example: `models/Some Model.jinja` becomes `some-model-` with 16 digits and `.html`. It has no
+    capitals, because some systems ignore case in file names.
     """
     stem = re.sub(r"[^a-z0-9]+", "-", Path(source).stem.lower()).strip("-")[:LONGEST]
     known = hashlib.sha256(f"{source}\0{digest}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""What the commands use of the engine and of the reports, each imported when it is first used.
+"""The commands' names from the engine and the reports, each imported on first use.
 
 A command that prints its help, or reads its options, imports none of it:
 
