@@ -273,7 +273,7 @@ class PolledFiles:
         for path in self._paths:
             try:
                 if path.is_dir():
-                    yield from sorted(each for each in path.iterdir() if each.is_file())
+                    yield from sorted(file for file in path.iterdir() if file.is_file())
                 elif path.is_file():
                     yield path
             except OSError:

@@ -78,8 +78,10 @@ def debug(
     ]
     first = _find_conversation(conversation or shipped[0].name, shipped, offered)
     other = None if beside is None else _find_conversation(beside, shipped, offered)
-    named = [each for each in (first, other) if each is not None]
-    others = [each for each in shipped if each.name not in {one.name for one in named}]
+    named = [chosen for chosen in (first, other) if chosen is not None]
+    others = [
+        candidate for candidate in shipped if candidate.name not in {one.name for one in named}
+    ]
     loaded = source.tokenizer(tokenizer, template, segmenting=True)
     DebuggerApp(source.label, template, [*named, *others], other, loaded).run()
 
@@ -100,9 +102,9 @@ def _find_conversation(
     name: str, shipped: Sequence[wings.DebuggedConversation], tools: tuple[wings.Tool, ...] | None
 ) -> wings.DebuggedConversation:
     """Return the conversation of a name or of a file. Raises AutoparserError."""
-    found = next((each for each in shipped if each.name == name), None)
+    found = next((candidate for candidate in shipped if candidate.name == name), None)
     if found is None and not Path(name).exists():
-        names = [each.name for each in shipped]
+        names = [candidate.name for candidate in shipped]
         raise AutoparserError(
             "there is no such file, and no conversation of this name",
             file=name,

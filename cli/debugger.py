@@ -291,7 +291,7 @@ class DebuggerApp(App[None]):
         rows: list[tuple[str, str]] = []
         for binding in DebuggerApp.BINDINGS:
             if isinstance(binding, Binding):
-                keys = [self.get_key_display(each) for each in binding.make_bindings([binding])]
+                keys = [self.get_key_display(key) for key in binding.make_bindings([binding])]
                 rows.append((" ".join(keys), binding.tooltip))
         rows += [("click", "go to that piece, or to what that line of the template wrote")]
         rows += [("esc", "back from what stands over the panes")]

@@ -294,7 +294,7 @@ def _pages_address() -> str | None:
         listed = wings.metadata(DISTRIBUTION).get_all("Project-URL") or []
     except wings.PackageNotFoundError:
         return None
-    urls = dict(each.split(", ", 1) for each in listed if ", " in each)
+    urls = dict(url.split(", ", 1) for url in listed if ", " in url)
     home = urls.get("Documentation")
     return None if home is None else f"{home.rstrip('/')}/rules"
 
@@ -574,8 +574,8 @@ def fix(
 
 def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
     """Fix the files of templates, and name those with remaining findings."""
-    for each in write_fixes(_fix_sources(request, unsafe=unsafe)):
-        print_note(f"{each.path}: {wings.problem_words(each)}")
+    for problem in write_fixes(_fix_sources(request, unsafe=unsafe)):
+        print_note(f"{problem.path}: {wings.problem_words(problem)}")
 
 
 def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
@@ -584,26 +584,26 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
     Raises AutoparserError where a template has no file of its own.
     """
     changed = [template for template in run.templates if template.fixed.changed]
-    for each in changed:
-        if not each.writable:
+    for template in changed:
+        if not template.writable:
             raise AutoparserError(
                 "--write changes only files that hold nothing but a template",
-                file=each.inspected.path,
+                file=template.inspected.path,
                 hint="take the diff, or the text of --json, and put it there",
             )
     problems: list[wings.InputProblem] = []
-    for each in changed:
-        path = each.inspected.path
-        if each.inspected.linked_out:
+    for template in changed:
+        path = template.inspected.path
+        if template.inspected.linked_out:
             # Who names a folder means what is in it.
             words = "not changed: a link leads out of the folder"
             problems.append(wings.InputProblem(path, words, "name the file itself"))
             continue
-        file = Path(each.fixed.original.origin or path)
+        file = Path(template.fixed.original.origin or path)
         try:
             with wings.writing(file, "name a file that you may write to"):
-                text = each.fixed.template.text.encode("utf-8", "backslashreplace")
-                wings.write_whole(file, text, before=each.fixed.original.text)
+                text = template.fixed.template.text.encode("utf-8", "backslashreplace")
+                wings.write_whole(file, text, before=template.fixed.original.text)
         except AutoparserError as error:
             problems.append(wings.InputProblem(path, error.message, error.hint or ""))
     return tuple(problems)

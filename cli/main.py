@@ -111,7 +111,7 @@ def _plain_value(value: object, descriptor: Any, *, several: bool) -> object:
     if get_origin(kind) is not list or not isinstance(value, (list, tuple)):
         raise _NoPlainValue
     (inner,) = get_args(kind)
-    return [_single_value(each, inner, option_info) for each in cast("Sequence[object]", value)]
+    return [_single_value(item, inner, option_info) for item in cast("Sequence[object]", value)]
 
 
 def _single_value(value: object, kind: Any, option_info: Any) -> object:

@@ -76,7 +76,7 @@ def flat_parameters(command: Command) -> list[inspect.Parameter]:
             if field.name not in _left_out(parameter)
         ]
     order: Mapping[str, int] = getattr(command, "help_order", {})
-    return sorted(found, key=lambda each: order.get(each.name, len(order)))
+    return sorted(found, key=lambda parameter: order.get(parameter.name, len(order)))
 
 
 LIMITS = "limits"
@@ -123,7 +123,7 @@ def add_options(
 
     @functools.wraps(command)
     def command_with_options(**values: Any) -> object:
-        more = [values.pop(each.name) for each in added]
+        more = [values.pop(parameter.name) for parameter in added]
         return run(values, *more)
 
     command_with_options.__dict__["__signature__"] = _command_signature(command).replace(

@@ -151,7 +151,7 @@ def _with_token_hint(
 ) -> TemplateRenderError:
     """Return the error, with a hint if the template failed because a special token is missing."""
     unknown = wings.stand_in_tokens(template, wings.template_suggestions(template))
-    name = next((each for each in unknown if each in failure.reason), None)
+    name = next((token for token in unknown if token in failure.reason), None)
     if name is None or failure.hint is not None:
         return failure
     return TemplateRenderError(

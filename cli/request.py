@@ -235,7 +235,7 @@ def warn_of_request(
 ) -> None:
     """Warn of conditions that may make the message wrong."""
     warn_of_check(source, analysis, "the message may be wrong")
-    if request.tools and all(each.calls is None for each in analysis.formats):
+    if request.tools and all(format_.calls is None for format_ in analysis.formats):
         print_warning(source, "this template renders no tool calls, so none are parsed")
     if request.prompt is not None:
         warning = wings.prompt_warning(analysis.formats, request.prompt)
@@ -252,8 +252,8 @@ def warn_of_check(source: str, learned: wings.LearnedFormat, doubt: str) -> None
 
 def warn_of_loosening(source: str, loosened: Iterable[wings.Loosening]) -> None:
     """Warn of schema keywords that a grammar does not enforce."""
-    for each in loosened:
-        print_warning(source, str(each))
+    for loosening in loosened:
+        print_warning(source, str(loosening))
 
 
 def warn_of_switches(

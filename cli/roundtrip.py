@@ -84,7 +84,10 @@ def roundtrip(
     if full and as_json:
         raise refuse_full("JSON")
     verdicts = [*LEVELS, *map(wings.code_of, wings.Cause)]
-    wanted = [known_name(each, verdicts, f"there is no verdict {each!r}") for each in fail_on or []]
+    wanted = [
+        known_name(verdict, verdicts, f"there is no verdict {verdict!r}")
+        for verdict in fail_on or []
+    ]
     if edit:
         edited = {"--json": as_json, "--fail-on": fail_on, "--full": full}
         _refuse_beside({**edited, **switch_options.given}, "--edit")
@@ -179,7 +182,7 @@ def _write_edit(
     """Write the edited template or its diff; the fixed round trips go to standard error."""
     if profile is not None:
         played = (scenario for scenario in scenarios if not scenario.about_engine)
-        scenarios = [replace(each, engine=profile.engine) for each in played]
+        scenarios = [replace(scenario, engine=profile.engine) for scenario in played]
     found = wings.preserving_template(analysis, scenarios)
     with open_outlet(output) as outlet:
         original = analysis.template
@@ -195,9 +198,9 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[wings
     known = list(wings.shipped_scenarios())
     if file is not None:
         own = wings.scenarios_of(file_value(file, "the scenarios"), str(file))
-        replaced = {each.name for each in own}
-        known = [*(each for each in known if each.name not in replaced), *own]
-    by_name = {each.name: each for each in known}
+        replaced = {scenario.name for scenario in own}
+        known = [*(scenario for scenario in known if scenario.name not in replaced), *own]
+    by_name = {scenario.name: scenario for scenario in known}
     for name in names:
         known_name(
             name, by_name, f"there is no scenario {name!r}", f"--full lists all {len(by_name)}"

@@ -175,7 +175,9 @@ class NamedSource:
                 raise
             return ()
         return (
-            () if loaded is None else tuple(each.text for each in wings.tokenizer_of(loaded).added)
+            ()
+            if loaded is None
+            else tuple(token.text for token in wings.tokenizer_of(loaded).added)
         )
 
     def tokenizer(

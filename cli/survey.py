@@ -167,8 +167,8 @@ def _survey_records(
         wings.SurveyJournal() if file is None else wings.journal_of(_read_records(file), str(file))
     )
     digests = ((source, _source_digest(source)) for source in sources)
-    waiting = [each for each in digests if wanted.takes(each[1])]
-    earlier = [each for each in wanted.earlier if wanted.takes(each.sha256)]
+    waiting = [pair for pair in digests if wanted.takes(pair[1])]
+    earlier = [record for record in wanted.earlier if wanted.takes(record.sha256)]
     known = {
         record.sha256: record
         for record in (*earlier, *journal.records.values())
@@ -181,7 +181,7 @@ def _survey_records(
         print_note(f"{before} of {many} {verb} surveyed before{seen}")
     # Of the files with one text, the first is looked at.
     left = {digest: source for source, digest in reversed(waiting) if digest not in known}
-    looked = [each for each in waiting if left.get(each[1]) == each[0]]
+    looked = [pair for pair in waiting if left.get(pair[1]) == pair[0]]
     found = {(record.source, record.sha256): record for record in earlier}
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.

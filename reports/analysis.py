@@ -263,7 +263,7 @@ def _next(
     learned: LearnedFormat, found: Sequence[OwnFinding], width: int, unwritten: Sequence[str]
 ) -> Text:
     """Return the most useful next command, ready to be copied."""
-    fixes = [each.fix for each in found if each.fix is not None]
+    fixes = [finding.fix for finding in found if finding.fix is not None]
     if not learned.ok:
         words = ("analyze", " --show faults")
     elif fixes:
@@ -372,10 +372,10 @@ def _second_call(format_: TurnFormat, message: Message) -> Text | None:
     if [pair.label for pair in pairs[0]] != [pair.label for pair in pairs[1]]:
         return None
     changed = [new for old, new in zip(*pairs, strict=True) if old.text != new.text]
-    if any(each.label not in (RowSlot.ID, RowSlot.INDEX) for each in changed):
+    if any(piece.label not in (RowSlot.ID, RowSlot.INDEX) for piece in changed):
         return None
     between = sentence("after ", quoted(calls.separator)) if calls.separator else "right after it"
-    differing = [sentence(f"{each.label} ", quoted(each.text)) for each in changed]
+    differing = [sentence(f"{piece.label} ", quoted(piece.text)) for piece in changed]
     with_ = sentence(", with ", joined(differing, " and ")) if differing else ""
     return sentence("like call 1, ", between, with_)
 
@@ -405,12 +405,12 @@ def _lines(spans: Sequence[ExampleSpan], markup: str) -> Lines:
     line = Text()
     for span in spans:
         style = _WRITTEN.get(span.label, SPOKEN) if span.written else markup
-        for each in _LINE.findall(span.text):
-            if each == "\n" and not line and drawn:
-                drawn[-1].append(visible(each), style=style)
+        for line_text in _LINE.findall(span.text):
+            if line_text == "\n" and not line and drawn:
+                drawn[-1].append(visible(line_text), style=style)
                 continue
-            line.append(visible(each[:LINE_LONGEST]), style=style)
-            if each.endswith("\n") and line.plain.strip("↵"):
+            line.append(visible(line_text[:LINE_LONGEST]), style=style)
+            if line_text.endswith("\n") and line.plain.strip("↵"):
                 drawn.append(line)
                 line = Text()
     return [*map(_edged, [*drawn, line] if line else drawn)]

@@ -528,6 +528,6 @@ def _aligned(left: str, right: str) -> Iterator[DifferencePiece]:
 
 def line_at(origins: LineOrigins, at: int) -> str:
     """Return the template line that wrote a character, or an empty text if it is unknown."""
-    number = bisect_right(origins, at, key=lambda each: each[0]) - 1
+    number = bisect_right(origins, at, key=lambda origin: origin[0]) - 1
     line = origins[number][1] if number >= 0 else None
     return "" if line is None else str(line)

@@ -73,8 +73,11 @@ def comparison_page(comparison: Comparison | FormatComparison, version: str) -> 
     names = f"{short_name(comparison.left)} → {short_name(comparison.right)}"
     badges = [badge("equal", "good") if comparison.equal else badge("they differ", "doubt")]
     badges += [
-        badge(f"{side} {check_score(each.check)}", "good" if each.check.ok else "bad")
-        for side, each in (("before", comparison.left), ("after", comparison.right))
+        badge(
+            f"{side} {check_score(template_side.check)}",
+            "good" if template_side.check.ok else "bad",
+        )
+        for side, template_side in (("before", comparison.left), ("after", comparison.right))
     ]
     blocks = (
         _learned(comparison) if isinstance(comparison, FormatComparison) else _whole(comparison)
@@ -216,7 +219,7 @@ def _value(value: Json, style: str) -> Text:
 
 def _where_words(change: RenderChange, asked_renders: AskedRenders) -> str:
     """Return the settings and inputs that a difference needs, such as "only with tools"."""
-    settings = [each for each in change.under if each != asked_renders.usual]
+    settings = [setting for setting in change.under if setting != asked_renders.usual]
     named = " or ".join(
         setting_words(setting) or "nothing set" for setting in settings[:SETTINGS_NAMED]
     )

@@ -168,8 +168,8 @@ def comparison_document(comparison: Comparison) -> dict[str, Json]:
 
 def _document(comparison: Comparison | FormatComparison, **own: object) -> dict[str, Json]:
     left, right = (
-        copy_fields(SideDocument, each.template, sha256=each.sha256, check=check_counts(each.check))
-        for each in (comparison.left, comparison.right)
+        copy_fields(SideDocument, side.template, sha256=side.sha256, check=check_counts(side.check))
+        for side in (comparison.left, comparison.right)
     )
     document = copy_fields(
         ComparisonDocument,

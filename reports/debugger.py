@@ -83,7 +83,7 @@ def drawn_prompt(trace: RenderTrace, width: int, current: int, marks: PromptMark
 
 def _cuts(marks: PromptMarks) -> Sequence[int]:
     """Return the offsets at which a mark begins or ends."""
-    edges = (at for each in marks.learned or () for at in each)
+    edges = (at for span in marks.learned or () for at in span)
     return sorted({*edges, *(start for start, _, _ in marks.tokens)})
 
 
@@ -253,11 +253,11 @@ def failure_text(trace: RenderTrace, width: int) -> Text:
         return Text()
     at = "" if trace.failure.line is None else f"line {trace.failure.line}: "
     drawn = prose(Text(f"{at}{visible(trace.failure.message)}", style="bold red"), indent=0)
-    for each in trace.ended_in:
-        label = f"line {trace.sites[each.site].line}"
-        drawn += rows([(label, source_words(trace, each.site))], words=False, label=12)
-        if each.seen:
-            drawn += rows([("where", seen_words(each.seen))], label=12)
+    for open_site in trace.ended_in:
+        label = f"line {trace.sites[open_site.site].line}"
+        drawn += rows([(label, source_words(trace, open_site.site))], words=False, label=12)
+        if open_site.seen:
+            drawn += rows([("where", seen_words(open_site.seen))], label=12)
     return _painted(drawn, width)
 
 

@@ -125,7 +125,9 @@ def _share(report: DecodingReport, speed: float) -> Text:
 def _renderings(report: DecodingReport) -> Blocks:
     if not report.renderings:
         return []
-    pairs = [(f"{count:>5}", Text(each.value)) for each, count in report.renderings.items()]
+    pairs = [
+        (f"{count:>5}", Text(rendering.value)) for rendering, count in report.renderings.items()
+    ]
     return [*heading("What the template renders of the messages"), *rows(pairs)]
 
 
@@ -308,13 +310,14 @@ def _decoded(report: DecodingReport) -> DecodedDocument:
         DecodedDocument,
         report,
         with_calls=report.calling,
-        renderings={_key(each): count for each, count in report.renderings.items()},
+        renderings={_key(rendering): count for rendering, count in report.renderings.items()},
         faults=tuple(
             FaultDocument(_key(fault), count, report.examples[fault])
             for fault, count in report.faults.items()
         ),
         differences=tuple(
-            DifferenceDocument(_key(each), example) for each, example in report.differences.items()
+            DifferenceDocument(_key(difference), example)
+            for difference, example in report.differences.items()
         ),
         each=tuple(map(_answer_document, report.judged_answers)),
     )

@@ -102,9 +102,9 @@ def _engine(ranking: EngineRanking) -> Blocks:
         words = f"auto, by the template's text: {parser_flags(ranking.auto.pair)}"
         drawn += [*blank(), *_pair(ranking.auto, words, ())]
     reasons: dict[str, list[str]] = {}
-    for each in ranking.unusable:
-        names = reasons.setdefault(each.reason, [])
-        names += [each.name] * (each.name not in names)
+    for parser in ranking.unusable:
+        names = reasons.setdefault(parser.reason, [])
+        names += [parser.name] * (parser.name not in names)
     lines = [
         f"{', '.join(names)} skipped: {shortened(reason, _LONGEST)}"
         for reason, names in reasons.items()
@@ -133,7 +133,7 @@ def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]]) -> Blocks
         for names in alike
         if names[0] in (score.pair.tool, score.pair.reasoning)
     ]
-    drawn += [line for each in same for line in prose(visible(each), 4, hang=2)]
+    drawn += [line for text in same for line in prose(visible(text), 4, hang=2)]
     if score.failure is not None:
         drawn += _failure(score.failure)
     return drawn
@@ -185,8 +185,8 @@ def _ranking_document(ranking: EngineRanking) -> dict[str, Json]:
         "auto": None if ranking.auto is None else _pair_document(ranking.auto),
         "alike": [list(names) for names in ranking.alike],
         "unusable": [
-            {"part": str(each.part), "name": each.name, "reason": each.reason}
-            for each in ranking.unusable
+            {"part": str(parser.part), "name": parser.name, "reason": parser.reason}
+            for parser in ranking.unusable
         ],
     }
 

@@ -50,7 +50,7 @@ def explanation_report(explanations: Sequence[DeviationExplanation], text: str, 
     drawn: Blocks = heading("Deviations from the template")
     if not explanations:
         drawn += prose("Nothing: the output is as the template writes it.")
-    causes = [None, *(each.cause for each in explanations)]
+    causes = [None, *(explanation.cause for explanation in explanations)]
     for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
         drawn += blank() if at else []
         drawn += _place_section(explanation, text, same_cause=before == explanation.cause)

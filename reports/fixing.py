@@ -147,7 +147,7 @@ def preserving_report(template: PreservingTemplate, width: int) -> Text:
     else:
         drawn += prose("Nothing breaks, so nothing is edited.", indent=0)
     for fault, words in _LEFT.items():
-        left = [each for each in template.left if each.fault is fault]
+        left = [step for step in template.left if step.fault is fault]
         if left:
             drawn += heading(f"{words}: {len(left)}")
             drawn += rows([*_reasons(left)])
@@ -163,8 +163,8 @@ _LEFT = {
 
 def _reasons(left: Iterable[LeftStep]) -> Iterable[tuple[str, Text]]:
     causes: dict[str, list[tuple[Scenario, Next]]] = {}
-    for each in left:
-        causes.setdefault(each.cause.value, []).append((each.scenario, each.next))
+    for step in left:
+        causes.setdefault(step.cause.value, []).append((step.scenario, step.next))
     for cause, steps in causes.items():
         yield cause, sentence(_steps(steps))
 
@@ -192,15 +192,15 @@ def _end(text: str) -> str:
     return text if len(text) <= _END else f"… {text[-_END:]}"
 
 
-def example_lines(each: ChangedRender) -> Blocks:
+def example_lines(change: ChangedRender) -> Blocks:
     """Show one of several renders that change alike."""
     words = sentence(
-        ("for example", "dim"), f" {visible(each.conversation)}: {'; '.join(each.mended)}"
+        ("for example", "dim"), f" {visible(change.conversation)}: {'; '.join(change.mended)}"
     )
     drawn = prose(words, indent=4)
-    if each.before is None:
-        return drawn + prose(f"it raised, and becomes {visible(_end(each.after))}", indent=6)
-    return drawn + difference(compare_texts(each.before, each.after), 6)
+    if change.before is None:
+        return drawn + prose(f"it raised, and becomes {visible(_end(change.after))}", indent=6)
+    return drawn + difference(compare_texts(change.before, change.after), 6)
 
 
 _MOST = 60

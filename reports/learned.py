@@ -117,7 +117,7 @@ def _taught_lines(learning: TaughtFormat) -> Iterator[Block]:
     yield from _used_lines(learning)
     yield from _evidence_lines(learning)
     yield from _guess_lines(learning.guesses, "example")
-    odd = [(each.example.place, _departing_example(each)) for each in learning.odd]
+    odd = [(verdict.example.place, _departing_example(verdict)) for verdict in learning.odd]
     yield from _odd_lines("Examples that differ from the others", odd)
 
 
@@ -135,7 +135,7 @@ def _inferred_lines(learning: InferredFormat) -> Iterator[Block]:
         yield from heading("A tool call as the format writes it")
         yield from prose(Text(visible(learned.calls.write(call.calls[:1]))))
     yield from _guess_lines(learning.guesses, "output")
-    odd = [(each.output.place, _departing_output(each)) for each in learning.odd]
+    odd = [(reading.output.place, _departing_output(reading)) for reading in learning.odd]
     yield from _odd_lines("Outputs that do not fit", odd)
 
 
@@ -177,22 +177,22 @@ def _is_call(reading: LoggedReading) -> bool:
     return not reading.problem and reading.message is not None and bool(reading.message.calls)
 
 
-def _departing_example(each: ExampleVerdict) -> Text:
-    if each.exact:
+def _departing_example(verdict: ExampleVerdict) -> Text:
+    if verdict.exact:
         return Text("is written so, and parses to something else")
-    if each.written is None:
+    if verdict.written is None:
         return Text("no other example has such parts")
-    at = each.departs
-    usual = _departing(each.written, at) or "the end"
-    if each.cut:
+    at = verdict.departs
+    usual = _departing(verdict.written, at) or "the end"
+    if verdict.cut:
         return Text(f"ends where the others have {usual}")
-    return Text(f"has {_departing(each.expected, at)} where the others have {usual}")
+    return Text(f"has {_departing(verdict.expected, at)} where the others have {usual}")
 
 
-def _departing_output(each: LoggedReading) -> Text:
-    if each.written is None or each.departs >= len(each.expected.rstrip()):
-        return Text(each.problem)
-    return Text(f"{each.problem}, from {_departing(each.expected, each.departs)} on")
+def _departing_output(reading: LoggedReading) -> Text:
+    if reading.written is None or reading.departs >= len(reading.expected.rstrip()):
+        return Text(reading.problem)
+    return Text(f"{reading.problem}, from {_departing(reading.expected, reading.departs)} on")
 
 
 def _departing(text: str, at: int) -> str:

@@ -472,16 +472,18 @@ def _explanations(why: Sequence[DeviationExplanation], text: str) -> Iterator[Ex
     # What tries causes takes long to import, and most outputs need no explanation.
     from .explanation import cause_words, line_and_column  # noqa: PLC0415
 
-    for each in why:
-        cause = each.cause
-        line, column = line_and_column(text, each.offset)
+    for explanation in why:
+        cause = explanation.cause
+        line, column = line_and_column(text, explanation.offset)
         yield copy_fields(
             ExplanationDocument,
-            each,
-            what=each.deviation,
+            explanation,
+            what=explanation.deviation,
             line=line,
             column=column,
             cause=None
             if cause is None
-            else copy_fields(CauseDocument, cause, words=cause_words(cause, each.deviation).plain),
+            else copy_fields(
+                CauseDocument, cause, words=cause_words(cause, explanation.deviation).plain
+            ),
         )

@@ -93,7 +93,7 @@ def round_trip_section(portrait: Portrait) -> Blocks:
     holding = [trip for trip in trips if trip[1].verdict.holds]
     broken = [trip for trip in trips if not trip[1].verdict.holds]
     order = [cause for cause, _ in Counter(_cause(row) for _, row, _ in broken).most_common()]
-    broken.sort(key=lambda each: order.index(_cause(each[1])))
+    broken.sort(key=lambda trip: order.index(_cause(trip[1])))
     note = f"{len(holding)}/{len(trips)}"
     drawn: Blocks = [Heading(Text("Round trip"), "round-trip", note), *lead(_about(found))]
     drawn += _counts(found)
@@ -102,12 +102,12 @@ def round_trip_section(portrait: Portrait) -> Blocks:
             f"The stop string {visible(stop)} is {size} tokens: is this the model's own tokenizer?"
         )
         drawn.append(Paragraph(Text(words), look="note"))
-    for cause, group in groupby(broken, key=lambda each: _cause(each[1])):
+    for cause, group in groupby(broken, key=lambda trip: _cause(trip[1])):
         drawn += _of_cause(cause, list(group), len(trips))
     if trips:
         drawn.append(Fold(Text(f"All {len(trips)} verdicts"), [_verdicts(found)]))
     if holding:
-        strips: Blocks = [_strip(*each) for each in holding]
+        strips: Blocks = [_strip(*trip) for trip in holding]
         drawn.append(Fold(Text(f"The {len(holding)} that hold"), strips, printed=False))
     return drawn + _left_out(found)
 
@@ -168,14 +168,14 @@ def _verdict_cells(row: TripRow, at: int, round_trip: RoundTrip) -> tuple[Text, 
         Text(row.next.value),
         badge(verdict.outcome.value, _OUTCOMES.get(verdict.outcome, "plain")),
         *([reused] if round_trip.tokenized else []),
-        sentence(cause, *(each for words in others for each in (" ", words))),
+        sentence(cause, *(piece for words in others for piece in (" ", words))),
     )
 
 
 def _of_cause(cause: Cause, trips: Sequence[NumberedTrip], total: int) -> Blocks:
     strips: Blocks = [_strip(*trip) for trip in trips]
     more = strips[FIRST:]
-    advice = [(each.reader.value, Text(each.text)) for each in advice_of(trips[0][1])]
+    advice = [(advised.reader.value, Text(advised.text)) for advised in advice_of(trips[0][1])]
     about = ABOUT[cause]
     return [
         Heading(sentence(cause.value, small(f" {len(trips)} of {total}"))),

@@ -112,8 +112,8 @@ def _counted(probe: ServerProbe) -> Iterator[Row]:
         if ReadVerdict.EDGES in streams:
             words += f", {streams.count(ReadVerdict.EDGES)} except for whitespace at the edges"
         yield "Streams", Text(words, style="red" if probe.streams_differ else "green")
-    for reason, group in groupby(probe.not_asked, lambda each: each.reason):
-        titles = ", ".join(each.title for each in group)
+    for reason, group in groupby(probe.not_asked, lambda skipped: skipped.reason):
+        titles = ", ".join(skipped.title for skipped in group)
         yield "Skipped", Text(visible(f"{titles}: {reason}"))
     yield "Method", Text(_RUNGS[probe.rung])
 
@@ -121,7 +121,7 @@ def _counted(probe: ServerProbe) -> Iterator[Row]:
 def _verdicts(probe: ServerProbe) -> Text:
     if not probe.texts:
         return Text("none could be tested: there is no verdict on the parsers", style="yellow")
-    count = {each: len(probe.texts_with(each)) for each in ReadVerdict}
+    count = {verdict: len(probe.texts_with(verdict)) for verdict in ReadVerdict}
     right = count[ReadVerdict.EXACT] + count[ReadVerdict.EDGES]
     wrong = len(probe.texts) - right
     style = "red" if wrong else "green"
@@ -215,8 +215,8 @@ def _blind(probe: ServerProbe) -> Blocks:
     if not probe.blind:
         return []
     drawn = heading("What this method cannot see")
-    for each in probe.blind:
-        drawn += prose(each, hang=2)
+    for limit in probe.blind:
+        drawn += prose(limit, hang=2)
     return drawn
 
 
@@ -247,7 +247,7 @@ def _installed(probe: ServerProbe) -> Blocks:
 
 def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -> Blocks:
     shown_scores = [
-        each for at, each in enumerate(scores) if at < RANKED or each.name == configured
+        score for at, score in enumerate(scores) if at < RANKED or score.name == configured
     ]
     pairs = [
         (
@@ -266,9 +266,9 @@ def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -
 def _advice(probe: ServerProbe) -> Blocks:
     found = probe_advice(probe)
     drawn: Blocks = heading("What to do") if found else []
-    for each in found:
-        drawn += prose(_ADVICE[each.kind])
-        drawn += prose(Text(visible(each.command), style="cyan"), indent=4)
+    for advised in found:
+        drawn += prose(_ADVICE[advised.kind])
+        drawn += prose(Text(visible(advised.command), style="cyan"), indent=4)
     return drawn
 
 

@@ -55,16 +55,16 @@ def _failure(trace: RenderTrace) -> Blocks:
     at = "" if trace.failure.line is None else f" in line {trace.failure.line}"
     drawn = prose(Text(f"The render ended{at}.", style=_FAILED), indent=0)
     drawn += prose(visible(trace.failure.message), hang=2)
-    for each in trace.ended_in:
-        drawn += _place(trace, each)
+    for site in trace.ended_in:
+        drawn += _place(trace, site)
     return [*drawn, *blank()]
 
 
 def _place(trace: RenderTrace, ended: OpenSite) -> Blocks:
     line = str(trace.sites[ended.site].line)
     drawn = rows([(f"{line:>{_NUMBER}}", source_words(trace, ended.site))], words=False)
-    for each in ended.seen:
-        drawn += prose(seen_words((each,)), _NUMBER + 4, hang=2)
+    for value in ended.seen:
+        drawn += prose(seen_words((value,)), _NUMBER + 4, hang=2)
     return drawn
 
 
@@ -105,9 +105,9 @@ def source_words(trace: RenderTrace, site: int) -> Text:
 def seen_words(values: Sequence[SeenValue]) -> Text:
     """Return names with their values in a row."""
     found = Text()
-    for at, each in enumerate(values):
+    for at, value in enumerate(values):
         found.append(", " if at else "")
-        found.append(visible(each.name)).append(" is ", "dim").append(visible(each.words))
+        found.append(visible(value.name)).append(" is ", "dim").append(visible(value.words))
     return found
 
 
@@ -117,7 +117,7 @@ def _of_kind(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, list[T
     for step in trace.steps:
         if step.kind in kinds:
             found.setdefault(step.site, []).append(step)
-    yield from sorted(found.items(), key=lambda each: (trace.sites[each[0]].line, each[0]))
+    yield from sorted(found.items(), key=lambda item: (trace.sites[item[0]].line, item[0]))
 
 
 def _tests(trace: RenderTrace) -> Blocks:

@@ -263,8 +263,8 @@ def grammar_document(
 
 
 def _loosened(grammar: Grammar, form: GrammarForm) -> Iterator[LooseningDocument]:
-    for each in grammar.loosened(form):
-        yield LooseningDocument(each.tool or None, each.pointer, each.reason)
+    for loosening in grammar.loosened(form):
+        yield LooseningDocument(loosening.tool or None, loosening.pointer, loosening.reason)
 
 
 def acceptance_document(

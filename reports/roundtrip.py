@@ -273,14 +273,14 @@ def conditions_of(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
     if row.verdict.setting != usual:
         yield f"only with {setting_words(changed_switches(usual, row.verdict.setting))}"
     groups: dict[str, list[Setting]] = {}
-    for each in row.differing:
-        words = each.outcome.value
-        if not each.holds and str(each.cause) != words:
-            words += f" ({each.cause})"
-        groups.setdefault(words, []).append(changed_switches(usual, each.setting))
+    for verdict in row.differing:
+        words = verdict.outcome.value
+        if not verdict.holds and str(verdict.cause) != words:
+            words += f" ({verdict.cause})"
+        groups.setdefault(words, []).append(changed_switches(usual, verdict.setting))
     for words, settings in groups.items():
         least = [setting for setting in settings if not _covered(setting, settings)]
-        named = " or ".join(setting_words(each) or "no switch set" for each in least)
+        named = " or ".join(setting_words(setting) or "no switch set" for setting in least)
         yield f"{words} with {named}"
 
 
@@ -323,13 +323,13 @@ def cause_lines(
         cause = row.verdict.cause
         if cause is None or (cause in seen and not in_full):
             continue
-        count = sum(each.verdict.cause is cause for each in broken)
+        count = sum(broken_row.verdict.cause is cause for broken_row in broken)
         if cause not in seen:
             drawn += heading(f"{cause.value}: {count} of {len(round_trip.rows)}")
             drawn += prose(f"{ABOUT[cause]}.")
         seen.add(cause)
         drawn += _example(row)
-        drawn += rows([(each.reader.value, Text(each.text)) for each in advice_of(row)])
+        drawn += rows([(advised.reader.value, Text(advised.text)) for advised in advice_of(row)])
     if any(row.verdict.difference is not None for row in broken):
         drawn = [*blank(), *prose(Text(LEGEND, style="dim"), indent=0), *drawn]
     return drawn
@@ -396,7 +396,9 @@ def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
         for kind in (Outcome.BREAKS, Outcome.RAISES)
         if outcomes[kind]
     ]
-    words = sentence((whole, "" if lost else "green"), *(sentence(", ", each) for each in lost))
+    words = sentence(
+        (whole, "" if lost else "green"), *(sentence(", ", outcome) for outcome in lost)
+    )
     uncalled = analysis is not None and analysis.formats.united.calls is None
     return words.append("; tool calls are not rendered, so none was tried") if uncalled else words
 
@@ -449,7 +451,9 @@ def _weightiest(round_trip: RoundTrip) -> Blocks:
     broken = [row for row in round_trip.rows if row.verdict.fault is not None]
     if not broken:
         return []
-    fault = next(each for each in FAULTS if any(row.verdict.fault is each for row in broken))
+    fault = next(
+        culprit for culprit in FAULTS if any(row.verdict.fault is culprit for row in broken)
+    )
     broken = [row for row in broken if row.verdict.fault is fault]
     counted = Counter(row.verdict.cause for row in broken)
     row = max(broken, key=lambda row: (_weighty(row.verdict), counted[row.verdict.cause]))
@@ -459,7 +463,7 @@ def _weightiest(round_trip: RoundTrip) -> Blocks:
         *blank(),
         *(prose(words, indent=0, hang=2) if words else []),
         *_example(row),
-        *rows([(each.reader.value, Text(each.text)) for each in advice_of(row)]),
+        *rows([(advised.reader.value, Text(advised.text)) for advised in advice_of(row)]),
     ]
 
 
@@ -469,7 +473,7 @@ def _weighty(verdict: Verdict) -> bool:
     return lost or verdict.cause is Cause.RAISES
 
 
-CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(each) for each in Cause]})]
+CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(cause) for cause in Cause]})]
 _Variation = Annotated[str, Meta(extra_json_schema={"enum": list(VARIATIONS)})]
 
 

@@ -286,9 +286,9 @@ def _prompt(beginning: PromptFormat) -> Text:
         for later_opening in beginning.format.later_openings
         if later_opening.setting == opening.setting
     ]
-    for each in later:
-        end_words = sentence(end_words, "; behind earlier turns with ", quoted(each.text))
-        words = f"stands for {each.written.value}" if each.turn_begun else "begins no turn"
+    for opening in later:
+        end_words = sentence(end_words, "; behind earlier turns with ", quoted(opening.text))
+        words = f"stands for {opening.written.value}" if opening.turn_begun else "begins no turn"
         end_words.append(f", which {words}")
     return end_words
 
@@ -301,8 +301,10 @@ def wants_words(learned: LearnedFormat) -> list[str]:
     usual_wants = {
         form.usual: wanted_words(form) for check in learned.checks for form in check.forms
     }
-    each = [usual_wants.get(one.usual, one.wanted) for one in departures_of(learned.shape)]
-    return [words for words in each if words] + ["an answer to every call"] * learned.shape.answered
+    wants = [usual_wants.get(form.usual, form.wanted) for form in departures_of(learned.shape)]
+    return [words for words in wants if words] + [
+        "an answer to every call"
+    ] * learned.shape.answered
 
 
 _NAMES = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos", MediaKind.AUDIO: "audio"}

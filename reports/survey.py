@@ -51,7 +51,7 @@ def survey_report(summary: SurveySummary, width: int) -> Text:
         share = _percent(everything.trips_holding, everything.trip_count)
         words.append("; ").append(share, style="bold").append(" of the round trips hold")
     words.append(".")
-    folder = shared_folder([each.source for each in (*summary.failed, *summary.crashing)])
+    folder = shared_folder([record.source for record in (*summary.failed, *summary.crashing)])
     return report_text([*prose(words, indent=0), *_sections(summary, folder, MOST)], width)
 
 
@@ -142,14 +142,14 @@ def _sections(summary: SurveySummary, folder: str, most: int) -> Blocks:
         *_pairs(
             Heading(Text("Crash on what agents send"), "crashing"),
             [
-                (each.source.removeprefix(folder), each.check.crash or "")
-                for each in summary.crashing
+                (record.source.removeprefix(folder), record.check.crash or "")
+                for record in summary.crashing
             ],
             most,
         ),
         *_pairs(
             Heading(Text("Not analyzed"), "failed"),
-            [(each.source.removeprefix(folder), each.error or "") for each in summary.failed],
+            [(record.source.removeprefix(folder), record.error or "") for record in summary.failed],
             most,
         ),
     ]

@@ -109,7 +109,7 @@ def unset_words(switch: Switch, formats: Formats) -> str:
     groups = (group for group in switch.groups if repr(group[0]) == repr(switch.default))
     equal = next(groups, (switch.default,))
     # Beside a word that it is compared with, booleans are nothing that a caller sends.
-    named = [each for each in equal if isinstance(each, bool) is isinstance(equal[0], bool)]
+    named = [value for value in equal if isinstance(value, bool) is isinstance(equal[0], bool)]
     return f"default {' or '.join(map(value_words, named))}"
 
 

@@ -481,9 +481,9 @@ def _switch_views(views: Sequence[SwitchView]) -> Blocks:
     changing = [other for other in others if other not in alike]
     words = "What the template writes of a turn, one switch set at a time."
     drawn = [Heading(Text("A turn per switch"), "views", str(len(others))), *lead(words)]
-    drawn += [_view(each) for each in (usual, *changing)]
+    drawn += [_view(view) for view in (usual, *changing)]
     if alike:
-        names = [code(setting_words(each.setting)) for each in alike]
+        names = [code(setting_words(view.setting)) for view in alike]
         drawn += prose(sentence("The same as with nothing set: ", joined(names, " ")))
     return drawn
 

@@ -210,7 +210,7 @@ def _changes(block: ValueChanges) -> Iterator[Block]:
 
 
 def _entries(block: Entries, width: int) -> Lines:
-    opened = [each for each in block.entries if each.opened]
+    opened = [entry for entry in block.entries if entry.opened]
     pairs: list[Row] = []
     for at, entry in enumerate(block.entries):
         # The same reason of twelve failures is read once.
@@ -237,7 +237,7 @@ def _compared(block: ComparedTexts) -> Blocks:
         if side.error is not None and side.above:
             drawn += prose(sentence(sign, side.error), hang=2)
     drawn += prose(SAME_TEXT) if block.same else [ShownDifference(block.pieces)]
-    return drawn + [each for side in block.sides for each in side.below]
+    return drawn + [block_below for side in block.sides for block_below in side.below]
 
 
 def _table(block: Table, width: int) -> Lines:
@@ -245,8 +245,8 @@ def _table(block: Table, width: int) -> Lines:
     sizes = _sizes(block, width)
     # The title of a column whose width is its own is not broken.
     roomy = [
-        max(size, len(each.head)) if each.cells or each.cut else size
-        for size, each in zip(sizes, columns, strict=True)
+        max(size, len(column.head)) if column.cells or column.cut else size
+        for size, column in zip(sizes, columns, strict=True)
     ]
     drawn = _table_row([Text(column.head) for column in columns], columns, roomy, block.indent)
     for head in drawn:
@@ -261,12 +261,12 @@ def _table(block: Table, width: int) -> Lines:
 
 def _sizes(block: Table, width: int) -> list[int]:
     """Return the width of each column; continued text needs no additional width."""
-    sizes = [each.cells for each in block.columns]
+    sizes = [column.cells for column in block.columns]
     last = len(sizes) - 1
     for at, size in enumerate(sizes):
         if size:
             continue
-        used = sum(sizes) + sum(each.gap for each in block.columns[:-1]) + 2 * block.indent
+        used = sum(sizes) + sum(column.gap for column in block.columns[:-1]) + 2 * block.indent
         column = block.columns[at]
         widest = max([len(column.head), *(cell_len(cells[at].plain) for cells in block.rows)])
         room = max(width - used, 10)
@@ -286,8 +286,8 @@ def _table_row(
     drawn: Lines = []
     for at in range(max(map(len, pieces))):
         line = Text(" " * indent)
-        for each, column, size in zip(pieces, columns, sizes, strict=True):
-            piece = each[at] if at < len(each) else Text()
+        for cell_lines, column, size in zip(pieces, columns, sizes, strict=True):
+            piece = cell_lines[at] if at < len(cell_lines) else Text()
             piece.rstrip()
             space = " " * max(0, size - cell_len(piece.plain))
             line.append(space if column.right else "").append_text(piece)

@@ -83,7 +83,7 @@ def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -
         style = _OWN_STYLE if message < 0 else _STYLES[message % len(_STYLES)]
         shown = [visible(pieces[at]) or _GOES_ON for at in run]
         text = Text(_BETWEEN, style="dim").join(
-            Text(each, style=f"{style} {_SAMPLED}" if loss else style) for each in shown
+            Text(piece, style=f"{style} {_SAMPLED}" if loss else style) for piece in shown
         )
         yield label.rstrip(), text
 

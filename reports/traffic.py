@@ -42,9 +42,9 @@ def traffic_report(
     words = f"{traffic.lost} of {whole} {unit} computed for those are lost"
     words += f" ({100 * traffic.lost / whole:.1f} %), in {_requests(traffic.losses)}."
     drawn += prose(words, indent=0)
-    for each in traffic.by_cause:
-        advice = cause_advice(each.cause, (settings or {}).get(each.cause))
-        drawn += _cause(each, advice, unit)
+    for losses in traffic.by_cause:
+        advice = cause_advice(losses.cause, (settings or {}).get(losses.cause))
+        drawn += _cause(losses, advice, unit)
     if traffic.losses:
         drawn += [*blank(), *prose(Text(LEGEND, style="dim"), indent=0)]
     return Text("\n").join(drawn_lines(drawn, width))
@@ -66,7 +66,7 @@ def _cause(cause_losses: CausedLosses, advice: Sequence[Advice], unit: str) -> B
         ("next prompt", Text(visible(worst.rendered)[:_SHOWN])),
     ]
     drawn += [*prose(words), *rows(pairs, indent=4, words=False)]
-    advice_rows = [(each.reader.value, sentence(each.text)) for each in advice]
+    advice_rows = [(advised.reader.value, sentence(advised.text)) for advised in advice]
     return [*drawn, *rows(advice_rows)]
 
 
@@ -140,12 +140,12 @@ def traffic_document(
         lost=traffic.lost,
         causes=tuple(
             LostByCauseDocument(
-                code_of(each.cause),
-                each.lost,
-                len(each.losses),
-                cause_advice(each.cause, settings.get(each.cause)),
+                code_of(losses.cause),
+                losses.lost,
+                len(losses.losses),
+                cause_advice(losses.cause, settings.get(losses.cause)),
             )
-            for each in traffic.by_cause
+            for losses in traffic.by_cause
         ),
         losses=tuple(
             LossDocument(
@@ -157,6 +157,6 @@ def traffic_document(
             )
             for loss in traffic.losses
         ),
-        unread=tuple(UnreadLineDocument(each.place or "", each.message) for each in unread),
+        unread=tuple(UnreadLineDocument(line.place or "", line.message) for line in unread),
     )
     return json_of(whole)

@@ -208,7 +208,7 @@ def _failure(failure: Failure, *, opened: bool) -> Entry:
 
 def _spoiled(form: AskedForm, fault: FormFault) -> Entries:
     """Name the altered OpenAI-style messages, and show the first in both forms."""
-    sides = tuple(TextSide(each, label=each) for each in (form.usual, form.wanted))
+    sides = tuple(TextSide(form_name, label=form_name) for form_name in (form.usual, form.wanted))
     pieces = tuple(compare_texts(fault.usual, fault.wanted))
     named = [
         ("spoiled", Text(some_of(form.spoiled, FAILURES_NAMED, "; ", "; and "))),

@@ -57,7 +57,7 @@ def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
     yield "at most", bounds_words(bounds).removeprefix("of at most ")
     if bounds.name_signs:
         yield "tools' names", f"of {', '.join(_kinds_of(bounds.name_signs))}"
-    forms = sorted(bounds.forms.items(), key=lambda each: -each[1])
+    forms = sorted(bounds.forms.items(), key=lambda item: -item[1])
     often = [f"{visible(form)} ({count})" for form, count in forms if count > 1]
     once = [visible(form) for form, count in forms if count == 1]
     yield "sent as", "; ".join([", ".join(often), *([f"once: {', '.join(once)}"] if once else [])])
@@ -140,8 +140,8 @@ def settings_words(settings: Sequence[Setting]) -> str:
     for setting in settings:
         for name, value in setting.items():
             values.setdefault(name, []).append(value_words(value))
-    distinct = {name: ", ".join(dict.fromkeys(each)) for name, each in values.items()}
-    return "; ".join(f"{visible(name)}: {each}" for name, each in distinct.items())
+    distinct = {name: ", ".join(dict.fromkeys(words)) for name, words in values.items()}
+    return "; ".join(f"{visible(name)}: {words}" for name, words in distinct.items())
 
 
 def grouped_names(names: Sequence[str]) -> str:
@@ -198,7 +198,7 @@ def tools_in_prompt_groups(prompt_tools: ToolsInPrompt) -> Iterator[tuple[str, l
         (crash.cause or "no cause found", _crash_words(crash)) for crash in prompt_tools.crashes
     ]
     written: list[Row] = [
-        (str(each), Text("not as the tools have it")) for each in prompt_tools.spelled
+        (str(cause), Text("not as the tools have it")) for cause in prompt_tools.spelled
     ]
     lost: list[list[Row]] = [
         [(str(part), _lost_words(part)) for part in prompt_tools.lost if part.heavy is heavy]

@@ -205,8 +205,8 @@ def lint_document(run: LintRun) -> dict[str, Json]:
         _problems(run.left_out),
         BaselineDocument(run.vanished) if run.baseline else None,
         tuple(
-            copy_fields(StatisticDocument, each, code=each.rule.code, name=each.rule.name)
-            for each in counted(run)
+            copy_fields(StatisticDocument, count, code=count.rule.code, name=count.rule.name)
+            for count in counted(run)
         ),
     )
     return json_of(document)
@@ -228,7 +228,7 @@ def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocume
         findings=tuple(_finding(template, finding, run) for finding in template.findings),
         known=len(template.baseline_findings),
         ignored=len(template.ignored),
-        folded=tuple(each.code for each in template.folded),
+        folded=tuple(finding.code for finding in template.folded),
         unused_ignores=convert(
             template.unused, tuple[UnusedIgnoreDocument, ...], from_attributes=True
         ),
@@ -252,10 +252,10 @@ def _finding(template: InspectedTemplate, finding: LintFinding, run: LintRun) ->
         engines=finding.hit.engines,
         evidence=tuple(
             LintEvidenceDocument(
-                _shown_document(each.one),
-                None if each.other is None else _shown_document(each.other),
+                _shown_document(evidence.one),
+                None if evidence.other is None else _shown_document(evidence.other),
             )
-            for each in finding.evidence
+            for evidence in finding.evidence
         ),
         rests_on=dict(template.rests_on(finding.rule)),
     )

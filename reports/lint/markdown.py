@@ -195,7 +195,7 @@ _CELL, _MARGIN = 7, 6
 
 def badge_image(run: LintRun) -> str:
     """Return an SVG badge with the number of findings by severity."""
-    weightiest = next((each.value for each in Severity if run.count(each)), "")
+    weightiest = next((severity.value for severity in Severity if run.count(severity)), "")
     words = counts(run) or "no finding"
     if run.problems:
         weightiest, words = "error", "cannot be looked at"
@@ -217,7 +217,7 @@ def card_table(run: LintRun, version: str) -> str:
 
     A last line names the profile and the version.
     """
-    rows = [table_row("template", *(each.value for each in Severity), "rules")]
+    rows = [table_row("template", *(severity.value for severity in Severity), "rules")]
     rows += [table_row(*["---"] * (len(Severity) + 2))]
     rows += [_row(template) for template in run.templates]
     rows += [table_row(code_cell(problem.path), "cannot be looked at") for problem in run.problems]
@@ -230,5 +230,5 @@ def card_table(run: LintRun, version: str) -> str:
 def _row(template: InspectedTemplate) -> str:
     weights = Counter(finding.severity for finding in template.findings)
     rules = dict.fromkeys(f"{finding.code} {finding.rule.name}" for finding in template.findings)
-    numbers = (str(weights[each]) for each in Severity)
+    numbers = (str(weights[severity]) for severity in Severity)
     return table_row(code_cell(template_title(template)), *numbers, ", ".join(rules) or "none")

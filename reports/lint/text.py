@@ -123,7 +123,7 @@ class _Writer:
             place = _place(template, ignore.line)
             words = sentence(("note ", "dim"), place, unused_words(ignore))
             drawn += prose(words, hang=2)
-        shown = [each for each in template.evidence if each[1] is not EvidenceKind.RENDER]
+        shown = [part for part in template.evidence if part[1] is not EvidenceKind.RENDER]
         if shown:
             words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
             drawn += prose(words, hang=2)
@@ -158,8 +158,8 @@ class _Writer:
             asked = sentence(("asked: ", "dim"), visible(words))
             drawn += prose(asked, INDENT, hang=7)
         if self.evidence:
-            for each in finding.evidence:
-                drawn += evidence_lines(each, INDENT + 2)
+            for evidence in finding.evidence:
+                drawn += evidence_lines(evidence, INDENT + 2)
         if self.explain:
             drawn += self.page(finding)
         return drawn
@@ -337,12 +337,15 @@ def statistics_report(run: LintRun, width: int) -> Text:
     """Return a table in lines of at most `width` cells, and the summary."""
     counts = tuple(
         (
-            Text(str(each.findings)),
-            Text(str(each.templates)),
-            Text(str(each.merged or "")),
-            sentence((each.rule.code, SEVERITY_STYLES[each.rule.severity]), f" {each.rule.name}"),
+            Text(str(rule_count.findings)),
+            Text(str(rule_count.templates)),
+            Text(str(rule_count.merged or "")),
+            sentence(
+                (rule_count.rule.code, SEVERITY_STYLES[rule_count.rule.severity]),
+                f" {rule_count.rule.name}",
+            ),
         )
-        for each in counted(run)
+        for rule_count in counted(run)
     )
     drawn: Blocks = [Table(_COLUMNS, counts, head="bold")] if counts else []
     for words in (*notes(run), f"{summary_words(run)}."):

@@ -85,8 +85,8 @@ def folded_words(run: LintRun) -> str:
     folded = [finding for template in run.templates for finding in template.folded]
     if not folded:
         return ""
-    usual = sorted({each.code for each in folded if each.rule.convention})
-    of_usual = sum(each.rule.convention for each in folded)
+    usual = sorted({finding.code for finding in folded if finding.rule.convention})
+    of_usual = sum(finding.rule.convention for finding in folded)
     others = len(folded) - of_usual
     parts = [f"{of_usual} of what templates usually do ({', '.join(usual)})"] if of_usual else []
     parts += [f"{others} other{'s' * (others != 1)}"] if others and parts else []
@@ -111,15 +111,20 @@ def notes(run: LintRun) -> Iterator[str]:
             f" {'matches' if run.vanished == 1 else 'match'} nothing any more:"
             f" --write-baseline removes {'it' if run.vanished == 1 else 'them'}"
         )
-    for remark in dict.fromkeys(each for template in run.templates for each in template.remarks):
+    for remark in dict.fromkeys(
+        remark for template in run.templates for remark in template.remarks
+    ):
         yield visible(remark)
     left_out: list[str] = []
     for need, hint in _HINTS.items():
-        each = [{rule.code for rule, it in one.left_out if it is need} for one in run.templates]
-        lacking = [codes for codes in each if codes]
+        rules_by_template = [
+            {rule.code for rule, missing in template.left_out if missing is need}
+            for template in run.templates
+        ]
+        lacking = [codes for codes in rules_by_template if codes]
         if lacking:
             rules = len(frozenset[str]().union(*lacking))
-            at = f" at {number_of(len(lacking), 'template')}" if len(each) > 1 else ""
+            at = f" at {number_of(len(lacking), 'template')}" if len(run.templates) > 1 else ""
             verb = "needs" if rules == 1 else "need"
             left_out.append(f"{number_of(rules, 'rule')} {verb} {hint}{at}")
     if left_out:
