@@ -286,9 +286,13 @@ def _prompt(beginning: PromptFormat) -> Text:
         for later_opening in beginning.format.later_openings
         if later_opening.setting == opening.setting
     ]
-    for opening in later:
-        end_words = sentence(end_words, "; behind earlier turns with ", quoted(opening.text))
-        words = f"stands for {opening.written.value}" if opening.turn_begun else "begins no turn"
+    for later_opening in later:
+        end_words = sentence(end_words, "; behind earlier turns with ", quoted(later_opening.text))
+        words = (
+            f"stands for {later_opening.written.value}"
+            if later_opening.turn_begun
+            else "begins no turn"
+        )
         end_words.append(f", which {words}")
     return end_words
 
