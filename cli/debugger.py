@@ -29,7 +29,6 @@ from autoparser.analysis.overview.debugged_prompts import (
 )
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.render_trace import RenderTrace
-from autoparser.reports import visible
 from autoparser.reports.debugger import (
     PIECE,
     beside_text,
@@ -40,6 +39,7 @@ from autoparser.reports.debugger import (
     piece_text,
     switched_text,
 )
+from autoparser.reports.visible import visible
 
 from . import wings
 

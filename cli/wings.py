@@ -289,90 +289,126 @@ if TYPE_CHECKING:
         usual_jobs as usual_jobs,
     )
     from autoparser.analysis.templates.worker_pool import run_task as run_task
-    from autoparser.reports import (
+    from autoparser.reports.analysis import (
         SECTIONS as SECTIONS,
-        DecodeSetting as DecodeSetting,
-        acceptance_document as acceptance_document,
-        acceptance_report as acceptance_report,
-        all_read as all_read,
         analysis_report as analysis_report,
-        check_doubt as check_doubt,
-        check_score as check_score,
-        chunk_document as chunk_document,
-        chunk_report as chunk_report,
-        comparison_document as comparison_document,
-        comparison_markdown as comparison_markdown,
-        comparison_page as comparison_page,
-        comparison_report as comparison_report,
-        decode_document as decode_document,
-        decode_report as decode_report,
-        demo_report as demo_report,
-        end_document as end_document,
-        end_report as end_report,
-        engines_document as engines_document,
-        engines_report as engines_report,
-        explanation_report as explanation_report,
-        export_report as export_report,
-        fetch_report as fetch_report,
-        fix_diff as fix_diff,
-        fix_document as fix_document,
-        fix_report as fix_report,
-        format_comparison_document as format_comparison_document,
-        format_comparison_markdown as format_comparison_markdown,
-        format_comparison_report as format_comparison_report,
-        grammar_document as grammar_document,
-        grammar_report as grammar_report,
-        json_text as json_text,
-        learned_document as learned_document,
-        learned_report as learned_report,
-        message_document as message_document,
-        message_report as message_report,
-        number_of as number_of,
         phases_report as phases_report,
-        plugins_document as plugins_document,
-        plugins_report as plugins_report,
-        preserving_report as preserving_report,
-        probe_document as probe_document,
-        probe_report as probe_report,
-        prompt_warning as prompt_warning,
-        provenance_words as provenance_words,
-        render_trace_document as render_trace_document,
-        render_trace_report as render_trace_report,
-        report_page as report_page,
-        roundtrip_document as roundtrip_document,
-        roundtrip_report as roundtrip_report,
-        roundtrip_screen as roundtrip_screen,
-        saved_page as saved_page,
         saved_report as saved_report,
         screen_report as screen_report,
         section_report as section_report,
-        survey_page as survey_page,
-        survey_report as survey_report,
-        template_diff as template_diff,
-        tokens_document as tokens_document,
-        tokens_report as tokens_report,
-        traffic_document as traffic_document,
-        traffic_report as traffic_report,
-        training_lines as training_lines,
-        visible as visible,
-        visible_lines as visible_lines,
     )
-    from autoparser.reports.lint import (
-        badge_image as badge_image,
-        card_table as card_table,
-        concise_report as concise_report,
+    from autoparser.reports.comparison import (
+        comparison_markdown as comparison_markdown,
+        comparison_page as comparison_page,
+        comparison_report as comparison_report,
+        format_comparison_markdown as format_comparison_markdown,
+        format_comparison_report as format_comparison_report,
+    )
+    from autoparser.reports.comparison_json import (
+        comparison_document as comparison_document,
+        format_comparison_document as format_comparison_document,
+    )
+    from autoparser.reports.decode import (
+        DecodeSetting as DecodeSetting,
+        decode_document as decode_document,
+        decode_report as decode_report,
+    )
+    from autoparser.reports.engines import (
+        engines_document as engines_document,
+        engines_report as engines_report,
+        plugins_document as plugins_document,
+        plugins_report as plugins_report,
+    )
+    from autoparser.reports.explanation import explanation_report as explanation_report
+    from autoparser.reports.files import (
+        demo_report as demo_report,
+        export_report as export_report,
+        fetch_report as fetch_report,
+    )
+    from autoparser.reports.fixing import (
+        fix_diff as fix_diff,
+        fix_document as fix_document,
+        fix_report as fix_report,
+        preserving_report as preserving_report,
+        template_diff as template_diff,
+        training_lines as training_lines,
+    )
+    from autoparser.reports.learned import (
+        learned_document as learned_document,
+        learned_report as learned_report,
+    )
+    from autoparser.reports.lint.ci_forms import (
         github_report as github_report,
         junit_report as junit_report,
-        lint_document as lint_document,
-        lint_report as lint_report,
+    )
+    from autoparser.reports.lint.document import lint_document as lint_document
+    from autoparser.reports.lint.markdown import (
+        badge_image as badge_image,
+        card_table as card_table,
         markdown_report as markdown_report,
+    )
+    from autoparser.reports.lint.page import (
         page_markdown as page_markdown,
-        problem_words as problem_words,
         rule_page as rule_page,
         rule_table as rule_table,
         rules_index as rules_index,
-        sarif_report as sarif_report,
+    )
+    from autoparser.reports.lint.sarif import sarif_report as sarif_report
+    from autoparser.reports.lint.text import (
+        concise_report as concise_report,
+        lint_report as lint_report,
         statistics_report as statistics_report,
+    )
+    from autoparser.reports.lint.words import problem_words as problem_words
+    from autoparser.reports.message import (
+        all_read as all_read,
+        chunk_document as chunk_document,
+        chunk_report as chunk_report,
+        end_document as end_document,
+        end_report as end_report,
+        message_document as message_document,
+        message_report as message_report,
+    )
+    from autoparser.reports.places import provenance_words as provenance_words
+    from autoparser.reports.probe import (
+        probe_document as probe_document,
+        probe_report as probe_report,
+    )
+    from autoparser.reports.render_trace import (
+        render_trace_document as render_trace_document,
+        render_trace_report as render_trace_report,
+    )
+    from autoparser.reports.request_grammar import (
+        acceptance_document as acceptance_document,
+        acceptance_report as acceptance_report,
+        grammar_document as grammar_document,
+        grammar_report as grammar_report,
+    )
+    from autoparser.reports.roundtrip import (
+        roundtrip_document as roundtrip_document,
+        roundtrip_report as roundtrip_report,
+        roundtrip_screen as roundtrip_screen,
+    )
+    from autoparser.reports.settings import prompt_warning as prompt_warning
+    from autoparser.reports.survey import survey_page as survey_page, survey_report as survey_report
+    from autoparser.reports.template_page import (
+        report_page as report_page,
+        saved_page as saved_page,
+    )
+    from autoparser.reports.tokens import (
+        tokens_document as tokens_document,
+        tokens_report as tokens_report,
+    )
+    from autoparser.reports.traffic import (
+        traffic_document as traffic_document,
+        traffic_report as traffic_report,
+    )
+    from autoparser.reports.verdict import check_doubt as check_doubt, check_score as check_score
+    from autoparser.reports.visible import (
+        json_text as json_text,
+        number_of as number_of,
+        visible as visible,
+        visible_lines as visible_lines,
     )
 else:
     __getattr__, __dir__ = lazy_imports(__name__)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mkdocs.structure.files import File
 
 from autoparser.analysis.lint.registry import all_rules
-from autoparser.reports.lint import page_file, page_markdown
+from autoparser.reports.lint.page import page_file, page_markdown
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

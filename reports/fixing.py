@@ -23,7 +23,7 @@ from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Blocks, compare_texts, difference, heading, prose, rows, sentence
-from .lint import problem_words
+from .lint.words import problem_words
 from .terminal import drawn_lines, report_text
 from .visible import number_of, some_of, visible
 

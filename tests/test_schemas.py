@@ -13,23 +13,19 @@ from autoparser.analysis.formats.analysis_document import AnalysisDocument
 from autoparser.analysis.formats.format_file import FormatFile
 from autoparser.analysis.overview.survey import SurveyRecord
 from autoparser.analysis.sources.template_loading import FetchedFiles
-from autoparser.reports import (
-    AcceptanceDocument,
-    ComparisonDocument,
-    DecodeDocument,
-    GrammarDocument,
-    LearnedDocument,
-    ParsedDocument,
-    PluginsDocument,
-    ProbeDocument,
-    RenderTraceDocument,
-    RoundTripDocument,
-    StreamedDocument,
-    TokensDocument,
-    TrafficDocument,
-)
+from autoparser.reports.comparison_json import ComparisonDocument
+from autoparser.reports.decode import DecodeDocument
+from autoparser.reports.engines import PluginsDocument
 from autoparser.reports.fixing import FixDocument
-from autoparser.reports.lint import LintDocument
+from autoparser.reports.learned import LearnedDocument
+from autoparser.reports.lint.document import LintDocument
+from autoparser.reports.message import ParsedDocument, StreamedDocument
+from autoparser.reports.probe import ProbeDocument
+from autoparser.reports.render_trace import RenderTraceDocument
+from autoparser.reports.request_grammar import AcceptanceDocument, GrammarDocument
+from autoparser.reports.roundtrip import RoundTripDocument
+from autoparser.reports.tokens import TokensDocument
+from autoparser.reports.traffic import TrafficDocument
 
 from .schemas import DOCS, Published
 

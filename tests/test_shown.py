@@ -32,7 +32,7 @@ from autoparser.analysis.lint.registry import rules_of
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from autoparser.errors import TemplateNotFoundError
-from autoparser.reports import screen_report
+from autoparser.reports.analysis import screen_report
 from autoparser.roundtrip import shipped_scenarios
 from autoparser.shown import Shown
 

@@ -18,7 +18,9 @@ from autoparser import analyze
 from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import portray_template
 from autoparser.analysis.overview.survey import SurveyLook, summary_of
-from autoparser.reports import comparison_page, report_page, survey_page
+from autoparser.reports.comparison import comparison_page
+from autoparser.reports.survey import survey_page
+from autoparser.reports.template_page import report_page
 from tests.analysis.history.vocabularies import tiny
 from tests.fixture_analyses import TEMPLATES, analyzed
 from tests.reports.hostile import hostile

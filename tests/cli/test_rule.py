@@ -8,7 +8,7 @@ import re
 import pytest
 
 from autoparser.analysis.lint.registry import all_rules
-from autoparser.reports.lint import page_markdown, rules_index
+from autoparser.reports.lint.page import page_markdown, rules_index
 
 from .conftest import ROOT, Run
 

@@ -6,14 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import typer
 from typer.core import TyperGroup
 
-import autoparser.reports
 from autoparser.cli import wings
 from autoparser.cli.main import HOMES, SUMMARIES, _PlainConversion, app
 from autoparser.lazy_names import name_homes
@@ -122,15 +120,6 @@ def test_the_help_fits_its_line_and_lists_every_command(autoparser: Run) -> None
     for name, words in SUMMARIES.items():
         assert f"  {name:<9}  {words}\n" in told
     assert list(typer.main.get_command(app).commands) == list(SUMMARIES)  # type: ignore[attr-defined]
-
-
-def test_no_module_hides_a_report_of_its_name() -> None:
-    homes = name_homes("autoparser.reports")
-    # Once a module of a name is imported, the face has that in the place of the report.
-    late = set(homes) - {"visible"}
-    assert not late & {home.removeprefix(".") for home in homes.values()}
-    for name in homes:
-        assert not isinstance(getattr(autoparser.reports, name), ModuleType)
 
 
 def test_every_name_of_the_wings_is_at_its_home() -> None:

@@ -34,7 +34,6 @@ from autoparser.analysis.overview.portrait import (
 )
 from autoparser.analysis.overview.portrait_conversation import PortraitConversation, PortraitStep
 from autoparser.analysis.overview.survey import SURVEY, SurveyCheck, SurveyRecord, summary_of
-from autoparser.reports import comparison_page, report_page, survey_page
 from autoparser.reports.blocks import (
     Block,
     ComparedTexts,
@@ -55,8 +54,11 @@ from autoparser.reports.blocks import (
     small,
     tagged,
 )
+from autoparser.reports.comparison import comparison_page
 from autoparser.reports.page_pictures import conversation_section, trace_section
 from autoparser.reports.pages import PageTop, address, page
+from autoparser.reports.survey import survey_page
+from autoparser.reports.template_page import report_page
 from autoparser.reports.visible import quoted
 from tests.analysis.history.vocabularies import tiny
 from tests.fixture_analyses import analyzed

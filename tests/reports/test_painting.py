@@ -12,7 +12,6 @@ import yaml
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.reports import visible
 from autoparser.reports.blocks import (
     Block,
     ComparedTexts,
@@ -44,7 +43,7 @@ from autoparser.reports.blocks import (
 from autoparser.reports.markdown import markdown_text
 from autoparser.reports.pages import PageTop, page
 from autoparser.reports.terminal import difference_lines, drawn_lines, report_text, wrapped
-from autoparser.reports.visible import lines, literal, marker_text
+from autoparser.reports.visible import lines, literal, marker_text, visible
 
 TABLES: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("painting.yaml").read_text("utf-8")

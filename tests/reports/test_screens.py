@@ -46,27 +46,20 @@ from autoparser.analysis.history.round_trips import RoundTrip, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_causes import Cause, Culprit
 from autoparser.analysis.parsing.parsed_message import DeltaKind
-from autoparser.reports import (
-    DecodeSetting,
+from autoparser.reports.analysis import (
     analysis_report,
-    chunk_report,
-    decode_document,
-    decode_report,
-    end_report,
-    explanation_report,
-    export_report,
-    grammar_report,
-    json_text,
-    message_document,
-    message_report,
     phases_report,
-    roundtrip_report,
-    roundtrip_screen,
     screen_report,
     section_report,
 )
+from autoparser.reports.decode import DecodeSetting, decode_document, decode_report
 from autoparser.reports.example import call_spans, example_call, example_message, turn_spans
-from autoparser.reports.roundtrip import ABOUT, FAULTS
+from autoparser.reports.explanation import explanation_report
+from autoparser.reports.files import export_report
+from autoparser.reports.message import chunk_report, end_report, message_document, message_report
+from autoparser.reports.request_grammar import grammar_report
+from autoparser.reports.roundtrip import ABOUT, FAULTS, roundtrip_report, roundtrip_screen
+from autoparser.reports.visible import json_text
 from tests.analysis.history.vocabularies import tiny
 from tests.analysis.tiny import CONTENT, turn
 from tests.fixture_analyses import TEMPLATES, analyzed

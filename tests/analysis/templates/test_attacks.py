@@ -31,7 +31,8 @@ from autoparser.errors import (
     WorkerDiedError,
 )
 from autoparser.formats import analysis_document
-from autoparser.reports import analysis_report, json_text
+from autoparser.reports.analysis import analysis_report
+from autoparser.reports.visible import json_text
 from tests.fixture_analyses import TEMPLATES
 
 FIXTURES = TEMPLATES.parent

@@ -25,7 +25,12 @@ from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.reports import lint as forms
+from autoparser.reports.lint.ci_forms import github_report, junit_report
+from autoparser.reports.lint.document import lint_document
+from autoparser.reports.lint.markdown import badge_image, card_table, markdown_report
+from autoparser.reports.lint.page import page_markdown, rule_page, rules_index
+from autoparser.reports.lint.sarif import sarif_report
+from autoparser.reports.lint.text import concise_report, lint_report, statistics_report
 
 HOSTILE = (
     "a\x00b\x1b[31mred\x1b]8;;http://evil\x07 \u202edrow\u202c \ufeff\ud800\ufffe\x0b\x85\u2028"
@@ -152,21 +157,21 @@ PAGES = "https://docs.example/autoparser/rules"
 
 
 def text(run: LintRun, width: int = 80) -> str:
-    return forms.lint_report(run, width, evidence=True, explain=True).plain + "\n"
+    return lint_report(run, width, evidence=True, explain=True).plain + "\n"
 
 
 LINES: dict[str, Callable[[LintRun], str]] = {
     "text": text,
-    "statistics": lambda run: forms.statistics_report(run, 80).plain + "\n",
-    "concise": forms.concise_report,
-    "github": forms.github_report,
-    "markdown": forms.markdown_report,
+    "statistics": lambda run: statistics_report(run, 80).plain + "\n",
+    "concise": concise_report,
+    "github": github_report,
+    "markdown": markdown_report,
     # Of all rules their number is no matter of the form.
-    "card": lambda run: forms.card_table(replace(run, rules=run.rules[:2]), "1.2.3"),
-    "badge": forms.badge_image,
-    "junit": forms.junit_report,
-    "sarif": lambda run: forms.sarif_report(run, "1.2.3", PAGES),
-    "json": lambda run: json.dumps(forms.lint_document(run), indent=2),
+    "card": lambda run: card_table(replace(run, rules=run.rules[:2]), "1.2.3"),
+    "badge": badge_image,
+    "junit": junit_report,
+    "sarif": lambda run: sarif_report(run, "1.2.3", PAGES),
+    "json": lambda run: json.dumps(lint_document(run), indent=2),
 }
 
 
@@ -225,7 +230,7 @@ def test_sarif_points_at_lines_and_explains_rules() -> None:
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is False
     assert len(invocation["toolExecutionNotifications"]) == 2
-    assert "helpUri" not in forms.sarif_report(clean(), "1.2.3")
+    assert "helpUri" not in sarif_report(clean(), "1.2.3")
 
 
 def test_json_has_hostile_texts_as_they_were() -> None:
@@ -236,7 +241,7 @@ def test_json_has_hostile_texts_as_they_were() -> None:
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("made", RUNS)
 def test_lines_keep_to_the_width(made: Callable[[], LintRun], width: int) -> None:
-    shown = text(made(), width) + forms.statistics_report(made(), width).plain
+    shown = text(made(), width) + statistics_report(made(), width).plain
     assert all(cell_len(line) <= width for line in shown.splitlines())
 
 
@@ -252,8 +257,8 @@ def test_a_run_of_all_kinds_of_findings_is_as_in_its_snapshot(form: str) -> None
 
 
 def test_a_badge_of_a_hostile_run_is_an_image_and_its_card_a_table() -> None:
-    ElementTree.fromstring(forms.badge_image(hostile()))  # noqa: S314 - our own image
-    card = forms.card_table(hostile(), "1.2.3")
+    ElementTree.fromstring(badge_image(hostile()))  # noqa: S314 - our own image
+    card = card_table(hostile(), "1.2.3")
     assert sum(line.startswith("|") for line in card.splitlines()) > 2
     assert "<script" not in card
 
@@ -262,8 +267,8 @@ COMMAND = re.compile(r"::(error|warning|notice) file=([^:,]*),line=(\d+),title=(
 
 
 def test_github_reads_one_command_a_line_of_a_hostile_run() -> None:
-    assert len(forms.concise_report(hostile()).splitlines()) == 7
-    for line in forms.github_report(hostile()).splitlines():
+    assert len(concise_report(hostile()).splitlines()) == 7
+    for line in github_report(hostile()).splitlines():
         match = COMMAND.fullmatch(line)
         assert match is not None or line.startswith("autoparser lint: ")
         # Where a command's data ends is its line's end, and a percent sign begins an escape.
@@ -271,7 +276,7 @@ def test_github_reads_one_command_a_line_of_a_hostile_run() -> None:
 
 
 def test_markdown_cannot_be_left_from_within() -> None:
-    written = forms.markdown_report(hostile())
+    written = markdown_report(hostile())
     outside = re.sub(r"(?ms)^(`{3,})diff\n.*?^\1\n", "", written)
     rows = [line for line in outside.splitlines() if line.startswith("|")]
     # Four cells: no more bars than those between them.
@@ -289,7 +294,7 @@ def test_markdown_cannot_be_left_from_within() -> None:
 
 def test_a_long_markdown_comment_is_cut_and_says_so() -> None:
     run = plain()
-    written = forms.markdown_report(replace(run, templates=run.templates * 300))
+    written = markdown_report(replace(run, templates=run.templates * 300))
     assert len(written) < 65_536
     assert "more rows" in written
     assert "more findings with evidence not shown" in written
@@ -308,7 +313,7 @@ RULE = msgspec.structs.replace(
 
 
 def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
-    page = forms.page_markdown(RULE)
+    page = page_markdown(RULE)
     for words in (
         "A tag such as \\<b> and a `<code>|` span \\| are not markup.",
         "Why it \\*matters\\*.",
@@ -319,12 +324,12 @@ def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
         "| where selected |",
     ):
         assert words in page
-    (row,) = [line for line in forms.rules_index([RULE]).splitlines() if "AP306" in line]
+    (row,) = [line for line in rules_index([RULE]).splitlines() if "AP306" in line]
     assert "span \\| are" in row
 
 
 def test_a_page_in_a_terminal_has_the_same_words_in_its_width() -> None:
-    page = forms.rule_page(RULE, 60).plain
+    page = rule_page(RULE, 60).plain
     assert "A tag such as <b> and a `<code>|` span | are not markup." in " ".join(page.split())
     for words in ("Second paragraph, on two lines.", "  {{ x | safe }}", "covers", "AP101"):
         assert words in page
