@@ -159,7 +159,7 @@ class LintOptions:
         selected = settings.select if self.select is None else _split_list(self.select)
         # Whoever selects rules and names no profile wants all that they find.
         usual = wings.Profile.RELEASE if selected is None else wings.Profile.STRICT
-        profile = _value_of(self.profile, "--profile", settings.profile or usual)
+        profile = _chosen_value(self.profile, "--profile", settings.profile or usual)
         beside = [
             rule.code
             for rule in wings.all_rules()
@@ -180,13 +180,13 @@ class LintOptions:
                 # Read once here, so that it is an error of its own and not one of every template.
                 wings.load_tokenizer(given)
         lowest = settings.min_severity or wings.Severity.INFO
-        severity = _value_of(self.min_severity, "--min-severity", lowest)
+        severity = _chosen_value(self.min_severity, "--min-severity", lowest)
         return wings.LintRequest(
             tuple(sources),
             rules,
             settings,
-            _value_of(fail_on, "--fail-on", settings.fail_on or wings.FailOn.ERROR),
-            _value_of(self.min_confidence, "--min-confidence", wings.Confidence.LOW),
+            _chosen_value(fail_on, "--fail-on", settings.fail_on or wings.FailOn.ERROR),
+            _chosen_value(self.min_confidence, "--min-confidence", wings.Confidence.LOW),
             wings.FindingFilter(profile, severity, wings.codes_of(choice.extend_select)),
             self.tokenizer,
             None if self.baseline is None else wings.read_baseline(self.baseline),
@@ -204,7 +204,7 @@ def _split_list(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
 
-def _value_of(value: str | None, option: str, usual: Choice) -> Choice:
+def _chosen_value(value: str | None, option: str, usual: Choice) -> Choice:
     """Return the value that an option names, or the usual one if it is not given."""
     if value is None:
         return usual

@@ -108,7 +108,7 @@ def survey(
     ]
     pages = None if reports is None else report_folder(reports)
     linted = lint or pages is not None
-    share = None if shard is None else _share_of(shard)
+    share = None if shard is None else _parse_share(shard)
     wanted = _SurveyPlan(record_file, pages, linted, share, tuple(earlier))
     records = _survey_records(sources, wanted, jobs or wings.usual_jobs(), limits)
     with open_outlet(output) as outlet:
@@ -218,7 +218,7 @@ def read_names(path: Path) -> list[str]:
     return [*dict.fromkeys(filter(None, names))]
 
 
-def _share_of(text: str) -> tuple[int, int]:
+def _parse_share(text: str) -> tuple[int, int]:
     """Parse a share such as `3/8`. Raises AutoparserError."""
     number, slash, total = text.partition("/")
     if slash and number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total):

@@ -28,9 +28,9 @@ from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from .blocks import Blocks, Row, blank, entry_blocks, joined, prose, rows, sentence
 from .example import (
     ExampleSpan,
+    call_part_spans,
     call_parts,
     call_section,
-    call_spans,
     cut_at_prompt,
     example_message,
     turn_notes,
@@ -50,10 +50,10 @@ from .terminal import (
     Lines,
     drawn_lines,
     fact_lines,
+    joined_lines,
     next_line,
     packed_lines,
     report_text,
-    text_of,
 )
 from .verdict import check_section, gate_score, gate_section, gate_style, verdict_text
 from .visible import doubt, quoted, setting_words, visible
@@ -180,7 +180,7 @@ def screen_report(
             break
     else:
         turn = screen_turn(learned, width, room, cut=True)
-    return text_of([*head, *([Text()] if len(turn) < room else []), *turn, *rest])
+    return joined_lines([*head, *([Text()] if len(turn) < room else []), *turn, *rest])
 
 
 def _short_rows(pairs: Iterable[Row], width: int, most: int) -> Lines:
@@ -366,8 +366,8 @@ def _second_call(format_: TurnFormat, message: Message) -> Text | None:
         return None
     first, other = written
     pairs = (
-        call_spans(calls, first),
-        call_spans(calls, structs.replace(other, arguments=first.arguments), 1),
+        call_part_spans(calls, first),
+        call_part_spans(calls, structs.replace(other, arguments=first.arguments), 1),
     )
     if [pair.label for pair in pairs[0]] != [pair.label for pair in pairs[1]]:
         return None

@@ -31,7 +31,7 @@ from .blocks import (
 )
 from .markdown import markdown_text
 from .pages import PageTop, page
-from .places import origin_of, short_name
+from .places import short_name, template_origin
 from .terminal import report_text
 from .verdict import check_score, verdict_with_basis
 from .visible import LEGEND, marker_text, setting_words, some_of, value_words, visible
@@ -141,7 +141,7 @@ def _learned(comparison: FormatComparison) -> Blocks:
 def _compared_sides(comparison: Comparison | FormatComparison) -> Blocks:
     sides = (("-", _LEFT, comparison.left), ("+", _RIGHT, comparison.right))
     pairs: list[Row] = [
-        (sign, sentence((origin_of(learned), style), ": ", verdict_with_basis(learned.check)))
+        (sign, sentence((template_origin(learned), style), ": ", verdict_with_basis(learned.check)))
         for sign, style, learned in sides
     ]
     return rows(pairs, indent=0)

@@ -23,7 +23,7 @@ from autoparser.analysis.engines.engine_ranking import (
 from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, PluginCheck
 
 from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
-from .terminal import drawn_lines, next_line, report_text, text_of
+from .terminal import drawn_lines, joined_lines, next_line, report_text
 from .visible import marker_text, shortened, visible
 
 SHOWN = 3
@@ -49,7 +49,7 @@ def engines_report(engine_trial: EnginesTried, width: int) -> Text:
         drawn += _engine(ranking)
     # The flags of this package's plugins stand beside those of built-in parsers.
     last = next_line("analyze", engine_trial.template, " --show serve", width, 0)
-    return text_of([*drawn_lines([*drawn, *blank()], width), last])
+    return joined_lines([*drawn_lines([*drawn, *blank()], width), last])
 
 
 def parser_flags(pair: ParserPair) -> str:

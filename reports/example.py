@@ -141,7 +141,7 @@ def call_parts(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequ
         return [span]
     position = int(span.label.removeprefix("call ")) - 1
     written = calls.written_calls(format_.with_naming_ids(message).calls)
-    return call_spans(calls, written[position], position)
+    return call_part_spans(calls, written[position], position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def example_call(format_: TurnFormat, position: int) -> ToolCall:
     return replace(call, arguments=kept)
 
 
-def call_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> list[ExampleSpan]:
+def call_part_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> list[ExampleSpan]:
     """Name the parts of the call at a position, down to its arguments."""
     text = calls.write_call(call, position)
     for row in (calls.row, calls.empty_row or ()):
@@ -348,7 +348,7 @@ def call_section(learned: LearnedFormat) -> Blocks:
     calls = learned.formats.united.calls
     if calls is None:
         return []
-    spans = call_spans(calls, example_call(learned.formats.united, 0))
+    spans = call_part_spans(calls, example_call(learned.formats.united, 0))
     doubted = TurnPart.CALLS in learned.formats.united.unconfirmed
     says = "the prompt's words tell the model to write it" if doubted else "the model writes it"
     instead = rows(list(_span_rows(spans)), words=False)

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintFinding
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
-from .places import place_of, place_text
+from .places import place_in_line, place_text
 from .summary import LIMIT_WORDS
 from .terminal import report_text
 from .verdict import failure_reason, spoiled_words
@@ -158,7 +158,7 @@ def _finding_words(learned: LearnedFormat, finding: OwnFinding) -> Text:
     if finding.line is None:
         return Text(finding.words)
     text = learned.template.text if isinstance(learned, Analysis) else ""
-    place = place_of(learned.template.origin or "a text", finding.line, text)
+    place = place_in_line(learned.template.origin or "a text", finding.line, text)
     return sentence(place_text(place), f" {finding.words}")
 
 

@@ -121,7 +121,7 @@ def _departure(block: Departure) -> Iterator[str]:
         if side.text is None:
             yield f"- {sign}{inline(side.error or Text())}"
         else:
-            yield f"- {sign}{code(f'{block.before[-_BEFORE:]}{side.text}')}"
+            yield f"- {sign}{code_span(f'{block.before[-_BEFORE:]}{side.text}')}"
     for label, text in block.facts:
         yield f"- {_label(label)}{inline(text)}"
 
@@ -171,10 +171,10 @@ def _escaped(text: str) -> str:
 
 def cell(text: str) -> str:
     """Return a code span for a table, in which an unescaped bar would end the column."""
-    return code(text).replace("|", "\\|")
+    return code_span(text).replace("|", "\\|")
 
 
-def code(text: str) -> str:
+def code_span(text: str) -> str:
     """Return a code span of one line that its text cannot close."""
     inside = visible(text)
     longest = max((len(run) for run in _RUNS.findall(inside)), default=0)

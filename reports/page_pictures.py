@@ -38,7 +38,7 @@ from .blocks import (
     tagged,
 )
 from .render_trace import line_words, source_words
-from .roundtrip import ABOUT, conditions_of
+from .roundtrip import ABOUT, verdict_conditions
 from .visible import quoted, setting_words, visible
 
 Bar = tuple[float, str, str]
@@ -103,7 +103,7 @@ def round_trip_section(portrait: Portrait) -> Blocks:
         )
         drawn.append(Paragraph(Text(words), look="note"))
     for cause, group in groupby(broken, key=lambda trip: _cause(trip[1])):
-        drawn += _of_cause(cause, list(group), len(trips))
+        drawn += _cause_trips(cause, list(group), len(trips))
     if trips:
         drawn.append(Fold(Text(f"All {len(trips)} verdicts"), [_verdicts(found)]))
     if holding:
@@ -162,7 +162,7 @@ def _verdict_cells(row: TripRow, at: int, round_trip: RoundTrip) -> tuple[Text, 
     reused = Text("–")
     if tokens is not None:
         reused = Text(f"{tokens.reused}/{tokens.sampled}", "green" if tokens.holds else "red")
-    others = [small(words) for words in conditions_of(row, round_trip)]
+    others = [small(words) for words in verdict_conditions(row, round_trip)]
     return (
         link(visible(row.scenario.name), f"#trip-{at}"),
         Text(row.next.value),
@@ -172,7 +172,7 @@ def _verdict_cells(row: TripRow, at: int, round_trip: RoundTrip) -> tuple[Text, 
     )
 
 
-def _of_cause(cause: Cause, trips: Sequence[NumberedTrip], total: int) -> Blocks:
+def _cause_trips(cause: Cause, trips: Sequence[NumberedTrip], total: int) -> Blocks:
     strips: Blocks = [_strip(*trip) for trip in trips]
     more = strips[FIRST:]
     advice = [(advised.reader.value, Text(advised.text)) for advised in advice_of(trips[0][1])]

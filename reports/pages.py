@@ -180,7 +180,7 @@ def _written_text(value: object) -> object:
     """Return a value as a page's template writes it; Jinja escapes it unless it is markup."""
     if isinstance(value, Markup):
         return value
-    return _words(value) if isinstance(value, Text) else visible_lines(str(value))
+    return _styled_words(value) if isinstance(value, Text) else visible_lines(str(value))
 
 
 def address(value: str) -> str:
@@ -190,7 +190,7 @@ def address(value: str) -> str:
     raise ValueError(f"this address leads out of the page: {value!r}")
 
 
-def _words(words: Words) -> Markup:
+def _styled_words(words: Words) -> Markup:
     """Return words with their styles."""
     if isinstance(words, str):
         return escape(visible_lines(words))
@@ -271,4 +271,4 @@ def _left_out(count: int, what: str) -> Markup:
 
 def _whole(lines: Sequence[Text]) -> Markup:
     """Return lines of our own or an engine's text; their newlines break lines without a sign."""
-    return Markup("\n").join(map(_words, lines))
+    return Markup("\n").join(map(_styled_words, lines))

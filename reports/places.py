@@ -32,26 +32,26 @@ class FilePlace:
         return f"{visible(self.path)}:{self.line}:{self.column}"
 
 
-def lines_of(text: str) -> list[str]:
+def jinja_lines(text: str) -> list[str]:
     """Split a template into lines, as Jinja counts them."""
     return _NEWLINE.split(text)
 
 
-def place_of(path: str, line: int, text: str = "", column: int | None = None) -> FilePlace:
+def place_in_line(path: str, line: int, text: str = "", column: int | None = None) -> FilePlace:
     """Return a place in a line: the column, or by default the start of the line's text.
 
     Without the `text`, the default is the first column.
     """
     if column is not None:
         return FilePlace(path, line, column)
-    written = lines_of(text)[line - 1 : line]
+    written = jinja_lines(text)[line - 1 : line]
     indent = len(written[0]) - len(written[0].lstrip()) if written else 0
     return FilePlace(path, line, indent + 1)
 
 
 def template_place(template: ChatTemplate, line: int | None) -> FilePlace | None:
     """Return the start of a template's line, as if its text were a file, or None without a line."""
-    return None if line is None else place_of(template.origin or "a text", line, template.text)
+    return None if line is None else place_in_line(template.origin or "a text", line, template.text)
 
 
 def place_text(place: FilePlace) -> Text:
@@ -75,7 +75,7 @@ def provenance_words(source: Provenance | None) -> str | None:
     return words if source.file is None else f"{words}, {visible(source.file)}"
 
 
-def origin_of(learned: LearnedFormat) -> str:
+def template_origin(learned: LearnedFormat) -> str:
     """Return a template's origin, or the file of a saved format."""
     # Findings have places, too, and need no format.
     from autoparser.analysis.formats.saved_format import SavedFormat  # noqa: PLC0415

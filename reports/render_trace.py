@@ -111,7 +111,7 @@ def seen_words(values: Sequence[SeenValue]) -> Text:
     return found
 
 
-def _of_kind(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, list[TraceStep]]]:
+def _steps_by_site(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, list[TraceStep]]]:
     """Return the places of these kinds that ran, in template order."""
     found: dict[int, list[TraceStep]] = {}
     for step in trace.steps:
@@ -121,7 +121,7 @@ def _of_kind(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, list[T
 
 
 def _tests(trace: RenderTrace) -> Blocks:
-    asked = list(_of_kind(trace, StepKind.TEST))
+    asked = list(_steps_by_site(trace, StepKind.TEST))
     every = [site for site in trace.sites if site.kind is StepKind.TEST]
     if not every:
         return []
@@ -181,7 +181,7 @@ def steps_words(
 
 
 def _loops(trace: RenderTrace) -> Blocks:
-    loops = list(_of_kind(trace, StepKind.LOOP, StepKind.PASS))
+    loops = list(_steps_by_site(trace, StepKind.LOOP, StepKind.PASS))
     if not loops:
         return []
     drawn = heading("Loops")
@@ -204,7 +204,7 @@ def _runs(steps: Sequence[TraceStep]) -> list[int]:
 
 
 def _assignments(trace: RenderTrace) -> Blocks:
-    found = list(_of_kind(trace, StepKind.SET))
+    found = list(_steps_by_site(trace, StepKind.SET))
     if not found:
         return []
     drawn = heading("Variables that were set")

@@ -55,7 +55,7 @@ from .blocks import (
     sentence,
 )
 from .places import provenance_words
-from .terminal import drawn_lines, next_line, report_text, text_of
+from .terminal import drawn_lines, joined_lines, next_line, report_text
 from .verdict import sandbox_words, verdict_with_basis
 from .visible import LEGEND, quoted, setting_words, some_of, visible
 
@@ -235,7 +235,7 @@ def _conditions(round_trip: RoundTrip) -> Blocks:
     """Describe once each setting that changes verdicts."""
     notes: dict[str, list[TripRow]] = {}
     for row in round_trip.rows:
-        for words in conditions_of(row, round_trip):
+        for words in verdict_conditions(row, round_trip):
             notes.setdefault(words, []).append(row)
     if not notes:
         return []
@@ -267,7 +267,7 @@ def _tokens(verdict: Verdict) -> Text:
     return Text(f"{tokens.reused}/{tokens.sampled}", style="green" if tokens.holds else "red")
 
 
-def conditions_of(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
+def verdict_conditions(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
     """Return the settings under which the verdict differs."""
     usual = round_trip.settings[0]
     if row.verdict.setting != usual:
@@ -383,7 +383,7 @@ def roundtrip_screen(analysis: Analysis | None, round_trip: RoundTrip, width: in
     ]
     name = None if analysis is None else analysis.template.origin
     last = next_line(*_next(analysis, round_trip, name or "-"), width, len("Verdict"))
-    return text_of([*drawn_lines(drawn, width), last])
+    return joined_lines([*drawn_lines(drawn, width), last])
 
 
 def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
@@ -412,7 +412,7 @@ def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tupl
     return "roundtrip", origin, " --full" if round_trip.tokenized else " --tokenizer PATH"
 
 
-def _causes_of(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
+def _causes_by_fault(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
     """Count the causes of each culprit, by its words, the most frequent first."""
     counted: dict[str, Counter[Cause]] = {}
     for fault, words in FAULTS.items():
@@ -425,7 +425,7 @@ def _causes_of(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
 
 def _why(round_trip: RoundTrip) -> Blocks:
     drawn: Blocks = []
-    for words, causes in _causes_of(round_trip).items():
+    for words, causes in _causes_by_fault(round_trip).items():
         named = [sentence((f"{n} ", "red"), cause.value) for cause, n in causes.items()]
         more = sum([*causes.values()][CAUSES_SHOWN:])
         listed = joined([*named[:CAUSES_SHOWN], *([Text(f"{more} more")] if more else [])], ", ")
@@ -436,7 +436,9 @@ def _why(round_trip: RoundTrip) -> Blocks:
 
 def _settings(round_trip: RoundTrip) -> Blocks:
     """Name the settings that change verdicts, with the number of scenarios."""
-    counted = Counter(words for row in round_trip.rows for words in conditions_of(row, round_trip))
+    counted = Counter(
+        words for row in round_trip.rows for words in verdict_conditions(row, round_trip)
+    )
     drawn: Blocks = []
     for words, count in counted.most_common(SETTINGS_SHOWN):
         left_out = len(counted) - SETTINGS_SHOWN

@@ -333,13 +333,13 @@ def content_parts_words(parts: ContentParts) -> Text:
         return sentence(f"content as a list of parts: {_SAID[parts.texts]}", _why(parts.reason))
     grouped: dict[str, tuple[list[str], Text]] = {}
     for media in parts.media:
-        words = _words(media)
+        words = _media_words(media)
         grouped.setdefault(words.plain, ([], words))[0].append(_NAMES[media.kind])
     media_words = [sentence(f"{', '.join(names)}: ", words) for names, words in grouped.values()]
     return joined(media_words, "; ")
 
 
-def _words(media: MediaTreatment) -> Text:
+def _media_words(media: MediaTreatment) -> Text:
     if media.outcome is not PartsOutcome.WRITTEN:
         lost = ", and the text beside them is lost" if media.loses_text else ""
         return sentence(_SAID[media.outcome], lost, _why(media.reason))

@@ -25,7 +25,7 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     """List the switches on at most `most` lines, those that change the turn first."""
     if not learned.switches and not learned.unmoved:
         return []
-    of_turn = _of_turn(learned)
+    of_turn = _turn_switches(learned)
     shown = sorted(switch_sentences(learned), key=lambda row: row[0] not in of_turn)
     left = len(shown) - most + 1 if len(shown) > most else 0
     folded = [str(name) for name, _ in shown[len(shown) - left :]]
@@ -47,7 +47,7 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     return [*drawn_lines(heading(f"Switches (chat_template_kwargs{whole})"), width), *lines]
 
 
-def _of_turn(learned: LearnedFormat) -> set[Words]:
+def _turn_switches(learned: LearnedFormat) -> set[Words]:
     """Name the switches that change more than the prompt in common conversations."""
     before = {SwitchEffect.PROMPT, SwitchEffect.RAISES}
     return {
@@ -115,7 +115,7 @@ def unset_words(switch: Switch, formats: Formats) -> str:
 
 def switch_rows(analysis: LearnedFormat, switch: Switch) -> Iterator[Row]:
     """Describe the effect of each value, with the text of each generation prompt."""
-    for label, value, effects, only in _each(switch):
+    for label, value, effects, only in _value_effects(switch):
         words = sentence(f"only {only}: " if only else "", _effects(effects))
         prompt = None if value is None else analysis.formats.prompt_under({switch.name: value})
         if prompt is not None and not only and SwitchEffect.GENERATION_PROMPT in effects:
@@ -126,7 +126,7 @@ def switch_rows(analysis: LearnedFormat, switch: Switch) -> Iterator[Row]:
         yield raising, Text(SwitchEffect.RAISES.value)
 
 
-def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffect, ...], str]]:
+def _value_effects(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffect, ...], str]]:
     """Yield each effect: a label, an example value, the effects, and their condition."""
     other = "number" if switch.numeric else "text"
     if switch.inserted:
@@ -148,7 +148,7 @@ def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffect, ...],
 
 def _common(switch: Switch) -> bool:
     """Return whether all values share the switch's condition."""
-    return bool(switch.only) and all(only == switch.only for *_, only in _each(switch))
+    return bool(switch.only) and all(only == switch.only for *_, only in _value_effects(switch))
 
 
 def _raising(switch: Switch) -> str:
@@ -161,7 +161,7 @@ def _raising(switch: Switch) -> str:
 
 
 def _values(formats: Formats, switch: Switch) -> Iterator[tuple[str, Text]]:
-    for label, value, effects, only in _each(switch):
+    for label, value, effects, only in _value_effects(switch):
         does = _does(formats, None if value is None or only else {switch.name: value}, effects)
         where = f"{only}, " if only and not _common(switch) else ""
         inserted = value is None and effects == (SwitchEffect.PROMPT,)

@@ -65,7 +65,7 @@ from .example import call_section, turn_section
 from .page_pictures import conversation_section, mask_section, round_trip_section, trace_section
 from .pages import PageScript, PageTop, page
 from .phases import marker_section, phases_section
-from .places import lines_of, short_name, template_place
+from .places import jinja_lines, short_name, template_place
 from .request_grammar import grammar_rows, turn_expression
 from .serving import serving_section
 from .settings import settings_section
@@ -324,7 +324,7 @@ def _finding(finding: LintFinding, template: ChatTemplate) -> Entry:
     facts: list[Row] = []
     line, place = finding.line, template_place(template, finding.line)
     if line is not None:
-        text = "".join(lines_of(template.text)[line - 1 : line]).strip()
+        text = "".join(jinja_lines(template.text)[line - 1 : line]).strip()
         facts.append((f"Line {line}", code(visible(text[:LONGEST_LINE]))))
     facts.append(("Confidence", Text(finding.confidence.value)))
     if finding.fix:

@@ -63,10 +63,10 @@ def report_text(blocks: Iterable[Block], width: int, *, first_gap: bool = True) 
     drawn = drawn_lines(blocks, width)
     if not first_gap and drawn and not drawn[0].plain:
         del drawn[0]
-    return text_of(drawn)
+    return joined_lines(drawn)
 
 
-def text_of(text_lines: Lines) -> Text:
+def joined_lines(text_lines: Lines) -> Text:
     """Join lines, without trailing spaces."""
     for line in text_lines:
         line.rstrip()

@@ -56,7 +56,7 @@ def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
     """Return a label and words for each dimension of the range."""
     yield "at most", bounds_words(bounds).removeprefix("of at most ")
     if bounds.name_signs:
-        yield "tools' names", f"of {', '.join(_kinds_of(bounds.name_signs))}"
+        yield "tools' names", f"of {', '.join(_name_sign_kinds(bounds.name_signs))}"
     forms = sorted(bounds.forms.items(), key=lambda item: -item[1])
     often = [f"{visible(form)} ({count})" for form, count in forms if count > 1]
     once = [visible(form) for form, count in forms if count == 1]
@@ -66,7 +66,7 @@ def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
         yield "under", f"nothing set; {settings_words(settings)}"
 
 
-def _kinds_of(signs: str) -> Iterator[str]:
+def _name_sign_kinds(signs: str) -> Iterator[str]:
     kinds = (("small letters", str.islower), ("capitals", str.isupper), ("digits", str.isdigit))
     for words, holds in kinds:
         if any(map(holds, signs)):

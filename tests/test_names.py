@@ -31,7 +31,7 @@ def test_no_two_classes_share_a_name() -> None:
 ELSEWHERE = {
     *("analyze", "fetch", "learn", "lint", "rule"),  # a command has the name of what it calls
     *("answers", "check", "main", "register"),  # called by the name, a module each
-    *("call_spans", "code", "hits_of", "text_of"),
+    "hits_of",
 }
 """Functions of one name in several modules; no other may be added."""
 

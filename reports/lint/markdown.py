@@ -4,7 +4,7 @@ A comment is a table, with the evidence in folded details. Badge and table name 
 version, so that a reader can reproduce them.
 
 Text of a template cannot leave its cell or its block, is not HTML, and does not mention, link to or
-notify anybody: see `_words`.
+notify anybody: see `_escaped_words`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _SIGNS = {Severity.ERROR: "🔴 error", Severity.WARNING: "🟡 warning", Severi
 def markdown_report(run: LintRun) -> str:
     """Return Markdown of at most `LONGEST` characters; findings that do not fit are counted."""
     rows, details = [*_rows(run)], [*_details(run)]
-    head = f"### autoparser lint: {_words(summary_words(run))}\n"
+    head = f"### autoparser lint: {_escaped_words(summary_words(run))}\n"
     title = "\n| severity | rule | where | what happens |\n|---|---|---|---|\n"
-    tail = "".join(f"\n{_words(note)}.\n" for note in notes(run))
+    tail = "".join(f"\n{_escaped_words(note)}.\n" for note in notes(run))
     room = LONGEST - len(head) - len(title) - len(tail)
     # Evidence of what weighs most goes before a row of what weighs least.
     whole = sum(map(len, rows))
@@ -85,15 +85,15 @@ def _rows(run: LintRun) -> Iterator[str]:
     for problem in run.problems:
         line = "" if problem.line is None else f":{problem.line}"
         place = code_cell(f"{problem.path}{line}")
-        yield table_row("⛔ problem", "", place, _words(problem_words(problem)))
+        yield table_row("⛔ problem", "", place, _escaped_words(problem_words(problem)))
     for template, finding in _by_weight(run):
-        fix = f"<br>Fix: {_words(visible(finding.fix))}" if finding.fix else ""
+        fix = f"<br>Fix: {_escaped_words(visible(finding.fix))}" if finding.fix else ""
         rule = f"`{finding.code}` {finding.rule.name}"
-        what = f"{_words(message_words(template, finding))}{fix}"
+        what = f"{_escaped_words(message_words(template, finding))}{fix}"
         yield table_row(_SIGNS[finding.severity], rule, _place(template, finding.line), what)
     for template in run.templates:
         for ignore in template.unused:
-            what = _words(unused_words(ignore))
+            what = _escaped_words(unused_words(ignore))
             yield table_row("note", "unused ignore", _place(template, ignore.line), what)
 
 
@@ -162,7 +162,7 @@ def _alone(shown_text: ShownText) -> Iterator[str]:
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~$^])")
 
 
-def _words(text: str) -> str:
+def _escaped_words(text: str) -> str:
     """Escape words so that Markdown shows them literally, on one line."""
     pieces: list[str] = []
     end = 0

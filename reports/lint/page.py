@@ -46,7 +46,7 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
     facts = [("fix", Text(rule.fix))] if rule.fix else []
     if rule.fixable:
         facts.append(("fixable", Text(f"autoparser fix SOURCE --select {rule.code}")))
-    facts.append((safety_of(rule) or "no fix", Text(fix_reason(rule))))
+    facts.append((fix_safety(rule) or "no fix", Text(fix_reason(rule))))
     facts.append(("looks at", Text(rule.needs.value)))
     if profiles := profiles_of(rule):
         facts.append(("profiles", Text(", ".join(profiles))))
@@ -57,7 +57,7 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
     return facts
 
 
-def safety_of(rule: Rule) -> str:
+def fix_safety(rule: Rule) -> str:
     """Return whether a rule's fix is safe or unsafe; empty if it has none."""
     if not rule.fixable:
         return ""
@@ -167,7 +167,7 @@ def _page(rule: Rule) -> Iterator[str]:
     if rule.fixable:
         yield (
             f"`autoparser fix SOURCE --select {rule.code}` tries edits of the template, and makes"
-            f" the smallest that renders prove; see [fix](../fix.md). That is {safety_of(rule)}."
+            f" the smallest that renders prove; see [fix](../fix.md). That is {fix_safety(rule)}."
             f" {_prose(reason)}"
         )
     else:
@@ -230,5 +230,5 @@ def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
             summary = _prose(rule.summary)
             yield (
                 f"| [{rule.code}]({folder}{page_file(rule)}) | {rule.name} | {rule.severity}"
-                f" | {rule.confidence} | {safety_of(rule)} | {summary} |"
+                f" | {rule.confidence} | {fix_safety(rule)} | {summary} |"
             )

@@ -25,8 +25,8 @@ from autoparser.reports.blocks import (
     prose,
     sentence,
 )
-from autoparser.reports.places import FilePlace, lines_of, place_text
-from autoparser.reports.terminal import drawn_lines, next_line, report_text, text_of
+from autoparser.reports.places import FilePlace, jinja_lines, place_text
+from autoparser.reports.terminal import drawn_lines, joined_lines, next_line, report_text
 from autoparser.reports.verdict import evidence_words
 from autoparser.reports.visible import LEGEND, lines, marker_text, visible
 
@@ -79,7 +79,7 @@ def lint_report(
     for words in notes(run):
         drawn += prose(f"{words}.", indent=0)
     drawn += prose(_summary(run), indent=0)
-    return text_of([*drawn_lines(drawn, width), *_next_lines(run, width)])
+    return joined_lines([*drawn_lines(drawn, width), *_next_lines(run, width)])
 
 
 def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
@@ -251,7 +251,7 @@ def excerpt_lines(text: str, line: int | None, indent: int, column: int | None =
 
     A caret marks the `column` if it is given and not cut away.
     """
-    lines = lines_of(text)
+    lines = jinja_lines(text)
     if line is None or not 1 <= line <= len(lines):
         return []
     number = f"{' ' * indent}{line} | "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.rule import RuleNeed
-from autoparser.reports.places import FilePlace, place_of
+from autoparser.reports.places import FilePlace, place_in_line
 from autoparser.reports.visible import number_of, visible
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def line_place(
 ) -> FilePlace | None:
     """Return a place of a template in its file, or None if its line is not a line of the file."""
     in_file = template.line_in_file(line)
-    return None if in_file is None else place_of(template.path, in_file, template.text, column)
+    return None if in_file is None else place_in_line(template.path, in_file, template.text, column)
 
 
 def message_words(template: InspectedTemplate, finding: LintFinding) -> str:

@@ -53,7 +53,7 @@ from autoparser.reports.analysis import (
     section_report,
 )
 from autoparser.reports.decode import DecodeSetting, decode_document, decode_report
-from autoparser.reports.example import call_spans, example_call, example_message, turn_spans
+from autoparser.reports.example import call_part_spans, example_call, example_message, turn_spans
 from autoparser.reports.explanation import explanation_report
 from autoparser.reports.files import export_report
 from autoparser.reports.message import chunk_report, end_report, message_document, message_report
@@ -263,7 +263,9 @@ def test_the_texts_of_the_named_parts_of_an_example_are_what_the_format_writes(n
     written = [(spans, format_.write(message))]
     if calls is not None:
         for position, call in enumerate(example_call(format_, at) for at in range(2)):
-            written.append((call_spans(calls, call, position), calls.write_call(call, position)))
+            written.append(
+                (call_part_spans(calls, call, position), calls.write_call(call, position))
+            )
     for parts, text in written:
         assert "".join(part.text for part in parts) == text
         assert not {"turn", "call", "arguments"} & {part.label for part in parts}
