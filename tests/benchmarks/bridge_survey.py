@@ -45,8 +45,8 @@ from tests.corpus.rendering import shaped, shows
 
 # Some templates do not render a parameter without a description.
 DESCRIBED = {
-    name: {**each, "description": "What to look for, or how much of it."}
-    for name, each in PROPERTIES.items()
+    name: {**schema, "description": "What to look for, or how much of it."}
+    for name, schema in PROPERTIES.items()
 }
 TOOLS = [function_tool(f"look_up_{at}", DESCRIBED) for at in range(5)]
 QUESTION = UserMessage("How did it go?")
@@ -176,29 +176,33 @@ def bridges_of(path: Path) -> BridgesOfTemplate | None:
 
 def summary(found: Sequence[BridgesOfTemplate]) -> Iterator[str]:
     """Tell what the templates have in common, and name those that are slow."""
-    had = [each for each in found if not each.failure]
-    bridged = sorted((each for each in had if each.times), key=lambda each: -each.slowest)
-    slow = [each for each in bridged if each.slowest > MOST]
-    made = sum(len(each.times.get(column, ())) for each in bridged for column in COLUMNS[:2])
+    had = [template for template in found if not template.failure]
+    bridged = sorted((row for row in had if row.times), key=lambda row: -row.slowest)
+    slow = [row for row in bridged if row.slowest > MOST]
+    made = sum(len(row.times.get(column, ())) for row in bridged for column in COLUMNS[:2])
     counts = {
         "templates asked": len(found),
         "  that render the conversation": len(had),
         "  with a bridge": len(bridged),
         f"    that take less than {MOST} µs": len(bridged) - len(slow),
         "bridges": made // RUNS,
-        "refusals": sum(each.refused for each in had) // RUNS,
+        "refusals": sum(row.refused for row in had) // RUNS,
     }
     yield from (f"{words:<36}{count}" for words, count in counts.items())
-    yield from (f"does not render: {each.name}: {each.failure}" for each in found if each.failure)
+    yield from (
+        f"does not render: {template.name}: {template.failure}"
+        for template in found
+        if template.failure
+    )
     yield f"{'':56}{'tokens':>8}{cells(COLUMNS, '>9')}"
     whole = BridgesOfTemplate("median of all")
-    whole.tokens = round(statistics.median([each.tokens for each in bridged] or [0]))
-    for each in bridged:
-        for column, median in each.medians.items():
+    whole.tokens = round(statistics.median([row.tokens for row in bridged] or [0]))
+    for row in bridged:
+        for column, median in row.medians.items():
             whole.times[column].append(median)
     yield from map(str, (whole, *bridged[: max(10, len(slow))]))
 
 
 if __name__ == "__main__":
     paths = corpus(every_option(__doc__).parse_args().every).values()
-    print_lines(summary([each for each in map(bridges_of, paths) if each is not None]))
+    print_lines(summary([outcome for outcome in map(bridges_of, paths) if outcome is not None]))

@@ -177,8 +177,8 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
             schemas, load = (
                 best_ms(partial(LLMatcher, tokenizer.ll, grammar)) for grammar in grammars
             )
-            first, further = (best_ms(partial(written, each)) for each in (unknown, known))
-            ratios = [(each + load) / schemas for each in (first, further)]
+            first, further = (best_ms(partial(written, tools)) for tools in (unknown, known))
+            ratios = [(writing + load) / schemas for writing in (first, further)]
             figures = (schemas, load, first, ratios[0], further, ratios[1])
             row = f"{f'{title}, {count} tools':<{WIDTH}}{cells(figures, '>9.2f')}"
             yield f"{row}{best_ms(partial(gbnf, format_), 3):>9.2f}"
@@ -305,8 +305,8 @@ def _loads(
     The last figure is the size of the grammar in kB.
     """
     parameters: dict[str, Any] = {tool["function"]["name"]: _parameters(tool) for tool in some}
-    for each in analysis.grammar(some).loosened("lark"):
-        parameters[each.tool] = without_keyword(parameters[each.tool], each.pointer)
+    for loosening in analysis.grammar(some).loosened("lark"):
+        parameters[loosening.tool] = without_keyword(parameters[loosening.tool], loosening.pointer)
     alone: list[str] = []
     for schema_ in parameters.values():
         text = json.dumps(schema_)
@@ -374,7 +374,7 @@ def states(_: ModelTokenizer) -> Iterator[str]:
         tokenizer = vocabulary()
         first = _first_masks(analysis_at(known[name]), tokenizer)
         first["p99"] = plain_masks(tokenizer)[1]
-        figures = (f"{first[each]:.0f}" if each in first else "" for each in ("p99", *states_))
+        figures = (f"{first[state]:.0f}" if state in first else "" for state in ("p99", *states_))
         yield f"{name:<{WIDTH}}{cells(figures, '>10')}"
 
 
@@ -459,7 +459,7 @@ def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
     paths = corpus()
     for name, model in TAGGED_MODELS.items():
         analysis = analysis_at(paths[name])
-        calls = [ToolCall(tool, each) for tool, some in WALKED.items() for each in some]
+        calls = [ToolCall(tool, entry) for tool, some in WALKED.items() for entry in some]
         turns = analysis.turns(AGENT_TOOLS)
         written = [turns.written_turn(Message("", calls=(call,))) for call in calls]
         texts = [*map(_behind_prompt, written)]
@@ -472,8 +472,8 @@ def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
             ours = asked.of(own, texts)
             # Some of its own tags are of the calls alone.
             alone = [_from_first(grammar.triggers, text) for text in texts]
-            theirs = max((asked.of(its, each) for each in (texts, alone)), key=itemgetter(-1))
-            figures = [f"{each:.0f}" for pair in zip(ours, theirs, strict=True) for each in pair]
+            theirs = max((asked.of(its, given) for given in (texts, alone)), key=itemgetter(-1))
+            figures = [f"{cost:.0f}" for pair in zip(ours, theirs, strict=True) for cost in pair]
             walked = "/".join(figures[-2:])
             yield f"{f'{name}, {choice}':<44}{cells(figures[:-2], '>11')}{walked:>12}"
 

@@ -171,23 +171,23 @@ def compared(folder: Path, name: str) -> Iterator[Compared]:
 
 def lines(found: Sequence[Compared]) -> Iterator[str]:
     """Lay the comparison out."""
-    outcomes = Counter(each.outcome for each in found)
-    same = sum(each.outcome == "compared" and not each.kinds for each in found)
-    yield f"{len({each.template for each in found}):>6}  templates, {len(found)} conversations"
+    outcomes = Counter(row.outcome for row in found)
+    same = sum(row.outcome == "compared" and not row.kinds for row in found)
+    yield f"{len({row.template for row in found}):>6}  templates, {len(found)} conversations"
     yield f"{outcomes['refused']:>6}  refused by the template"
     yield f"{outcomes['another text']:>6}  another text with TRL's template than with the model's"
     yield f"{outcomes['compared']:>6}  of the same text; in {same} both count the same"
-    kinds = Counter(kind for each in found for kind in each.kinds)
+    kinds = Counter(kind for row in found for kind in row.kinds)
     for kind, count in kinds.most_common():
-        templates = {each.template for each in found if kind in each.kinds}
+        templates = {row.template for row in found if kind in row.kinds}
         yield f"{count:>6}  in {len(templates)} templates: {kind}"
 
 
 def shown(found: Sequence[Compared]) -> Iterator[str]:
     """Show each turn that differs."""
-    for each in found:
-        yield f"{each.template}, {each.conversation}: {each.outcome}"
-        for theirs, ours in zip_longest(each.theirs, each.ours):
+    for row in found:
+        yield f"{row.template}, {row.conversation}: {row.outcome}"
+        for theirs, ours in zip_longest(row.theirs, row.ours):
             if theirs != ours:
                 yield f"    TRL   {theirs!r}"
                 yield f"    ours  {ours!r}"

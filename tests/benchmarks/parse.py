@@ -107,9 +107,9 @@ def median_time(make: Callable[[Tools], object], offered: Sequence[Tools]) -> fl
     taken: list[float] = []
     gc.collect()
     with collector_off():
-        for each in offered:
+        for row in offered:
             begun = process_time_ns()
-            make(each)
+            make(row)
             taken.append((process_time_ns() - begun) / 1e3)
     return statistics.median(taken)
 
@@ -208,7 +208,7 @@ def beside(checkout: Path) -> Iterator[str]:
     runs = [(_figures_of(checkout.resolve()), _figures_of(ROOT)) for _ in range(LONG_RUNS)]
     yield f"{'process µs':<50}{cells(('there', 'here', 'ratio'), '>10')}"
     for name in runs[0][0]:
-        old, ours = (min(figures[name] for figures in each) for each in zip(*runs, strict=True))
+        old, ours = (min(figures[name] for figures in row) for row in zip(*runs, strict=True))
         yield f"{name:<50}{old:>10.2f}{ours:>10.2f}{old / ours:>9.1f}x"
 
 
