@@ -43,7 +43,7 @@ class Published:
         told = definition_of(self.kind)
         whole = told.pop(self.kind.__name__)
         whole.pop("description", None)
-        definitions = {_public(name): each for name, each in sorted(told.items())}
+        definitions = {_public(name): schema for name, schema in sorted(told.items())}
         assert len(definitions) == len(told), "two classes have one name"
         return {
             "$schema": DRAFT,
@@ -74,15 +74,15 @@ def _classes(node: kinds.Type) -> Iterator[kinds.StructType | kinds.DataclassTyp
     found: dict[type, kinds.StructType | kinds.DataclassType | kinds.EnumType] = {}
     waiting: list[object] = [node]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, kinds.StructType | kinds.DataclassType | kinds.EnumType):
-            if each.cls in found:
+        kind = waiting.pop()
+        if isinstance(kind, kinds.StructType | kinds.DataclassType | kinds.EnumType):
+            if kind.cls in found:
                 continue
-            found[each.cls] = each
-        if isinstance(each, kinds.Type | kinds.Field):
-            waiting.extend(getattr(each, name) for name in each.__struct_fields__)
-        elif isinstance(each, tuple):
-            waiting.extend(each)
+            found[kind.cls] = kind
+        if isinstance(kind, kinds.Type | kinds.Field):
+            waiting.extend(getattr(kind, name) for name in kind.__struct_fields__)
+        elif isinstance(kind, tuple):
+            waiting.extend(kind)
     yield from found.values()
 
 
@@ -94,13 +94,13 @@ def _told(
     if "description" in schema:
         schema["description"] = _in_json(schema["description"])
     if isinstance(kind, kinds.EnumType):
-        return {**schema, "enum": [each.value for each in kind.cls]}
+        return {**schema, "enum": [member.value for member in kind.cls]}
     words = _words_of(kind.cls)
     fields = {field.encode_name: field for field in kind.fields}
     properties: dict[str, Any] = {}
     for key, found in schema["properties"].items():
         # Which names members have, msgspec says in other places by its version.
-        told = _without_names({name: each for name, each in found.items() if name != "default"})
+        told = _without_names({name: value for name, value in found.items() if name != "default"})
         if key in fields and fields[key].name in words:
             told.pop("description", None)
             told = {"description": _in_json(words[fields[key].name]), **told}
@@ -117,10 +117,10 @@ def _told(
 def _without_names(found: Any) -> Any:
     """Return a part of a schema without the lists of names that members have."""
     if isinstance(found, list):
-        return [_without_names(each) for each in found]
+        return [_without_names(item) for item in found]
     if not isinstance(found, dict):
         return found
-    return {key: _without_names(each) for key, each in found.items() if key != "propertyNames"}
+    return {key: _without_names(value) for key, value in found.items() if key != "propertyNames"}
 
 
 def _may_be_left_out(kind: kinds.StructType | kinds.DataclassType, field: kinds.Field) -> bool:
@@ -136,10 +136,10 @@ def _may_be_left_out(kind: kinds.StructType | kinds.DataclassType, field: kinds.
 def _words_of(kind: type[object]) -> dict[str, str]:
     """Return the texts below a class's fields."""
     words: dict[str, str] = {}
-    for each in reversed(kind.__mro__[:-1]):
-        if each.__module__.startswith("msgspec"):
+    for cls in reversed(kind.__mro__[:-1]):
+        if cls.__module__.startswith("msgspec"):
             continue
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
         assert isinstance(tree, ast.ClassDef)
         for field, below in pairwise(tree.body):
             match field, below:
@@ -172,4 +172,4 @@ def _renamed(node: Any) -> Any:
             node = {**node, "$ref": f"#/$defs/{_public(node['$ref'].rpartition('/')[2])}"}
         # A discriminator names the classes of a union once more, for another standard.
         return {key: _renamed(value) for key, value in node.items() if key != "discriminator"}
-    return [_renamed(each) for each in node] if isinstance(node, list) else node
+    return [_renamed(item) for item in node] if isinstance(node, list) else node

@@ -62,9 +62,9 @@ def opened_files(path: Path) -> Iterator[str]:
         owner = getattr(getattr(function, "value", None), "id", "")
         name = getattr(function, "attr", getattr(function, "id", ""))
         inner = [*ast.walk(call)]
-        modes = [each.value for each in inner if isinstance(each, ast.Constant)]
+        modes = [node.value for node in inner if isinstance(node, ast.Constant)]
         modes = [mode for mode in modes if re.fullmatch(r"[rwaxbt+]+", str(mode))]
-        flags = {each.attr for each in inner if isinstance(each, ast.Attribute)}
+        flags = {node.attr for node in inner if isinstance(node, ast.Attribute)}
         if name in READING and isinstance(function, ast.Attribute):
             yield "read"
         elif owner == "formatter":  # of a command's help

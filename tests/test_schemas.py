@@ -60,7 +60,7 @@ def test_a_published_schema_says_what_the_classes_say(schema: Published) -> None
 
 
 def test_the_docs_have_no_other_schema() -> None:
-    assert sorted(DOCS.glob("*.schema.json")) == [each.file for each in PUBLISHED]
+    assert sorted(DOCS.glob("*.schema.json")) == [schema.file for schema in PUBLISHED]
 
 
 @pytest.mark.slow

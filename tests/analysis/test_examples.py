@@ -24,7 +24,7 @@ def test_an_example_gives_what_it_says(name: str, monkeypatch: pytest.MonkeyPatc
     module = import_module(name)
     told: list[str] = []
     runner = doctest.DocTestRunner(verbose=False)
-    tests = [each for each in doctest.DocTestFinder().find(module) if each.examples]
+    tests = [test for test in doctest.DocTestFinder().find(module) if test.examples]
     for test in tests:
         runner.run(test, out=told.append)
     assert tests, "an example that is not found is not tried"

@@ -83,7 +83,7 @@ def opened(browser: Any, pages: Path, name: str, **options: Any) -> Any:
 
 
 def everything_open(page: Any) -> None:
-    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
 
 
 CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
@@ -119,7 +119,7 @@ def test_a_report_begins_with_a_turn_folds_what_is_long_and_its_contents_lead_th
         assert page.locator("main > section").first.locator(".turn").is_visible()
         shown = page.locator("main > section:has(> h2)").all()
         first = ["screen", "conversation", "serve", "findings"]
-        assert [each.get_attribute("id") for each in shown] == first
+        assert [text.get_attribute("id") for text in shown] == first
         short = page.evaluate("document.documentElement.scrollHeight")
         links = page.locator("nav a")
         assert links.count() == page.locator("main > section").count() > 10
@@ -176,7 +176,7 @@ def test_the_index_of_a_survey_sorts_and_filters(browser: Any, pages: Path, widt
     with opened(browser, pages, "survey", viewport={"width": width, "height": 900}) as page:
         given = names_shown(page)
         column = page.locator("table.index thead th").filter(has_text="warnings")
-        at = column.evaluate("each => each.cellIndex")
+        at = column.evaluate("cell => cell.cellIndex")
         cells = page.locator(f"table.index tbody tr :nth-child({at + 1} of th, td)")
         for direction in ("ascending", "descending"):
             column.get_by_role("button").click()
@@ -240,7 +240,7 @@ def test_the_policy_stops_what_would_be_in_a_page(browser: Any, pages: Path, nam
 AXE = os.environ.get("AUTOPARSER_AXE")
 """Where axe-core's `axe.min.js` is; it is not among the dependencies, since it is JavaScript."""
 ASK = """axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations.map(
-    each => [each.impact, each.id, each.nodes[0].html, each.nodes[0].failureSummary]))"""
+    fault => [fault.impact, fault.id, fault.nodes[0].html, fault.nodes[0].failureSummary]))"""
 needs_axe = pytest.mark.skipif(
     AXE is None, reason="npm pack axe-core, unpack it, and let AUTOPARSER_AXE name its axe.min.js"
 )
@@ -249,7 +249,7 @@ needs_axe = pytest.mark.skipif(
 def faults(page: Any) -> list[list[str]]:
     """Return what axe-core finds serious or critical by WCAG: how much, which rule, where, why."""
     page.evaluate(f"{Path(AXE or '').read_text('utf-8')}; 0")
-    return [each for each in page.evaluate(ASK) if each[0] in ("serious", "critical")]
+    return [answer for answer in page.evaluate(ASK) if answer[0] in ("serious", "critical")]
 
 
 @needs_axe

@@ -47,7 +47,7 @@ class Runner:
         self.path = path
 
     def run(self, step: dict[str, Any], **given: str) -> Ran:
-        inputs = {name: str(each.get("default", "")) for name, each in ACTION["inputs"].items()}
+        inputs = {name: str(given.get("default", "")) for name, given in ACTION["inputs"].items()}
         assert given.keys() <= inputs.keys()
         known = {f"inputs.{name}": value for name, value in {**inputs, **given}.items()}
         known["github.action_path"] = str(ROOT)
@@ -93,7 +93,7 @@ def test_no_script_holds_an_input() -> None:
     for step in ACTION["runs"]["steps"]:
         assert "${{" not in step.get("run", ""), "an input within a script is code"
     assert ACTION["runs"]["using"] == "composite"
-    assert all(each["description"] for each in (*ACTION["inputs"].values(), ACTION))
+    assert all(part["description"] for part in (*ACTION["inputs"].values(), ACTION))
 
 
 def test_findings_are_annotations_sarif_and_a_summary(runner: Runner) -> None:
@@ -104,7 +104,7 @@ def test_findings_are_annotations_sarif_and_a_summary(runner: Runner) -> None:
     assert ran.outputs == "sarif-file=lint.sarif\n"
     assert "| 🔴 error | `AP306`" in ran.summary
     log = json.loads((runner.repository / "lint.sarif").read_text("utf-8"))
-    assert [each["ruleId"] for each in log["runs"][0]["results"]] == ["AP306"]
+    assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["AP306"]
 
 
 def test_a_sound_repository_passes(runner: Runner) -> None:

@@ -33,7 +33,7 @@ def test_it_looks_at_templates() -> None:
 def run(*command: str | Path, cwd: Path, **variables: str) -> Any:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return subprocess.run(  # noqa: S603 - git and pre-commit
-        [str(each) for each in command],
+        [str(part) for part in command],
         cwd=cwd,
         env=inherited | variables,
         capture_output=True,

@@ -97,8 +97,8 @@ def test_json_has_the_proof_of_a_fix(code: str, more: tuple[str, ...], autoparse
     assert finding["safe"] is not bool(more)
     assert proof["beyond"] == (proof["changed"] if more else 0)
     assert {"tools", "reasoning", "several turns", "no system message"} <= {*proof["kinds"]}
-    assert all(each["before"] != each["after"] for each in proof["examples"])
-    assert {each["asked_for"] for each in proof["examples"]} == {not more}
+    assert all(example["before"] != example["after"] for example in proof["examples"])
+    assert {example["asked_for"] for example in proof["examples"]} == {not more}
 
 
 def test_a_limit_that_ends_the_search_is_named(
@@ -111,8 +111,8 @@ def test_a_limit_that_ends_the_search_is_named(
     ran = autoparser("fix", LINT / "AP109" / "fires.jinja", "--select", "AP109")
     assert (ran.code, ran.out) == (2, "")
     words = " ".join(ran.err.split())
-    for each in ("not finished: ", "this took more than 60 s", "stays AP109", "a limit ended the"):
-        assert each in words
+    for text in ("not finished: ", "this took more than 60 s", "stays AP109", "a limit ended the"):
+        assert text in words
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_all_read_as_it_is_meant_is_exit_code_0(
     autoparser: Run, edge: str, codes: tuple[int, int]
 ) -> None:
     template = load_template(ROOT / LINES)
-    meant = {each.text: each.message for each in known_texts(analyze(template), {}).texts}
+    meant = {text.text: text.message for text in known_texts(analyze(template), {}).texts}
 
     def reads(text: str) -> dict[str, object]:
         message = ReadMessage.of(meant[text])

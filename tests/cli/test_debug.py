@@ -29,15 +29,17 @@ SESSIONS = yaml.safe_load(Path(__file__).with_name("debug_sessions.yaml").read_t
 @pytest.mark.parametrize(
     "session",
     [
-        pytest.param(each, id=each["what"], marks=pytest.mark.slow if each.get("slow") else ())
-        for each in SESSIONS
+        pytest.param(
+            session, id=session["what"], marks=pytest.mark.slow if session.get("slow") else ()
+        )
+        for session in SESSIONS
     ],
 )
 def test_a_session_shows_what_it_should(session: dict[str, Any]) -> None:
     template = session.get("template", XML)
     conversations = [SHIPPED[name] for name in session.get("names", ("call", "answer"))]
     added = session.get("tokenizer")
-    tokenizer = None if added is None else byte_tokenizer((each, True) for each in added)
+    tokenizer = None if added is None else byte_tokenizer((marker, True) for marker in added)
     app = DebuggerApp(template, load_template(template), conversations, tokenizer=tokenizer)
     # Found by an analysis otherwise, which takes its time.
     app.switches = [Switch("enable_thinking", (True, False), True, ((), ()), False, (), "")]

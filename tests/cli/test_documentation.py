@@ -117,7 +117,7 @@ def test_the_quick_start_runs_where_nothing_is(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     page = QUICK_START.read_text("utf-8")
-    sessions = [each for block in _BLOCK.findall(page) for each in _SESSION.findall(block)]
+    sessions = [session for block in _BLOCK.findall(page) for session in _SESSION.findall(block)]
     # A block of any other kind would be one that nobody runs; the first installs the package.
     kinds = (*_BLOCK.findall(page), *_EXAMPLES.findall(page))
     assert page.count("```") == 2 * (len(kinds) + 1)
@@ -226,7 +226,7 @@ def template_of(what: str) -> str:
         return str(known["arguments reversed"]["template"])
     kind = CORNERS["kinds"].get(what, what)
     bugs = yaml.safe_load((ROOT / BUGS).read_text("utf-8"))
-    (bug,) = (each for each in bugs if each["kind"] == kind)
+    (bug,) = (bug for bug in bugs if bug["kind"] == kind)
     host = (ROOT / "fixtures" / "templates" / f"{bug['in']}.jinja").read_text("utf-8")
     assert host.count(bug["replace"]) == 1
     return host.replace(bug["replace"], bug["with"])

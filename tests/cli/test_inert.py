@@ -78,7 +78,10 @@ def files(tmp_path: Path) -> dict[str, str]:
         "OUTPUT": OUTPUT,
         "NO-TEXT": GOOD.replace("im_end|>", f"im_end{HALF}|>"),
         "HALF-A-CALL": GOOD.replace("</tool_call>'", f"</tool_call{HALF}>'"),
-        **{name: it if isinstance(it, str) else json.dumps(it) for name, it in values.items()},
+        **{
+            name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in values.items()
+        },
     }
     found = {"EVIL": EVIL, "MISSING": str(tmp_path / f"missing{EVIL[:30]}")}
     for name, text in texts.items():

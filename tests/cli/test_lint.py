@@ -50,9 +50,9 @@ def test_a_profile_folds_and_drops_nothing(autoparser: Run) -> None:
         """Return the codes that are shown, and those that are folded."""
         ran = autoparser("lint", STRIPS, "--isolated", *options, "--format", "json", "--exit-zero")
         (template,) = json.loads(ran.out)["templates"]
-        return {each["code"] for each in template["findings"]}, set(template["folded"])
+        return {finding["code"] for finding in template["findings"]}, set(template["folded"])
 
-    seen = {each: shown("--profile", each.value) for each in Profile}
+    seen = {profile: shown("--profile", profile.value) for profile in Profile}
     everything, nothing = seen[Profile.STRICT]
     assert nothing == set()
     for found, folded in seen.values():
@@ -61,7 +61,7 @@ def test_a_profile_folds_and_drops_nothing(autoparser: Run) -> None:
     assert shown() == seen[Profile.RELEASE]
     usual, folded = seen[Profile.RELEASE]
     assert not any(rule.convention for rule in all_rules() if rule.code in usual)
-    showing = {each for each, (found, _) in seen.items() if "AP301" in found}
+    showing = {profile for profile, (found, _) in seen.items() if "AP301" in found}
     assert showing == {Profile.STRICT, Profile.TRAINING, Profile.CACHE}
     ran = autoparser("lint", STRIPS, "--isolated", "--format", "concise", "--fail-on", "info")
     assert ran.code == bool(usual), "what is folded does not fail"
@@ -148,7 +148,7 @@ def test_watching_looks_only_at_changes_in_what_it_found(
     watched: list[list[Path | None]] = []
 
     def twice(source: str, action: Callable[[], int], beside: list[Path | None]) -> int:
-        watched.append([each for each in beside if each is not None])
+        watched.append([path for path in beside if path is not None])
         assert (source, action()) == ("models, chat.jinja", 1)
         Path("chat.jinja").write_text((ROOT / QUIET).read_text("utf-8") + "\n", "utf-8")
         return action()

@@ -49,9 +49,9 @@ def options() -> dict[str, dict[str, Any]]:
 def test_an_option_means_the_same_in_every_command(options: dict[str, dict[str, Any]]) -> None:
     for spelling, by_command in options.items():
         shared = {
-            (each.help, each.metavar, tuple(each.opts))
-            for each in by_command.values()
-            if each.name not in OF_ITS_OWN
+            (option.help, option.metavar, tuple(option.opts))
+            for option in by_command.values()
+            if option.name not in OF_ITS_OWN
         }
         assert len(shared) <= 1, (spelling, shared)
 
@@ -82,7 +82,10 @@ SLOW = {"compare", "fix", "learn", "report", "roundtrip", "survey"}
 
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(each, marks=pytest.mark.slow if each in SLOW else ()) for each in COMMANDS],
+    [
+        pytest.param(command, marks=pytest.mark.slow if command in SLOW else ())
+        for command in COMMANDS
+    ],
 )
 def test_the_help_of_a_command_has_an_example_that_works(
     command: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -146,7 +149,7 @@ def test_the_page_on_options_names_every_form() -> None:
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     for command, forms in FORMS.items():
         wanted = [f"`{part}`" for part in (command, *forms.split())]
-        assert sum(all(each in row for each in wanted) for row in rows) == 1, command
+        assert sum(all(part in row for part in wanted) for row in rows) == 1, command
 
 
 COMPLETED = [
@@ -176,7 +179,7 @@ def test_a_shell_completes(
 
 
 @pytest.mark.parametrize(
-    "shell", ["bash", *(pytest.param(each, marks=pytest.mark.slow) for each in ("zsh", "fish"))]
+    "shell", ["bash", *(pytest.param(text, marks=pytest.mark.slow) for text in ("zsh", "fish"))]
 )
 def test_a_shell_is_told_how_to_complete(shell: str, tmp_path: Path, process: Run) -> None:
     given = {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}

@@ -126,7 +126,7 @@ def test_findings_are_those_of_lint_and_asked_later_where_they_are_missing(
     kept = tmp_path / "survey.jsonl"
     use = ("survey", corpus, "--records", kept, "--jobs", "1")
     autoparser(*use)
-    assert {each["findings"] for each in records_of(kept)} == {None}
+    assert {entry["findings"] for entry in records_of(kept)} == {None}
     # What cannot be analyzed is known already.
     assert autoparser(*use, "--lint").err.startswith("1 of 3")
     for record in records_of(kept)[3:]:
@@ -134,7 +134,7 @@ def test_findings_are_those_of_lint_and_asked_later_where_they_are_missing(
         (linted,) = json.loads(autoparser(*lint).out)["templates"]
         counts = record["findings"]
         assert isinstance(counts, dict)
-        found = Counter(each["severity"] for each in linted["findings"])
+        found = Counter(finding["severity"] for finding in linted["findings"])
         assert {name: count for name, count in counts.items() if count} == found
 
 

@@ -144,7 +144,9 @@ class Shell:
         self._autoparser = autoparser
         self.folder = folder
         self.names = {"TMP": str(folder), "ROOT": str(ROOT), "PYTHON": sys.executable}
-        self.names |= {name: self.filled(it)[0] for name, it in table.get("names", {}).items()}
+        self.names |= {
+            name: self.filled(parts)[0] for name, parts in table.get("names", {}).items()
+        }
         self._texts = table.get("texts", {})
         self._named: set[str] | None = None if table.get("inside") else {*KNOWN_FOLDERS}
 
@@ -152,8 +154,8 @@ class Shell:
         """Return what a file of a case holds."""
         if isinstance(given, dict) and "gguf" in given:
             filled = [
-                {**each, "template": self.content(each["template"]).decode()}
-                for each in given["gguf"]
+                {**model, "template": self.content(model["template"]).decode()}
+                for model in given["gguf"]
             ]
             return write_model(self.folder / "made.gguf", filled).read_bytes()
         return content_of(given, self._texts)
@@ -325,7 +327,7 @@ def value_at(document: Any, place: str) -> Any:
             document = len(document)
         elif "=" in part:
             key, _, value = part.partition("=")
-            document = next(each for each in document if str(each.get(key)) == value)
+            document = next(entry for entry in document if str(entry.get(key)) == value)
         elif isinstance(document, list):
             document = document[int(part)]
         else:

@@ -39,7 +39,7 @@ def _also(options: Namespace) -> list[Path]:
 
 
 def _export(paths: Sequence[Path], options: Namespace) -> Asked:
-    engines = dict(each.split("=", 1) for each in options.engine)
+    engines = dict(pair.split("=", 1) for pair in options.engine)
     return exports_board(engines or TRANSFORMERS), paths
 
 
@@ -138,7 +138,7 @@ def main() -> int:
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
-    named = (each[0] for name, each in BOARDS.items() if getattr(options, name))
+    named = (board[0] for name, board in BOARDS.items() if getattr(options, name))
     board, asked = next(named, lambda paths, _: (OUTCOMES, paths))(paths, options)
     text, right = board.judge(asked, options.jobs)
     sys.stdout.write(text)

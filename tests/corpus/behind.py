@@ -257,5 +257,5 @@ def rendered_turns(analysis: Analysis) -> Iterator[RenderedTurns]:
     )
     for asked, tools, messages in sets:
         found = [asked.behind(title, message) for title, message in messages.items()]
-        turns = tuple(asked.with_calls(each) for each in found if each.silence is None)
+        turns = tuple(asked.with_calls(row) for row in found if row.silence is None)
         yield RenderedTurns(asked, tools, turns, len(found) - len(turns))

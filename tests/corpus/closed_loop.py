@@ -88,19 +88,19 @@ def loop_of(name: str, analysis: Analysis) -> Loop:
 
 
 def _lines(found: Sequence[Loop]) -> Iterator[str]:
-    good, total = sum(each.good for each in found), sum(each.total for each in found)
+    good, total = sum(row.good for row in found), sum(row.total for row in found)
     yield f"{len(found):>6}  templates whose self-check passes"
-    yield f"{sum(each.good == each.total for each in found):>6}  give back every message"
-    enough = sum(each.ok for each in found)
+    yield f"{sum(row.good == row.total for row in found):>6}  give back every message"
+    enough = sum(row.ok for row in found)
     yield f"{enough:>6}  give back at least {ENOUGH:.0%} of their messages"
     yield f"{good:>6}  of {total} messages came back: {good / max(total, 1):.2%}"
-    for cause, same in by_cause((each for each in found if not each.ok), lambda each: each.cause):
+    for cause, same in by_cause((row for row in found if not row.ok), lambda row: row.cause):
         yield f"{len(same):>6}  {cause or 'of unknown cause'}"
-        for each in same:
-            yield f"{'':8}  {each.name}: {each.good} of {each.total}, first: {each.titles[0]}"
+        for row in same:
+            yield f"{'':8}  {row.name}: {row.good} of {row.total}, first: {row.titles[0]}"
 
 
-LOOPS = Board(of_sound(loop_of), _lines, lambda each: each.ok or bool(each.cause), chunk=16)
+LOOPS = Board(of_sound(loop_of), _lines, lambda row: row.ok or bool(row.cause), chunk=16)
 
 SPACES = (" ", " ", " ", "  ", "\n", "\n\n", "\t")
 LONGEST = 40
@@ -207,18 +207,18 @@ def proof_of(
 
 
 def _proof_lines(found: Sequence[Proof]) -> Iterator[str]:
-    whole = sum(each.ok for each in found)
+    whole = sum(row.ok for row in found)
     yield f"{len(found):>6}  templates whose self-check passes"
     yield f"{whole:>6}  have a grammar that is complete and sound: {whole / max(len(found), 1):.2%}"
-    yield f"{sum(each.asked for each in found):>6}  turns and walks"
-    for cause, same in by_cause((each for each in found if not each.ok), lambda each: each.cause):
+    yield f"{sum(row.asked for row in found):>6}  turns and walks"
+    for cause, same in by_cause((row for row in found if not row.ok), lambda row: row.cause):
         yield f"{len(same):>6}  {cause or 'of unknown cause'}"
-        for each in same:
-            counted = Counter(str(fault.question) for fault in each.faults)
+        for row in same:
+            counted = Counter(str(fault.question) for fault in row.faults)
             told = ", ".join(f"not: {question} ({count})" for question, count in counted.items())
-            yield f"{'':8}  {each.name}: {each.crash or told}"
-            if each.faults:
-                first = each.faults[0]
+            yield f"{'':8}  {row.name}: {row.crash or told}"
+            if row.faults:
+                first = row.faults[0]
                 yield f"{'':10}  {first.title}: {first.text[:200]}"
 
 
@@ -226,4 +226,4 @@ def proofs_board(
     walks: int, *, gbnf: bool = False, tools: Sequence[int] = ()
 ) -> Board[Path, Proof]:
     prove_one = of_sound(partial(proof_of, walks=walks, gbnf=gbnf, tools=tools))
-    return Board(prove_one, _proof_lines, lambda each: each.ok, chunk=8, enough=PROVED)
+    return Board(prove_one, _proof_lines, lambda row: row.ok, chunk=8, enough=PROVED)

@@ -100,7 +100,7 @@ def of_each(
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(processes, mp_context=context) as pool:
             found = list(pool.map(ask, asked, chunksize=chunk))
-    return [each for each in found if each is not None]
+    return [answer for answer in found if answer is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,6 @@ def by_cause(
 ) -> Iterator[tuple[str, list[Answer]]]:
     """Return sorted causes, each with the answers that have it."""
     causes: dict[str, list[Answer]] = {}
-    for each in found:
-        causes.setdefault(cause_of(each), []).append(each)
+    for answer in found:
+        causes.setdefault(cause_of(answer), []).append(answer)
     yield from sorted(causes.items())

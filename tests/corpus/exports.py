@@ -93,37 +93,37 @@ def _loaded(engine: str, python: str, format_: TurnFormat, export: Export) -> tu
 
 
 def _lines(answers: Sequence[Sequence[Exported]]) -> Iterator[str]:
-    every = [each for answer in answers for each in answer]
-    for engine in dict.fromkeys(each.engine for each in every):
-        found = [each for each in every if each.engine == engine]
-        loaded = [each for each in found if not each.refusal]
-        kept = [each for each in loaded if not each.trial.mismatches]
-        passed = sum(each.trial.passed for each in found)
-        promised = sum(each.trial.total for each in found)
+    every = [row for answer in answers for row in answer]
+    for engine in dict.fromkeys(row.engine for row in every):
+        found = [row for row in every if row.engine == engine]
+        loaded = [row for row in found if not row.refusal]
+        kept = [export for export in loaded if not export.trial.mismatches]
+        passed = sum(row.trial.passed for row in found)
+        promised = sum(row.trial.total for row in found)
         yield f"{engine}"
         yield f"{len(found):>6}  templates whose self-check passes"
         yield f"{len(loaded):>6}  exports load"
-        yield f"{sum(not each.lacks for each in kept):>6}  give back every message of the battery"
+        yield f"{sum(not row.lacks for row in kept):>6}  give back every message of the battery"
         yield f"{len(kept):>6}  give back every message that they promise"
         yield f"{passed:>6}  of {promised} promised messages come back"
         names: dict[str, list[str]] = {}
-        for each in found:
-            titles = dict.fromkeys(found.title for found in each.trial.mismatches)
+        for row in found:
+            titles = dict.fromkeys(found.title for found in row.trial.mismatches)
             for cause in (
-                *([f"not loaded: {each.refusal}"] if each.refusal else []),
-                *(f"not expressed: {lack}" for lack in each.lacks),
+                *([f"not loaded: {row.refusal}"] if row.refusal else []),
+                *(f"not expressed: {lack}" for lack in row.lacks),
                 *(f"comes back otherwise: {title}" for title in titles),
             ):
-                names.setdefault(cause, []).append(each.name)
-        for cause, those in sorted(names.items(), key=lambda each: -len(each[1])):
+                names.setdefault(cause, []).append(row.name)
+        for cause, those in sorted(names.items(), key=lambda item: -len(item[1])):
             yield f"{len(those):>6}    {cause}"
             yield from (f"{'':12}{name}" for name in those)
-        yield from (f"{'':8}{each.name}: first, {each.first}" for each in found if each.first)
+        yield from (f"{'':8}{row.name}: first, {row.first}" for row in found if row.first)
 
 
 def exports_board(engines: Mapping[str, str] = TRANSFORMERS) -> Board[Path, list[Exported]]:
     ask = of_sound(partial(exports_of, engines=engines))
-    return Board(ask, _lines, lambda found: not any(each.refusal for each in found))
+    return Board(ask, _lines, lambda found: not any(row.refusal for row in found))
 
 
 AT_ONCE = 8
@@ -176,15 +176,15 @@ def _reading_seconds(path: Path) -> float:
 
 def _file_lines(found: Sequence[Sequence[AskedFile | None]]) -> Iterator[str]:
     asked = list(chain.from_iterable(found))
-    files = [each for each in asked if each is not None]
+    files = [row for row in asked if row is not None]
     yield f"{len(files):>6}  saved formats, which a process without jinja2 loaded"
     yield f"{len(asked) - len(files):>6}  templates that cannot be analyzed"
     yield f"{sum(file.texts for file in files):>6}  texts of them, each parsed whole and streamed"
     yield f"{sum(bool(file.wrong) for file in files):>6}  files that answer otherwise"
     if files:
         slowest, largest = (
-            max(files, key=lambda each: each.seconds),
-            max(files, key=lambda each: each.size),
+            max(files, key=lambda row: row.seconds),
+            max(files, key=lambda row: row.size),
         )
         yield f"{1000 * median(file.seconds for file in files):>6.2f}  ms to read one, the median"
         yield f"{1000 * slowest.seconds:>6.2f}  ms at most: {slowest.name}"
@@ -196,6 +196,6 @@ def _file_lines(found: Sequence[Sequence[AskedFile | None]]) -> Iterator[str]:
 FILES = Board(
     asked_files,
     _file_lines,
-    lambda share: not any(each.wrong for each in share if each is not None),
+    lambda share: not any(row.wrong for row in share if row is not None),
     chunk=1,
 )

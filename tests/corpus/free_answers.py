@@ -136,21 +136,21 @@ def _is_read(parser: OutputParser, text: str, turn: FreeTurn, least: int) -> boo
 def _free_lines(found: Sequence[Freed]) -> Iterator[str]:
     asked, read = Counter[str](), Counter[str]()
     faults = Counter[str]()
-    for each in found:
-        asked += each.asked
-        read += each.read
-        faults += Counter(kind for kind, _ in each.faults)
+    for row in found:
+        asked += row.asked
+        read += row.read
+        faults += Counter(kind for kind, _ in row.faults)
     yield f"{len(found):>6}  templates that write calls after their prompt"
-    yield f"{sum(bool(each.refused) for each in found):>6}    without a grammar"
-    held = sum(not each.lost for each in found)
+    yield f"{sum(bool(row.refused) for row in found):>6}    without a grammar"
+    held = sum(not row.lost for row in found)
     yield f"{held:>6}    whose grammar takes what is read around calls"
     for kind in (*AROUND, *INSIDE):
         takes = read[kind] - faults[kind]
         yield f"{takes:>6}  of {read[kind]} that are read (of {asked[kind]}): {kind}"
-    for each in found:
-        if each.lost:
-            kinds = ", ".join(dict.fromkeys(kind for kind, _ in each.lost))
-            yield f"{'':8}{each.name}: {len(each.lost)} ({kinds}) {each.lost[0][1]}"
+    for row in found:
+        if row.lost:
+            kinds = ", ".join(dict.fromkeys(kind for kind, _ in row.lost))
+            yield f"{'':8}{row.name}: {len(row.lost)} ({kinds}) {row.lost[0][1]}"
 
 
-FREE = Board(of_sound(freed_by, calling=True), _free_lines, lambda each: not each.lost)
+FREE = Board(of_sound(freed_by, calling=True), _free_lines, lambda row: not row.lost)

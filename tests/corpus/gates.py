@@ -84,12 +84,12 @@ def _under(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> I
     for title, message in MESSAGES.items():
         if message.calls and not tools:
             continue
-        each = asked.behind(title, message)
-        verdict = Verdict(setting, tools, title, each.silence, asked.prompt == asked.alone)
-        if each.silence is None:
+        turn = asked.behind(title, message)
+        verdict = Verdict(setting, tools, title, turn.silence, asked.prompt == asked.alone)
+        if turn.silence is None:
             prompt = asked.prompt or ""
             doors = doors or [_Door(analysis, way, prompt, setting, tools=tools) for way in Way]
-            faults = tuple(fault for door in doors for fault in door.faults(asked, each))
+            faults = tuple(fault for door in doors for fault in door.faults(asked, turn))
             verdict = replace(verdict, faults=faults)
         yield verdict
 
@@ -237,11 +237,11 @@ class TurnWord:
     @property
     def checked(self) -> bool:
         """The self-check of its format passes."""
-        return all(each.checked for each in self.asked)
+        return all(verdict.checked for verdict in self.asked)
 
     def told(self, *, read: bool) -> bool:
         """Whether parser or grammar do not fail, told the setting."""
-        return not any(each.faulty(Way.SETTING, read=read) for each in self.asked)
+        return not any(verdict.faulty(Way.SETTING, read=read) for verdict in self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,12 +268,12 @@ class Gated:
     @property
     def asked(self) -> list[Verdict]:
         """What the second judge could ask."""
-        return [each for each in self.judged if each.silence is None]
+        return [verdict for verdict in self.judged if verdict.silence is None]
 
     @property
     def failed(self) -> list[Verdict]:
         """What did not pass with the second judge."""
-        return [each for each in self.judged if each.faults]
+        return [verdict for verdict in self.judged if verdict.faults]
 
 
 def gated(path: Path) -> Gated:
@@ -320,7 +320,11 @@ def _words(analysis: Analysis, judged: Sequence[Verdict]) -> Iterator[TurnWord]:
                 continue
             setting = {**analysis.formats.base, switch.name: value}
             gated = not any(fault.setting == setting for fault in analysis.gate.faults)
-            asked = [each for each in judged if each.setting == setting and each.silence is None]
+            asked = [
+                verdict
+                for verdict in judged
+                if verdict.setting == setting and verdict.silence is None
+            ]
             yield TurnWord(f"{switch.name}={value}", gated, asked)
 
 
@@ -341,15 +345,15 @@ def _counts(analysis: Analysis) -> Counter[str]:
 def _silent(analysis: Analysis, judged: Sequence[Verdict]) -> Iterator[str]:
     """Say of each prompt that nothing goes on from why, by the second judge's renders."""
     found = analysis.continuations
-    openings = {id(each.opening): each.opening for each in found}
-    spoken = {id(each.opening) for each in found if each.text is not None and each.form is None}
+    openings = {id(asked.opening): asked.opening for asked in found}
+    spoken = {id(asked.opening) for asked in found if asked.text is not None and asked.form is None}
     for key, opening in openings.items():
         if key in spoken:
             continue
         causes = {
-            str(each.silence or "the second judge does find continuations")
-            for each in judged
-            if repr(each.setting) == repr(opening.setting) and each.tools is opening.tools
+            str(verdict.silence or "the second judge does find continuations")
+            for verdict in judged
+            if repr(verdict.setting) == repr(opening.setting) and verdict.tools is opening.tools
         }
         yield f"{' / '.join(sorted(causes))}: {opening.written}"
 
@@ -362,16 +366,21 @@ def _alike(formats: Formats, judged: Sequence[Verdict]) -> Iterator[Alike]:
             for begun in group
         ]
         asked = [
-            [each for each in judged if repr(each.setting) in row and each.silence is None]
+            [
+                verdict
+                for verdict in judged
+                if repr(verdict.setting) in row and verdict.silence is None
+            ]
             for row in rows
         ]
         yield Alike(
             sum(bool(row) for row in asked) > 1,
             *(
                 not any(
-                    each.faulty(Way.PROMPT, read=read) and not each.faulty(Way.SETTING, read=read)
+                    verdict.faulty(Way.PROMPT, read=read)
+                    and not verdict.faulty(Way.SETTING, read=read)
                     for row in asked
-                    for each in row
+                    for verdict in row
                 )
                 for read in (True, False)
             ),
@@ -396,11 +405,11 @@ def cause_of(name: str, verdict: Verdict, judged: Sequence[Verdict]) -> str:
     if verdict.bare and ways <= {Way.PROMPT, Way.BOTH}:
         return BEGUN
     with_tools = any(
-        each.faults
-        for each in judged
-        if each.tools
-        and each.title == verdict.title
-        and repr(each.setting) == repr(verdict.setting)
+        other.faults
+        for other in judged
+        if other.tools
+        and other.title == verdict.title
+        and repr(other.setting) == repr(verdict.setting)
     )
     if verdict.bare and ways == {Way.SETTING} and with_tools:
         return UNASKED
@@ -412,7 +421,7 @@ def cause_of(name: str, verdict: Verdict, judged: Sequence[Verdict]) -> str:
 
 
 def _lines(found: Sequence[Gated]) -> Iterator[str]:
-    done = [each for each in found if each.analyzed]
+    done = [row for row in found if row.analyzed]
     yield from _counted(found, done)
     for parts in ((_gate,), (_judge,), (_defaults, _alike_lines), (_word_lines,)):
         yield ""
@@ -432,11 +441,11 @@ def _explained(gated: Gated) -> bool:
 
 
 def _counted(found: Sequence[Gated], done: Sequence[Gated]) -> Iterator[str]:
-    total = sum((each.counts for each in done), Counter[str]())
+    total = sum((row.counts for row in done), Counter[str]())
     yield f"{len(found):>6}  templates"
     yield f"{len(done):>6}  analyzed"
-    crashes = [each for each in found if each.crash]
-    several = sum(each.counts["formats"] > 1 for each in done)
+    crashes = [row for row in found if row.crash]
+    several = sum(row.counts["formats"] > 1 for row in done)
     yield f"{len(crashes):>6}  crashed"
     yield from (f"{'':8}  {crash.name}: {crash.crash}" for crash in crashes)
     yield f"{total['formats']:>6}  formats, {several} templates have several"
@@ -445,43 +454,43 @@ def _counted(found: Sequence[Gated], done: Sequence[Gated]) -> Iterator[str]:
     yield f"{total['unprompted']:>6}  settings without one"
     yield f"{total['failed_checks']:>6}  formats whose self-check fails"
     yield from (
-        f"{'':8}  {each.name}: {each.counts['failed_checks']} of {each.counts['formats']}"
-        for each in done
-        if each.counts["failed_checks"]
+        f"{'':8}  {row.name}: {row.counts['failed_checks']} of {row.counts['formats']}"
+        for row in done
+        if row.counts["failed_checks"]
     )
 
 
 def _gate(done: Sequence[Gated]) -> Iterator[str]:
-    asked = sum(each.counts["asked"] for each in done)
-    passed = sum(each.counts["passed"] for each in done)
+    asked = sum(row.counts["asked"] for row in done)
+    passed = sum(row.counts["passed"] for row in done)
     yield "the gate of the analysis"
     yield f"{asked:>6}  continuations asked"
     yield f"{passed:>6}  passed: {passed / max(asked, 1):.2%}"
-    yield f"{sum(each.counts['not_asked'] for each in done):>6}  messages that no turn goes on with"
-    short = [each for each in done if each.fault]
+    yield f"{sum(row.counts['not_asked'] for row in done):>6}  messages that no turn goes on with"
+    short = [row for row in done if row.fault]
     yield f"{len(short):>6}  templates do not pass"
     for cause, same in by_cause(short, _gate_cause):
         yield f"{len(same):>6}    {cause or 'of unknown cause'}"
-        for each in same:
-            yield f"{'':10}  {each.name}: {each.counts['passed']} of {each.counts['asked']}"
-            yield f"{'':12}  {each.fault[:200]}"
+        for row in same:
+            yield f"{'':10}  {row.name}: {row.counts['passed']} of {row.counts['asked']}"
+            yield f"{'':12}  {row.fault[:200]}"
     yield from _usual(done)
-    silent = Counter(why for each in done for why in each.silent)
+    silent = Counter(why for row in done for why in row.silent)
     yield f"{silent.total():>6}  prompts that nothing goes on from"
     yield from (f"{count:>6}    {why}" for why, count in silent.most_common())
 
 
 def _usual(done: Sequence[Gated]) -> Iterator[str]:
-    asking = [each for each in done if each.counts["usual_asked"]]
-    asked = sum(each.counts["usual_asked"] for each in asking)
+    asking = [row for row in done if row.counts["usual_asked"]]
+    asked = sum(row.counts["usual_asked"] for row in asking)
     yield f"{asked:>6}  asked again as users send them, of {len(asking)} templates"
-    yield f"{sum(each.counts['usual_passed'] for each in asking):>6}    passed"
-    short = [each for each in asking if each.counts["usual_passed"] < each.counts["usual_asked"]]
+    yield f"{sum(row.counts['usual_passed'] for row in asking):>6}    passed"
+    short = [row for row in asking if row.counts["usual_passed"] < row.counts["usual_asked"]]
     for cause, same in by_cause(short, _usual_cause):
         yield f"{len(same):>6}    {cause or 'of unknown cause'}"
-        for each in same:
-            passed = f"{each.counts['usual_passed']} of {each.counts['usual_asked']}"
-            yield f"{'':10}  {each.name}: {passed}"
+        for row in same:
+            passed = f"{row.counts['usual_passed']} of {row.counts['usual_asked']}"
+            yield f"{'':10}  {row.name}: {passed}"
 
 
 def _usual_cause(gated: Gated) -> str:
@@ -492,21 +501,21 @@ def _usual_cause(gated: Gated) -> str:
 
 def _gate_cause(gated: Gated) -> str:
     """Return the template's cause, or that of the settings whose self-check fails."""
-    causes = Counter(cause_of(gated.name, each, gated.judged) for each in gated.failed)
+    causes = Counter(cause_of(gated.name, verdict, gated.judged) for verdict in gated.failed)
     most = causes.most_common(1)
     return known_causes("gate").get(gated.name, "") or (most[0][0] if most else "")
 
 
 def _bad(found: Sequence[Gated]) -> list[tuple[Gated, Verdict, str]]:
     return [
-        (each, verdict, cause_of(each.name, verdict, each.judged))
-        for each in found
-        for verdict in each.failed
+        (row, verdict, cause_of(row.name, verdict, row.judged))
+        for row in found
+        for verdict in row.failed
     ]
 
 
 def _judge(done: Sequence[Gated]) -> Iterator[str]:
-    asked = [verdict for each in done for verdict in each.asked]
+    asked = [verdict for row in done for verdict in row.asked]
     passed = sum(not verdict.faults for verdict in asked)
     yield "a second judge, by plain renders: told the setting, the prompt, both"
     yield f"{len(asked):>6}  continuations asked"
@@ -515,17 +524,19 @@ def _judge(done: Sequence[Gated]) -> Iterator[str]:
         told = sum(all(fault.way is not way for fault in verdict.faults) for verdict in asked)
         yield f"{told:>6}    {way}"
     bad = _bad(done)
-    names = {each.name for each, _, _ in bad}
+    names = {row.name for row, _, _ in bad}
     yield f"{len(names):>6}  templates do not pass"
-    for cause, same in by_cause(bad, lambda each: each[2]):
-        counted = Counter(each.name for each, _, _ in same)
+    for cause, same in by_cause(bad, lambda row: row[2]):
+        counted = Counter(row.name for row, _, _ in same)
         yield f"{len(counted):>6}    {cause or 'of unknown cause'}"
         for name, count in counted.items():
-            first = next(verdict for each, verdict, _ in same if each.name == name)
+            first = next(verdict for row, verdict, _ in same if row.name == name)
             fault = first.faults[0]
             yield f"{'':10}  {name}: {count} messages, first {first.title}, {fault.way}"
             yield f"{'':12}  {fault.detail[:200]}"
-    not_asked = Counter(each.silence for gated in done for each in gated.judged if each.silence)
+    not_asked = Counter(
+        verdict.silence for gated in done for verdict in gated.judged if verdict.silence
+    )
     yield f"{not_asked.total():>6}  messages not asked"
     yield from (f"{not_asked[why]:>6}    {why}" for why in Silence)
     yield from _disagreeing(done)
@@ -534,8 +545,7 @@ def _judge(done: Sequence[Gated]) -> Iterator[str]:
 def _disagreeing(done: Sequence[Gated]) -> Iterator[str]:
     """Count the templates on which the judges differ, told the setting as the gate is."""
     rows = Counter(
-        (_word(each.counts["asked"], each.fault), _word(len(each.asked), each.failed))
-        for each in done
+        (_word(row.counts["asked"], row.fault), _word(len(row.asked), row.failed)) for row in done
     )
     yield "the gate / the second judge, templates:"
     yield from (f"{count:>6}    {one} / {other}" for (one, other), count in rows.most_common())
@@ -548,21 +558,21 @@ def _word(asked: int, bad: object) -> str:
 
 
 def _differing(found: Sequence[Gated]) -> list[Gated]:
-    return [each for each in found if each.differs and not each.counts["failed_checks"]]
+    return [row for row in found if row.differs and not row.counts["failed_checks"]]
 
 
 def _defaults(done: Sequence[Gated]) -> Iterator[str]:
     differing = _differing(done)
     yield f"{len(differing):>6}  default formats that differ from a render with nothing set"
-    yield from (f"{'':8}  {each.name}: {each.differs}" for each in differing)
-    failing = [each for each in done if each.differs and each.counts["failed_checks"]]
+    yield from (f"{'':8}  {row.name}: {row.differs}" for row in differing)
+    failing = [row for row in done if row.differs and row.counts["failed_checks"]]
     yield f"{len(failing):>6}    more, whose self-check fails"
-    yield from (f"{'':8}  {each.name}: {each.differs[:200]}" for each in failing)
+    yield from (f"{'':8}  {row.name}: {row.differs[:200]}" for row in failing)
 
 
 def _alike_lines(done: Sequence[Gated]) -> Iterator[str]:
-    having = [each for each in done if each.alike]
-    groups = [group for each in having for group in each.alike]
+    having = [row for row in done if row.alike]
+    groups = [group for row in having for group in row.alike]
     asked = [group for group in groups if group.asked]
     yield f"{len(having):>6}  templates with prompts that end alike before formats that differ"
     yield f"{len(groups):>6}    such prompts; of {len(asked)} the template goes on in several"
@@ -571,27 +581,27 @@ def _alike_lines(done: Sequence[Gated]) -> Iterator[str]:
     yield f"{read:>6}    of these read under every setting as when the setting is told"
     yield f"{accepted:>6}    of these accepted so"
     yield from (
-        f"{'':10}  {each.name}"
-        for each in having
-        if any(not (group.read and group.accepted) for group in each.alike)
+        f"{'':10}  {row.name}"
+        for row in having
+        if any(not (group.read and group.accepted) for group in row.alike)
     )
 
 
 def _word_lines(done: Sequence[Gated]) -> Iterator[str]:
     """Name each word that changes a turn as the value of a switch, and what came of it alone."""
-    words = [word for each in done for word in each.words]
+    words = [word for row in done for word in row.words]
     asked = [word for word in words if word.asked]
-    yield f"{len(words):>6}  words that change a turn, of {sum(bool(each.words) for each in done)}"
+    yield f"{len(words):>6}  words that change a turn, of {sum(bool(row.words) for row in done)}"
     yield f"{len(asked):>6}    whose turns go on from the prompt"
     yield f"{sum(word.checked for word in asked):>6}      self-check"
     yield f"{sum(word.gated for word in asked):>6}      gate"
     yield f"{sum(word.told(read=True) for word in asked):>6}      read, told the setting"
     yield f"{sum(word.told(read=False) for word in asked):>6}      accepted, told the setting"
-    for each in done:
-        for word in each.words:
+    for row in done:
+        for word in row.words:
             ok = word.checked and word.gated and word.told(read=True) and word.told(read=False)
             verdict = ("passes" if ok else "fails") if word.asked else "not asked"
-            yield f"{'':8}  {each.name}: {word.name}: {verdict}"
+            yield f"{'':8}  {row.name}: {word.name}: {verdict}"
 
 
 GATES = Board(gated, _lines, _explained, chunk=8)

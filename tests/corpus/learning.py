@@ -114,7 +114,7 @@ def _unlearned(name: str, analysis: Analysis) -> LearnedReadings | None:
     every = list(_shown_by(analysis))
     own = _read(every, analysis.formats)
     # What the template writes so that nobody can tell it again is no question to examples.
-    shown = [each for each in every if each.title not in own.missed]
+    shown = [message for message in every if message.title not in own.missed]
     return LearnedReadings(name, shown, own, {})
 
 
@@ -135,7 +135,9 @@ def _shown_by(analysis: Analysis) -> Iterator[ShownMessage]:
 def _read(shown: Sequence[ShownMessage], formats: Formats) -> Reading:
     request = request_of(loose_tools(), begun_turn=formats.default)
     parser = OutputParser(build_expression(formats, request))
-    missed = tuple(each.title for each in shown if not reads_as(parser, each.text, each.message))
+    missed = tuple(
+        message.title for message in shown if not reads_as(parser, message.text, message.message)
+    )
     return Reading(len(shown) - len(missed), len(shown), missed=missed)
 
 
@@ -144,7 +146,11 @@ def without_parts(format_: TurnFormat) -> TurnFormat:
     silent = without_calls(format_)
     return structs.replace(
         silent,
-        layouts={each: layout for each, layout in silent.layouts.items() if not each.reasoning},
+        layouts={
+            presence: layout
+            for presence, layout in silent.layouts.items()
+            if not presence.reasoning
+        },
         reasoning_cut=None,
         reasoning_open="",
         reasoning_close="",
@@ -156,18 +162,20 @@ def example_readings(
 ) -> LearnedReadings | None:
     """Learn from so many examples; None where calls are not written."""
     asked = _unlearned(name, analysis)
-    if asked is None or not any(each.example and each.message.calls for each in asked.shown):
+    if asked is None or not any(
+        message.example and message.message.calls for message in asked.shown
+    ):
         return None
     hidden = without_parts(analysis.format)
     for how in ("drawn", "chosen"):
         for count in counts:
             chance = random.Random(f"1 {name} {count}")
             drawn = _drawn(asked.shown, count, chance, chosen=how == "chosen")
-            texts = [each.text for each in drawn]
-            called = [call.name for each in drawn for call in each.message.calls]
+            texts = [message.text for message in drawn]
+            called = [call.name for message in drawn for call in message.message.calls]
             spoiled = _spoil(texts, called, chance) if noise else set[int]()
             examples = [
-                Example(text, each.message) for text, each in zip(texts, drawn, strict=True)
+                Example(text, shown_.message) for text, shown_ in zip(texts, drawn, strict=True)
             ]
             asked.learn(f"{count} {how}", spoiled, partial(_of_examples, examples, hidden))
     return asked
@@ -185,18 +193,20 @@ def _drawn(
 
     So a person chooses who is told what no example shows yet.
     """
-    shown = [each for each in shown if each.example]
-    called = [each for each in shown if each.message.calls]
+    shown = [message for message in shown if message.example]
+    called = [message for message in shown if message.message.calls]
     telling = [
-        each for each in called if any(len(call.arguments) > 1 for call in each.message.calls)
+        message
+        for message in called
+        if any(len(call.arguments) > 1 for call in message.message.calls)
     ]
     drawn = [chance.choice(telling or called)]
-    rest = [each for each in shown if each is not drawn[0]]
+    rest = [message for message in shown if message is not drawn[0]]
     chance.shuffle(rest)
     while rest and len(drawn) < count:
         if chosen:
             known = {feature for one in drawn for feature in _features(one.message)}
-            rest.sort(key=lambda each: len(_features(each.message) - known))
+            rest.sort(key=lambda shown: len(_features(shown.message) - known))
         drawn.append(rest.pop())
     return drawn
 
@@ -216,7 +226,7 @@ def _features(message: Message) -> set[str]:
         for value in call.arguments.values():
             found.add(f"an argument that is {type_of(value)}")
             held = list(value.values()) if isinstance(value, dict) else value
-            if isinstance(held, list) and any(isinstance(each, (list, dict)) for each in held):
+            if isinstance(held, list) and any(isinstance(item, (list, dict)) for item in held):
                 found.add("one in another")
             if isinstance(value, str):
                 found |= {name for name, chars in _SIGNS.items() if {*value} & {*chars}}
@@ -250,7 +260,7 @@ def output_readings(
 ) -> LearnedReadings | None:
     """Learn from so many outputs; None where calls are not written."""
     asked = _unlearned(name, analysis)
-    if asked is None or not any(each.message.calls for each in asked.shown):
+    if asked is None or not any(message.message.calls for message in asked.shown):
         return None
     outputs = _outputs(analysis, max(counts))
     if len(outputs) < min(counts):
@@ -269,7 +279,7 @@ def _of_outputs(texts: Sequence[str], hidden: TurnFormat) -> tuple[TurnFormat, s
     given = [LoggedOutput(text, place=f"line {at}") for at, text in enumerate(texts, start=1)]
     found = format_of_outputs(given, hidden, TOOLS)
     odd = {reading.output.place for reading in found.readings if reading.problem}
-    return found.format, {at for at, each in enumerate(given) if each.place in odd}
+    return found.format, {at for at, output in enumerate(given) if output.place in odd}
 
 
 def _outputs(analysis: Analysis, count: int) -> list[str]:
@@ -320,24 +330,24 @@ def _lines(found: Sequence[LearnedReadings], head: str, what: str, named: str) -
     """Lay out the ways of learning; templates are named that are not read well in one of them."""
     yield f"{len(found)} templates that render calls after their prompt, {head}"
     yield f"{what:>9}  {'templates with 99 % read':>24}  {'messages read':>14}  none learned"
-    yield _row("analyzed", [each.own for each in found])
+    yield _row("analyzed", [row.own for row in found])
     for name in found[0].learned if found else ():
-        yield _row(name, [each.learned[name] for each in found])
-    odd = [reading for each in found for reading in each.learned.values() if reading.odd]
+        yield _row(name, [row.learned[name] for row in found])
+    odd = [reading for row in found for reading in row.learned.values() if reading.odd]
     if odd:
-        right = sum(each.named for each in odd)
-        yield f"spoiled {what}: {sum(each.odd for each in odd)}, of them named: {right}"
-    for each in found:
-        reading = each.learned[named]
+        right = sum(row.named for row in odd)
+        yield f"spoiled {what}: {sum(row.odd for row in odd)}, of them named: {right}"
+    for row in found:
+        reading = row.learned[named]
         if not reading.enough:
             words = reading.error or "; ".join(reading.missed[:3])
-            yield f"  {each.name}: {reading.read} of {reading.asked}: {words}"
+            yield f"  {row.name}: {reading.read} of {reading.asked}: {words}"
 
 
 def _row(name: str, found: Sequence[Reading]) -> str:
-    enough = sum(each.enough for each in found)
-    asked, read = sum(each.asked for each in found), sum(each.read for each in found)
-    failed = sum(bool(each.error) for each in found)
+    enough = sum(row.enough for row in found)
+    asked, read = sum(row.asked for row in found), sum(row.read for row in found)
+    failed = sum(bool(row.error) for row in found)
     share = f"{enough} ({enough / max(len(found), 1):.0%})"
     return f"{name:>9}  {share:>24}  {read / max(asked, 1):>14.1%}  {failed}"
 

@@ -55,7 +55,7 @@ def _lint_lines(runs: Sequence[LintRun]) -> Iterator[str]:
     for code in ("any", *(rule.code for rule in all_rules())):
         counts[code] = [
             sum(
-                any(code in ("any", each.code) and wants(each) for each in found)
+                any(code in ("any", hit.code) and wants(hit) for hit in found)
                 for found in templates
             )
             for wants in wanted
@@ -73,8 +73,8 @@ def _lint_lines(runs: Sequence[LintRun]) -> Iterator[str]:
     yield (
         f"{len(templates)} templates, {len(every)} findings,"
         f" {sum(len(run.problems) for run in runs)} problems;"
-        f" {sum(each.line is None for each in every)} findings have no line,"
-        f" {sum(bool(each.hit.setting) for each in every)} hold under a switch alone."
+        f" {sum(row.line is None for row in every)} findings have no line,"
+        f" {sum(bool(row.hit.setting) for row in every)} hold under a switch alone."
     )
 
 
@@ -108,21 +108,21 @@ def judged_twice(path: Path) -> JudgedTwice:
     except AutoparserError as error:
         failure = error.message
     found = lint(Subject(template, analysis=analysis)).findings
-    errors = (each.code for each in found if each.severity is Severity.ERROR)
+    errors = (row.code for row in found if row.severity is Severity.ERROR)
     return JudgedTwice(path.stem, failure, tuple(dict.fromkeys(errors)))
 
 
 def _agreement_lines(found: Sequence[JudgedTwice]) -> Iterator[str]:
-    failed = [each for each in found if each.failure]
-    green = [each for each in failed if not each.agrees]
+    failed = [row for row in found if row.failure]
+    green = [row for row in failed if not row.agrees]
     yield (
         f"{len(found)} templates, the analysis fails {len(failed)};"
         f" {len(green)} of these have no error in lint"
     )
-    yield from (f"{each.template}: {each.failure}" for each in green)
+    yield from (f"{row.template}: {row.failure}" for row in green)
 
 
-AGREEMENT = Board(judged_twice, _agreement_lines, lambda each: each.agrees)
+AGREEMENT = Board(judged_twice, _agreement_lines, lambda row: row.agrees)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,27 +154,27 @@ def tried_fixes(path: Path) -> list[TriedFix]:
 
 
 def _fix_lines(answers: Sequence[Sequence[TriedFix]]) -> Iterator[str]:
-    found = [each for answer in answers for each in answer]
+    found = [row for answer in answers for row in answer]
     rules = {rule.code: rule for rule in all_rules()}
-    known = [each for each in found if rules[each.code].fixable]
-    others = [each for each in found if not rules[each.code].fixable]
+    known = [row for row in found if rules[row.code].fixable]
+    others = [row for row in found if not rules[row.code].fixable]
     yield "found fixed unsafe  no edit not proven stays   new limit  rule"
-    for code in sorted({each.code for each in known}):
-        yield _row([each for each in known if each.code == code], f"{code} {rules[code].name}")
+    for code in sorted({row.code for row in known}):
+        yield _row([row for row in known if row.code == code], f"{code} {rules[code].name}")
     yield _row(known, "all")
     gone = sum(other.reason is None for other in others)
     yield f"{len(others)} findings of rules without edits, {gone} of them gone with others"
     showing, fixable, changed = map(
-        _templates, (found, known, [each for each in found if each.reason is None])
+        _templates, (found, known, [row for row in found if row.reason is None])
     )
     yield f"{showing} templates show findings, {fixable} some with edits; {changed} were changed"
-    renders = sum(each.renders for each in found)
-    tried = sum(each.tried for each in found)
+    renders = sum(row.renders for row in found)
+    tried = sum(row.tried for row in found)
     yield f"{tried} edits were rendered with; fixed ones were proven by {renders} conversations"
 
 
 def _templates(found: Iterable[TriedFix]) -> int:
-    return len({each.template for each in found})
+    return len({row.template for row in found})
 
 
 _WIDTHS = {
@@ -188,7 +188,7 @@ _WIDTHS = {
 
 
 def _row(found: Sequence[TriedFix], words: str) -> str:
-    counts = Counter(each.reason for each in found)
+    counts = Counter(row.reason for row in found)
     left = " ".join(f"{counts[reason]:>{width}}" for reason, width in _WIDTHS.items())
     return f"{len(found):>5} {counts[None]:>5} {left}  {words}"
 

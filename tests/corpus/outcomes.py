@@ -113,24 +113,24 @@ def _lines(found: Sequence[Outcome]) -> Iterator[str]:
     yield f"{'':>5}  {'calls':>5}  {'reasoning':>9}  outcome"
     yield _row(found, "all templates")
     for ending in Ending:
-        ended = [each for each in found if each.ending is ending]
+        ended = [outcome for outcome in found if outcome.ending is ending]
         if not ended:
             continue
         yield _row(ended, str(ending))
-        for cause, same in by_cause(ended, lambda each: each.cause):
+        for cause, same in by_cause(ended, lambda row: row.cause):
             yield _row(same, f"  {cause}")
             if ending is not Ending.PASSED:
-                yield from (f"{'':25}    {_named(each)}" for each in same)
-    for form in dict.fromkeys(each.spoiled for each in found if each.spoiled):
-        spoiled = [each for each in found if each.spoiled == form]
+                yield from (f"{'':25}    {_named(row)}" for row in same)
+    for form in dict.fromkeys(outcome.spoiled for outcome in found if outcome.spoiled):
+        spoiled = [outcome for outcome in found if outcome.spoiled == form]
         yield _row(spoiled, f"what users send is spoiled: {form}")
-        yield from (f"{'':25}    {each.name}" for each in spoiled)
+        yield from (f"{'':25}    {row.name}" for row in spoiled)
     yield "calls, reasoning: templates that render them, by probes apart from the analysis"
 
 
 def _row(found: Sequence[Outcome], words: str) -> str:
-    calls = sum(each.shows_call for each in found)
-    reasoning = sum(each.shows_reasoning for each in found)
+    calls = sum(outcome.shows_call for outcome in found)
+    reasoning = sum(outcome.shows_reasoning for outcome in found)
     return f"{len(found):>5}  {calls:>5}  {reasoning:>9}  {words}"
 
 
@@ -140,7 +140,7 @@ def _named(outcome: Outcome) -> str:
     return f"{outcome.name}: {outcome.passed} of {outcome.total} messages"
 
 
-OUTCOMES = Board(outcome_of, _lines, lambda each: each.ending is not Ending.CRASHED, chunk=16)
+OUTCOMES = Board(outcome_of, _lines, lambda row: row.ending is not Ending.CRASHED, chunk=16)
 
 Sent: TypeAlias = dict[str, Any]
 """A message, or a tool, as a template takes it."""
@@ -205,7 +205,7 @@ def user_messages() -> tuple[list[Sent], ...]:
 
 def call_messages(call_id: str) -> Iterator[Sent]:
     """Return assistant messages that make one call, in every shape."""
-    contents: list[Sent] = [{"content": each} for each in ("", None, *_CONTENTS)]
+    contents: list[Sent] = [{"content": text} for text in ("", None, *_CONTENTS)]
     forms = ({KEY: VALUE}, f'{{"{KEY}": "{VALUE}"}}')
     for content, arguments, wrapped in product([*contents, {}], forms, (True, False)):
         function: Sent = {"name": NAME, "arguments": arguments}

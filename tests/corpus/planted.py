@@ -198,7 +198,7 @@ def _deleted_lines(text: str, _: random.Random) -> Mutants:
 
 def _swapped(text: str, rng: random.Random) -> Mutants:
     yield from _edited(text, _SUM, lambda found, _: f"{found[3]} {found[2]} {found[1]}", rng)
-    outputs = [each for each in _code(text) if each.group().startswith("{{")]
+    outputs = [match for match in _code(text) if match.group().startswith("{{")]
     for one, other in pairwise(outputs):
         between = text[one.end() : other.start()]
         yield text[: one.start()] + other[0] + between + one[0] + text[other.end() :]
@@ -314,7 +314,7 @@ def plant_bugs(
         host = chosen[turn % len(chosen)]
         name = names[(turn // len(chosen) + turn) % len(names)]
         text = _source(host)
-        mutants = [each for each in dict.fromkeys(OPERATORS[name](text, rng)) if each != text]
+        mutants = [other for other in dict.fromkeys(OPERATORS[name](text, rng)) if other != text]
         if not mutants:
             continue
         planted += 1
@@ -384,9 +384,9 @@ def _findings(text: str) -> Mapping[Profile, frozenset[str]]:
     found = lint(Subject(ChatTemplate(text, TOKENS))).findings
     return {
         profile: frozenset(
-            f"{each.code} {_LINE_WORDS.sub('line', each.message)}"
-            for each in found
-            if FindingFilter(profile).shows(each)
+            f"{finding.code} {_LINE_WORDS.sub('line', finding.message)}"
+            for finding in found
+            if FindingFilter(profile).shows(finding)
         )
         for profile in SHOWN
     }
@@ -400,12 +400,12 @@ def _host_findings(host: Path) -> Mapping[Profile, frozenset[str]]:
 def named_bug(bug: PlantedBug) -> NamedBug:
     """Lint a bug beside its host."""
     before, now = _host_findings(bug.host), _findings(bug.text)
-    return NamedBug(bug, {each: sorted(now[each] - before[each]) for each in SHOWN})
+    return NamedBug(bug, {profile: sorted(now[profile] - before[profile]) for profile in SHOWN})
 
 
 def _lines(found: Sequence[NamedBug]) -> Iterator[str]:
-    house = [each for each in found if each.bug.whitespace]
-    bugs = [each for each in found if not each.bug.whitespace]
+    house = [row for row in found if row.bug.whitespace]
+    bugs = [row for row in found if not row.bug.whitespace]
     yield "kept release strict"
     for name in OPERATORS:
         yield _row([bug for bug in bugs if bug.bug.operator == name], name)
@@ -414,22 +414,22 @@ def _lines(found: Sequence[NamedBug]) -> Iterator[str]:
 
 
 def _row(found: Sequence[NamedBug], words: str) -> str:
-    named = [sum(each.is_named(profile) for each in found) for profile in SHOWN]
+    named = [sum(row.is_named(profile) for row in found) for profile in SHOWN]
     return f"{len(found):>4} {named[0]:>7} {named[1]:>6}  {words}"
 
 
 def _unnamed_lines(found: Sequence[NamedBug]) -> Iterator[str]:
     """Show each bug that `release` does not name, with what `strict` finds."""
-    for each in found:
-        if each.is_named(Profile.RELEASE) or each.bug.whitespace:
+    for row in found:
+        if row.is_named(Profile.RELEASE) or row.bug.whitespace:
             continue
-        strict = "; ".join(each.findings[Profile.STRICT]) or "nothing"
-        yield f"{each.bug.host.stem}: {each.bug.operator}; strict finds {strict}"
-        changed = difflib.ndiff(_source(each.bug.host).split("\n"), each.bug.text.split("\n"))
+        strict = "; ".join(row.findings[Profile.STRICT]) or "nothing"
+        yield f"{row.bug.host.stem}: {row.bug.operator}; strict finds {strict}"
+        changed = difflib.ndiff(_source(row.bug.host).split("\n"), row.bug.text.split("\n"))
         yield from (f"  {line}" for line in changed if line[0] in "+-")
 
 
-PLANTED = Board(named_bug, _lines, lambda each: each.is_named(Profile.RELEASE), chunk=6)
+PLANTED = Board(named_bug, _lines, lambda row: row.is_named(Profile.RELEASE), chunk=6)
 
 
 def main() -> int:
@@ -442,7 +442,7 @@ def main() -> int:
     options = parser.parse_args()
     sample = plant_bugs(corpus_paths(), options.seed, options.bugs, options.hosts)
     # Those of a template lie together, so that a process lints it once.
-    bugs = sorted(sample.bugs, key=lambda each: each.host)
+    bugs = sorted(sample.bugs, key=lambda row: row.host)
     found = PLANTED.answers(bugs, options.jobs)
     sys.stdout.write(f"{sample.planted} planted, {len(found)} kept\n{PLANTED.table(found)}")
     sys.stdout.writelines(f"{line}\n" for line in _unnamed_lines(found))

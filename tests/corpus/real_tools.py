@@ -106,10 +106,10 @@ def _with_calls(tool: dict[str, Any]) -> RealTool:
     found: dict[bool, dict[str, dict[str, Json]]] = {True: {}, False: {}}
     for _ in range(TRIES):
         value = maker.meeting()
-        for each in (value, maker.missing(value)):
-            kept = found[judge.is_valid(each)]
-            if isinstance(each, dict) and len(kept) < EACH:
-                kept[json.dumps(each, sort_keys=True)] = each
+        for instance in (value, maker.missing(value)):
+            kept = found[judge.is_valid(instance)]
+            if isinstance(instance, dict) and len(kept) < EACH:
+                kept[json.dumps(instance, sort_keys=True)] = instance
     return RealTool(tool, *(tuple(found[valid].values()) for valid in (True, False)))
 
 
@@ -131,9 +131,9 @@ def _asker(analysis: Analysis, tools: Sequence[RealTool]) -> Asker:
 
 def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, ToolScore]) -> None:
     asked = _asker(analysis, [tool])
-    every = [(True, each) for each in tool.valid] + [(False, each) for each in tool.invalid]
+    every = [(True, entry) for entry in tool.valid] + [(False, entry) for entry in tool.invalid]
     turns = [(valid, value, _turn(asked, tool, value)) for valid, value in every]
-    rendered = [each for each in turns if each[2].silence is None]
+    rendered = [turn for turn in turns if turn[2].silence is None]
     grammar = analysis.grammar([tool.offered], prompt=asked.prompt)
     judge = JUDGE(tool.schema, format_checker=FORMATS)
     for form, score in scores.items():
@@ -149,9 +149,10 @@ def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, 
         # The schema without what the grammar says that it is not held to.
         schema, told = tool.schema, grammar.loosened(form)
         score.counts["loosened"] += bool(told)
-        for each in told:
-            score.loosened.setdefault(each.reason, []).append(f"{each.tool} {each.pointer}")
-            schema = without_keyword(schema, each.pointer)
+        for loosening in told:
+            where = f"{loosening.tool} {loosening.pointer}"
+            score.loosened.setdefault(loosening.reason, []).append(where)
+            schema = without_keyword(schema, loosening.pointer)
         held = JUDGE(schema, format_checker=FORMATS)
         for valid, value, turn in rendered:
             score.counts["valid" if valid else "invalid"] += 1

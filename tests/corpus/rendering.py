@@ -149,14 +149,14 @@ def _faults(result: Attributed, messages: Messages) -> Iterator[str]:
     ends = [0, *(segment.end for segment in segments)]
     if [segment.start for segment in segments] + [len(text)] != ends:
         yield "not every character is in one segment"
-    shared = Counter(each for message in messages for each in texts_of(message))
+    shared = Counter(text for message in messages for text in texts_of(message))
     for at, message in enumerate(messages):
-        for each in texts_of(message):
-            if shared[each] == 1:
-                yield from _misplaced(result, each, at, sampled=message["role"] == "assistant")
+        for words in texts_of(message):
+            if shared[words] == 1:
+                yield from _misplaced(result, words, at, sampled=message["role"] == "assistant")
     for segment in segments:
         said = text[segment.start : segment.end]
-        if segment.content and " " in said.strip() and not any(each in said for each in shared):
+        if segment.content and " " in said.strip() and not any(text in said for text in shared):
             yield f"{said[:40]!r} is content"
 
 
@@ -258,7 +258,7 @@ class _Talk:
                 text = tokenizer.decode(bridged.token_ids, skip_special_tokens=False)
                 whole = tokenizer.decode(rendered, skip_special_tokens=False)
                 if not exact:
-                    text, whole = ("".join(each.split()) for each in (text, whole))
+                    text, whole = ("".join(shown.split()) for shown in (text, whole))
                 kept = kept or any(note.startswith("kept") for note in bridged.notes)
                 if text != whole and not kept:
                     found.silent.append(_difference(text, whole))
@@ -287,7 +287,7 @@ class _Talk:
         whole = self._made.attribute(messages, self._tools)
         last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")
         own = [segment for segment in whole.segments if segment.message == last and segment.sampled]
-        text = "".join(whole.text[each.start : each.end] for each in own)
+        text = "".join(whole.text[segment.start : segment.end] for segment in own)
         return text, whole.text.startswith(self._prompt(at))
 
     def _sampled(self, at: int, prompt: Sequence[int]) -> tuple[tuple[int, ...], bool]:
@@ -339,7 +339,7 @@ class Survey:
         """Whether every text is its message's, and every bridge is told from a render."""
         rounds = self.rounds.values()
         return not self.faults and not any(
-            each.silent or each.counts["broken by bridge"] for each in rounds
+            talk.silent or talk.counts["broken by bridge"] for talk in rounds
         )
 
 
@@ -355,15 +355,15 @@ def surveyed(path: Path) -> Survey | None:
 
 
 def _lines(found: Sequence[Survey]) -> Iterator[str]:
-    rendered = [each for each in found if each.faults is not None]
-    right = sum(not each.faults for each in rendered)
+    rendered = [row for row in found if row.faults is not None]
+    right = sum(not survey.faults for survey in rendered)
     yield f"{len(found):>6}  templates analyzed"
     yield f"{right:>6}  of {len(rendered)} that render: every text is its message's"
-    for each in rendered:
-        if each.faults:
-            yield f"{'':8}  {each.name}: {each.faults[0]}"
+    for survey in rendered:
+        if survey.faults:
+            yield f"{'':8}  {survey.name}: {survey.faults[0]}"
     had = {
-        name: [each.rounds[name] for each in found if each.rounds[name].counts["turns"]]
+        name: [row.rounds[name] for row in found if row.rounds[name].counts["turns"]]
         for name in KINDS
     }
     yield ""
@@ -387,12 +387,12 @@ def _share(part: int, whole: int) -> str:
 
 def _counts(found: Sequence[Rounds]) -> Mapping[str, str]:
     """Return what is counted of the conversations of all templates, by its title."""
-    total = sum((each.counts for each in found), Counter[str]())
-    checked = [each.counts for each in found if each.checked]
-    bridged = sum(each["bridges"] > 0 for each in checked)
-    always = sum(each["bridges"] == each["turns"] for each in checked)
+    total = sum((row.counts for row in found), Counter[str]())
+    checked = [row.counts for row in found if row.checked]
+    bridged = sum(counts["bridges"] > 0 for counts in checked)
+    always = sum(counts["bridges"] == counts["turns"] for counts in checked)
     turns, by_bridge, without = (
-        total[each] for each in ("turns", "broken by bridge", "broken without")
+        total[title] for title in ("turns", "broken by bridge", "broken without")
     )
     return {
         "templates": str(len(found)),
@@ -403,11 +403,11 @@ def _counts(found: Sequence[Rounds]) -> Mapping[str, str]:
         "  that break the prefix": str(by_bridge),
         "  with a note": str(total["noted"]),
         "  that say otherwise than a render, without one": str(
-            sum(len(each.silent) for each in found)
+            sum(len(row.silent) for row in found)
         ),
-        "refusals": str(sum(each.refusals.total() for each in found)),
+        "refusals": str(sum(row.refusals.total() for row in found)),
         "  where rendering again breaks the prefix": str(without),
-        "  where it keeps it: needless": str(sum(len(each.needless) for each in found)),
+        "  where it keeps it: needless": str(sum(len(row.needless) for row in found)),
         "templates whose self-check passes": str(len(checked)),
         "  with a bridge": _share(bridged, len(checked)),
         "  with a bridge for every turn": _share(always, len(checked)),
@@ -416,11 +416,11 @@ def _counts(found: Sequence[Rounds]) -> Mapping[str, str]:
 
 def _refusals(name: str, found: Sequence[Rounds]) -> Iterator[str]:
     yield f"why there is no bridge, {name}"
-    reasons = sum((each.refusals for each in found), Counter[str]())
+    reasons = sum((row.refusals for row in found), Counter[str]())
     for reason, count in reasons.most_common():
-        names = [each.name for each in found if each.refusals[reason]]
+        names = [row.name for row in found if row.refusals[reason]]
         yield f"{count:>8}  {reason}, {len(names)} templates, such as {', '.join(names[:3])}"
 
 
 # The vocabulary keeps the stop strings of each template, so that one process asks them all.
-RENDERS = Board(surveyed, _lines, lambda each: each.ok, chunk=10_000)
+RENDERS = Board(surveyed, _lines, lambda row: row.ok, chunk=10_000)

@@ -66,36 +66,36 @@ def has_media(scenario: Scenario) -> bool:
 
 
 def _lines(found: Sequence[Played]) -> Iterator[str]:
-    crashed = [each for each in found if each.crash]
-    verdicts = [cause for each in found for cause in each.causes]
+    crashed = [trip for trip in found if trip.crash]
+    verdicts = [cause for trip in found for cause in trip.causes]
     counts = Counter(verdicts)
-    yield f"{len(found):>6}  templates played, {sum(each.checked for each in found)} self-checked"
+    yield f"{len(found):>6}  templates played, {sum(trip.checked for trip in found)} self-checked"
     yield f"{len(verdicts):>6}  verdicts, each of a scenario with a next role"
     for outcome in (str(Outcome.HOLDS), *map(str, Cause)):
         if counts[outcome]:
-            templates = sum(outcome in each.causes for each in found)
+            templates = sum(outcome in trip.causes for trip in found)
             yield f"{counts[outcome]:>6}  {outcome}, in {templates} templates"
     broken = len(verdicts) - counts[str(Outcome.HOLDS)]
-    fixed = sum(each.fixed for each in found)
+    fixed = sum(trip.fixed for trip in found)
     yield f"{fixed:>6}  of the {broken} that break hold under another setting of the switches"
     yield from _named(found, str(Cause.REWRITTEN))
-    reasons = Counter(why.partition(":")[0] for each in found for why in each.unconfirmed)
+    reasons = Counter(why.partition(":")[0] for trip in found for why in trip.unconfirmed)
     yield f"{reasons.pop('', 0):>6}  turns that the template itself wrote, before they were varied"
     for why, count in reasons.most_common():
         yield f"{count:>6}  that the format wrote: {why}"
-    pictured = [each.images for each in found if each.images]
+    pictured = [trip.images for trip in found if trip.images]
     holding, played_ = sum(map(sum, pictured)), sum(map(len, pictured))
     yield f"{played_:>6}  verdicts with media, in {len(pictured)} templates; {holding} hold"
     yield f"{len(crashed):>6}  crashed"
-    yield from (f"{'':8}  {each.name}: {each.crash}" for each in crashed)
+    yield from (f"{'':8}  {row.name}: {row.crash}" for row in crashed)
 
 
 def _named(found: Sequence[Played], cause: str) -> Iterator[str]:
     """Name the templates with most of the verdicts that no change explains."""
-    counts = Counter({each.name: each.causes.count(cause) for each in found})
+    counts = Counter({trip.name: trip.causes.count(cause) for trip in found})
     for name, count in counts.most_common(NAMED):
         if count:
             yield f"{'':8}  {cause}: {name} ({count})"
 
 
-ROUND_TRIPS = Board(played, _lines, lambda each: not each.crash, chunk=16)
+ROUND_TRIPS = Board(played, _lines, lambda row: not row.crash, chunk=16)

@@ -178,7 +178,7 @@ def table_row(title: str, found: Sequence[Case]) -> str:
 def cases_board(*, failing: bool = False) -> Board[Fixture, Case]:
     """Return the board of the neutral cases; `failing` shows each text and difference."""
     lines = partial(_lines, failing=failing)
-    return Board(case_of, lines, lambda each: each.sound or bool(each.cause), chunk=64)
+    return Board(case_of, lines, lambda row: row.sound or bool(row.cause), chunk=64)
 
 
 DRAWN = (1, 3, 5)
@@ -217,8 +217,10 @@ def taught_scores(question: tuple[bool, str], seeds: Sequence[int]) -> TaughtSco
     if analysis is None:
         return hidden, []
     if hidden:
-        each = tuple(map(without_parts, analysis.formats))
-        analysis = replace(analysis, formats=Formats(each, analysis.formats.base, fullest=each[0]))
+        formats = tuple(map(without_parts, analysis.formats))
+        analysis = replace(
+            analysis, formats=Formats(formats, analysis.formats.base, fullest=formats[0])
+        )
     fixtures = [
         fixture
         for fixture in load_fixtures()
@@ -244,20 +246,20 @@ def _scored(
 ) -> TaughtScore:
     drawn = random.Random(f"{seed} {model} {count}").sample(fixtures, count)
     rest = [fixture for fixture in fixtures if fixture not in drawn]
-    before = sum(own[each.id] for each in rest)
-    known = sum(not own[each.id] for each in drawn)
+    before = sum(own[fixture.id] for fixture in rest)
+    known = sum(not own[fixture.id] for fixture in drawn)
     score = TaughtScore(model, count, seed, before, before, len(rest), known, known, "")
     try:
-        found = learn(analysis, [_example(each) for each in drawn])
+        found = learn(analysis, [_example(fixture) for fixture in drawn])
     except AutoparserError as error:
         # Nothing is learned, and the template's own analysis is what remains.
         return replace(score, used=str(error))
     right = own if found.analysis is analysis else _right(found.analysis, rest)
     return replace(
         score,
-        taught=sum(right[each.id] for each in rest),
+        taught=sum(right[fixture.id] for fixture in rest),
         misread=len(found.odd),
-        lost=tuple(each.id for each in rest if own[each.id] and not right[each.id]),
+        lost=tuple(fixture.id for fixture in rest if own[fixture.id] and not right[fixture.id]),
         used=f"{found.used}: {found.reason}",
     )
 
@@ -277,11 +279,11 @@ def _taught_lines(found: Sequence[TaughtScores]) -> Iterator[str]:
 
 
 def _table(found: Sequence[TaughtScore]) -> Iterator[str]:
-    models = len({each.model for each in found})
+    models = len({row.model for row in found})
     yield f"{models} models with labeled cases, drawn as examples; the others are read"
     yield f"{'examples':>9}   cases  template   learned  draws: less, more, misread"
     for count in DRAWN:
-        rows = [each for each in found if each.count == count]
+        rows = [row for row in found if row.count == count]
         asked, own, taught = (
             sum(getattr(row, name) for row in rows) for name in ("asked", "own", "taught")
         )
@@ -289,13 +291,13 @@ def _table(found: Sequence[TaughtScore]) -> Iterator[str]:
         more = sum(row.taught > row.own for row in rows)
         odd = sum(row.misread > 0 for row in rows)
         yield f"{count:>9}  {asked:>6}  {own:>8}  {taught:>8}  {len(rows)}: {less}, {more}, {odd}"
-    for each in found:
-        if each.taught < each.own or each.lost or each.misread > each.misread_by_own:
+    for row in found:
+        if row.taught < row.own or row.lost or row.misread > row.misread_by_own:
             yield (
-                f"  {each.model}, {each.count} of seed {each.seed}: {each.own} to {each.taught} of"
-                f" {each.asked}; misread {each.misread_by_own} to {each.misread} ({each.used})"
+                f"  {row.model}, {row.count} of seed {row.seed}: {row.own} to {row.taught} of"
+                f" {row.asked}; misread {row.misread_by_own} to {row.misread} ({row.used})"
             )
-            yield from (f"      {case}" for case in each.lost[:3])
+            yield from (f"      {case}" for case in row.lost[:3])
 
 
 TAUGHT_QUESTIONS = list(product((False, True), STANDS))
@@ -305,7 +307,7 @@ def taught_board(seeds: Sequence[int]) -> Board[tuple[bool, str], TaughtScores]:
     """Return the board of what is learned from drawn cases, for which nothing may read less."""
     ask = partial(taught_scores, seeds=seeds)
     return Board(
-        ask, _taught_lines, lambda found: all(each.taught >= each.own for each in found[1]), chunk=1
+        ask, _taught_lines, lambda found: all(row.taught >= row.own for row in found[1]), chunk=1
     )
 
 
@@ -403,4 +405,4 @@ def _field_lines(found: Sequence[FieldCase], *, failing: bool) -> Iterator[str]:
 
 def field_board(folder: Path, *, failing: bool = False) -> Board[tuple[int, str], FieldCase]:
     ask, lines = partial(field_case, folder=folder), partial(_field_lines, failing=failing)
-    return Board(ask, lines, lambda each: not each.why, chunk=16)
+    return Board(ask, lines, lambda row: not row.why, chunk=16)

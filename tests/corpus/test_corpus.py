@@ -78,70 +78,80 @@ def names(outcomes: list[Outcome]) -> str:
 
 def test_every_template_ends_in_an_analysis_or_a_line(surveyed: list[Outcome]) -> None:
     assert len(surveyed) == TEMPLATES
-    crashed = [each for each in surveyed if each.ending is Ending.CRASHED]
+    crashed = [outcome for outcome in surveyed if outcome.ending is Ending.CRASHED]
     assert not crashed, names(crashed)
-    unusable = [each for each in surveyed if each.ending is Ending.UNUSABLE]
-    wordy = [each for each in unusable if not each.message.isprintable() or not each.message]
+    unusable = [outcome for outcome in surveyed if outcome.ending is Ending.UNUSABLE]
+    wordy = [
+        outcome for outcome in unusable if not outcome.message.isprintable() or not outcome.message
+    ]
     assert not wordy, names(wordy)
 
 
 def test_the_work_is_bounded(surveyed: list[Outcome]) -> None:
-    dear = [each for each in surveyed if each.renders > MOST_RENDERS]
+    dear = [outcome for outcome in surveyed if outcome.renders > MOST_RENDERS]
     assert not dear, names(dear)
 
 
 def test_a_verdict_counts_every_message(surveyed: list[Outcome]) -> None:
-    judged = [each for each in surveyed if each.ending in (Ending.PASSED, Ending.FAILED)]
-    assert {each.total for each in judged} == {judged[0].total}
+    judged = [outcome for outcome in surveyed if outcome.ending in (Ending.PASSED, Ending.FAILED)]
+    assert {outcome.total for outcome in judged} == {judged[0].total}
     assert judged[0].total >= 40
-    assert all((each.passed == each.total) is (each.ending is Ending.PASSED) for each in judged)
+    assert all(
+        (outcome.passed == outcome.total) is (outcome.ending is Ending.PASSED) for outcome in judged
+    )
 
 
 def test_templates_that_render_calls_or_reasoning_pass(surveyed: list[Outcome]) -> None:
-    calling = [each for each in surveyed if each.shows_call]
-    reasoning = [each for each in surveyed if each.shows_reasoning]
+    calling = [outcome for outcome in surveyed if outcome.shows_call]
+    reasoning = [outcome for outcome in surveyed if outcome.shows_reasoning]
     assert 375 <= len(calling) <= RENDER_CALLS + 6
     assert 205 <= len(reasoning) <= RENDER_REASONING + 8
     # A format without calls that passes has only been refused, or has lost them.
-    left = [each for each in calling if each.ending is not Ending.PASSED or not each.writes_calls]
+    left = [
+        outcome
+        for outcome in calling
+        if outcome.ending is not Ending.PASSED or not outcome.writes_calls
+    ]
     assert len(calling) - len(left) >= PASS_WITH_CALLS, names(left)
     left = [
-        each for each in reasoning if each.ending is not Ending.PASSED or not each.writes_reasoning
+        outcome
+        for outcome in reasoning
+        if outcome.ending is not Ending.PASSED or not outcome.writes_reasoning
     ]
     assert len(reasoning) - len(left) >= PASS_WITH_REASONING, names(left)
 
 
 def test_every_template_gives_its_messages_back(rounds: list[Loop]) -> None:
-    short = [each for each in rounds if not each.ok and not each.cause]
-    lines = [f"{each.name}: {each.good} of {each.total}, {each.titles[0]}" for each in short]
+    short = [loop for loop in rounds if not loop.ok and not loop.cause]
+    lines = [f"{row.name}: {row.good} of {row.total}, {row.titles[0]}" for row in short]
     assert not short, "\n".join([*lines, short[0].first])
     assert len(rounds) >= 760
-    good = sum(each.good for each in rounds)
-    assert good >= LEAST_GOOD * sum(each.total for each in rounds)
-    assert not [each.name for each in rounds if "crash:" in each.first]
+    good = sum(loop.good for loop in rounds)
+    assert good >= LEAST_GOOD * sum(loop.total for loop in rounds)
+    assert not [loop.name for loop in rounds if "crash:" in loop.first]
 
 
 def test_the_table_of_causes_holds_no_template_that_does_better(rounds: list[Loop]) -> None:
-    by_name = {each.name: each for each in rounds}
+    by_name = {loop.name: loop for loop in rounds}
     better = [name for name in known_causes("parse") if by_name[name].ok]
     assert not better, f"at least {ENOUGH:.0%} of their messages come back: {better}"
 
 
 def test_every_message_that_an_export_promises_comes_back(exported: list[Exported]) -> None:
-    broken = [each for each in exported if not each.trial.ok]
-    told = "\n".join(f"{each.name}: {each.first}" for each in broken)
-    assert {each.name for each in broken} == BEGUN_OTHERWISE, told
+    broken = [export for export in exported if not export.trial.ok]
+    told = "\n".join(f"{export.name}: {export.first}" for export in broken)
+    assert {export.name for export in broken} == BEGUN_OTHERWISE, told
     assert len(exported) >= 760
-    whole = [each for each in exported if not each.limits]
+    whole = [export for export in exported if not export.limits]
     assert len(whole) >= LEAST_WHOLE * len(exported)
-    assert all(each.trial.total and each.trial.left_out <= STRANGE_NAMES for each in whole)
+    assert all(export.trial.total and export.trial.left_out <= STRANGE_NAMES for export in whole)
 
 
 def test_the_tables_name_what_does_not_pass(
     surveyed: list[Outcome], rounds: list[Loop], exported: list[Exported]
 ) -> None:
-    left = [each.name for each in surveyed if each.ending is not Ending.PASSED]
-    part = [word for each in exported if each.lacks for word in (each.name, *each.lacks)]
+    left = [outcome.name for outcome in surveyed if outcome.ending is not Ending.PASSED]
+    part = [word for export in exported if export.lacks for word in (export.name, *export.lacks)]
     for text, words in (
         (OUTCOMES.table(surveyed), left),
         (LOOPS.table(rounds), list(known_causes("parse"))),

@@ -160,11 +160,11 @@ def test_a_sound_template_passes_every_way() -> None:
     switched = "{% if deep %}(r){% endif %}"
     template = turn(REASONING, CONTENT, CALLED, end="<end>\n", prompt=f"A:{switched}")
     found = list(verdicts(analyze(template)))
-    assert {repr(each.setting) for each in found} >= {"{}", "{'deep': True}"}
-    assert {each.title for each in found if each.silence is None} == set(MESSAGES)
-    assert [each for each in found if each.faults] == []
-    behind = [each for each in found if each.setting == {"deep": True}]
-    assert {each.silence for each in behind} == {None, Silence.OTHERWISE}
+    assert {repr(verdict.setting) for verdict in found} >= {"{}", "{'deep': True}"}
+    assert {verdict.title for verdict in found if verdict.silence is None} == set(MESSAGES)
+    assert [verdict for verdict in found if verdict.faults] == []
+    behind = [verdict for verdict in found if verdict.setting == {"deep": True}]
+    assert {verdict.silence for verdict in behind} == {None, Silence.OTHERWISE}
 
 
 def test_the_judge_is_no_friend_of_the_format() -> None:
@@ -192,7 +192,7 @@ def test_each_form_takes_calls_that_meet_a_schema_and_no_others(name: str) -> No
         assert not score.wrong, tools_board([]).table([found])
         assert not score.unwritten, tools_board([]).table([found])
         assert score.counts["valid"] == score.counts["taken"] == len(tools) * EACH
-        kept_out = sum(score.counts[each] for each in ("kept out", "ambiguous", "not held"))
+        kept_out = sum(score.counts[name] for name in ("kept out", "ambiguous", "not held"))
         assert score.counts["invalid"] == kept_out == len(tools) * EACH
         assert score.counts["kept out"] > EACH
         assert score.together.startswith(f"{len(tools)}/{len(tools)}")

@@ -41,9 +41,9 @@ def gated(corpus: list[Path]) -> list[Gated]:  # --gate
 
 def test_nothing_fails_the_gate_without_a_cause(gated: list[Gated]) -> None:
     assert all(map(GATES.passes, gated)), GATES.table(gated)
-    asked = sum(each.counts["asked"] for each in gated)
+    asked = sum(row.counts["asked"] for row in gated)
     assert asked > 150
-    assert sum(each.counts["passed"] for each in gated) >= 0.95 * asked
+    assert sum(row.counts["passed"] for row in gated) >= 0.95 * asked
 
 
 def test_grammars_accept_what_templates_write_and_allow_only_what_is_read(
@@ -52,8 +52,8 @@ def test_grammars_accept_what_templates_write_and_allow_only_what_is_read(
     board = proofs_board(2)
     proved = board.answers(corpus[::16])
     assert len(proved) >= 45
-    assert sum(each.ok for each in proved) >= PROVED * len(proved), board.table(proved)
-    short = [each for each in proved if not each.ok and not each.cause]
+    assert sum(row.ok for row in proved) >= PROVED * len(proved), board.table(proved)
+    short = [row for row in proved if not row.ok and not row.cause]
     assert not short, board.table(short)
 
 
@@ -77,11 +77,11 @@ def test_texts_are_their_messages_and_bridges_keep_what_stands(
 ) -> None:  # --render
     paths = corpus[::48]
     found = RENDERS.answers(paths, 1)
-    assert sum(each.faults is not None for each in found) > len(paths) // 2
+    assert sum(row.faults is not None for row in found) > len(paths) // 2
     assert all(map(RENDERS.passes, found)), RENDERS.table(found)
-    assert all(sum(each.rounds[name].counts["turns"] for each in found) for name in KINDS)
-    kept = [each.rounds["reasoning, all kept"] for each in found]
-    assert sum(each.counts["bridges"] > 0 for each in kept) >= 0.9 * len(kept)
+    assert all(sum(row.rounds[name].counts["turns"] for row in found) for name in KINDS)
+    kept = [row.rounds["reasoning, all kept"] for row in found]
+    assert sum(row.counts["bridges"] > 0 for row in kept) >= 0.9 * len(kept)
 
 
 ENDED_BETWEEN = {"tiiuae-Falcon-H1-Tiny-Tool-Calling-90M", "GigaChat3-10B-A1.8B"}
@@ -93,20 +93,20 @@ NEVER_ENDED = {"j7-4-own-tags", "reasoning-field-thinking"}
 def test_every_turn_ends_where_it_is_over(corpus: list[Path]) -> None:  # --stops
     found = STOPS.answers([*corpus[::96], *own_paths()[::12]])
     known = ENDED_BETWEEN | NEVER_ENDED
-    wrong = [each for each in found if each.first and each.name not in known]
+    wrong = [row for row in found if row.first and row.name not in known]
     assert wrong == [], STOPS.table(wrong)
-    assert sum(each.turns[After.CONTENT] for each in found) > 25
-    assert sum(each.turns[After.CALLS] for each in found) > 100
+    assert sum(row.turns[After.CONTENT] for row in found) > 25
+    assert sum(row.turns[After.CALLS] for row in found) > 100
 
 
 def test_every_trigger_begins_calls_and_nothing_else(corpus: list[Path]) -> None:  # --triggers
     paths = [*corpus[::32], *own_paths()[::2]]
     board = triggers_board(paths)
     found = board.answers(paths)
-    wrong = [each for each in found if not each.ok and (each.called or not each.refused)]
+    wrong = [row for row in found if not row.ok and (row.called or not row.refused)]
     assert wrong == [], board.table(wrong)
-    assert sum(each.called for each in found) > 1500
-    assert sum(each.uncalled for each in found) > 3000
+    assert sum(row.called for row in found) > 1500
+    assert sum(row.uncalled for row in found) > 3000
 
 
 OUTSIDE = {"trl-internal-testing-tiny-Llama4ForCausalLM"}
@@ -115,8 +115,8 @@ OUTSIDE = {"trl-internal-testing-tiny-Llama4ForCausalLM"}
 
 def test_a_free_grammar_takes_what_is_read_around_calls(corpus: list[Path]) -> None:  # --free
     found = FREE.answers(corpus[::160])
-    assert [each.name for each in found if each.lost and each.name not in OUTSIDE] == []
-    assert sum(each.read.total() for each in found) > 250
+    assert [row.name for row in found if row.lost and row.name not in OUTSIDE] == []
+    assert sum(row.read.total() for row in found) > 250
 
 
 OVERLAPPING = {"names-are-tags"}
@@ -128,12 +128,12 @@ def test_tags_take_what_a_request_allows_and_refuse_the_rest(
     corpus: list[Path],
 ) -> None:  # --structural-tags
     found = TAGS.answers([*corpus[::96], *own_paths()[::8]])
-    wrong = [each for each in found if not each.ok and each.name not in OVERLAPPING]
+    wrong = [row for row in found if not row.ok and row.name not in OVERLAPPING]
     assert wrong == [], TAGS.table(wrong)
     for wish in Wish:
-        assert sum(each.asked[wish, Question.TAKES] for each in found) > 100
+        assert sum(row.asked[wish, Question.TAKES] for row in found) > 100
     for wish in (Wish.REQUIRED, Wish.ALONE, Wish.NAMED):
-        assert sum(each.asked[wish, Question.REFUSES] for each in found) > 50
+        assert sum(row.asked[wish, Question.REFUSES] for row in found) > 50
 
 
 LEARNED = ("templates/a4-type-flags", "templates/j6-numbered-calls", "novel/arrows")
@@ -185,15 +185,15 @@ def is_error(code: str, subject: Subject) -> bool:
 
 @pytest.mark.parametrize("code", CHECKED)
 def test_what_was_looked_at_is_still_found(code: str, corpus: list[Path]) -> None:
-    files = {each.stem: each for each in corpus}
-    seen = {str(each["template"]) for each in CHECKED[code]["hits"]}
-    assert [each for each in seen if not is_error(code, Subject(read_template(files[each])))] == []
+    files = {path.stem: path for path in corpus}
+    seen = {str(hit["template"]) for hit in CHECKED[code]["hits"]}
+    assert [name for name in seen if not is_error(code, Subject(read_template(files[name])))] == []
 
 
 def test_no_error_is_new(corpus: list[Path]) -> None:
     # Of these rules a person has seen all errors that the corpus has.
     wholes = [code for code, row in CHECKED.items() if row["whole"]]
-    subjects = {each.stem: Subject(read_template(each)) for each in corpus[::20]}
+    subjects = {path.stem: Subject(read_template(path)) for path in corpus[::20]}
     seen = {(code, str(hit["template"])) for code in wholes for hit in CHECKED[code]["hits"]}
     found = {(code, name) for code in wholes for name in subjects if is_error(code, subjects[name])}
     assert found == {(code, name) for code, name in seen if name in subjects}
@@ -204,14 +204,14 @@ def test_lint_looks_at_every_template(corpus: list[Path]) -> None:  # --lint
     found = LINTS.answers(corpus[::40])
     assert [problem.message for run in found for problem in run.problems] == []
     looked_at = [Path(template.path).stem for run in found for template in run.templates]
-    assert looked_at == [each.stem for each in corpus[::40]]
+    assert looked_at == [path.stem for path in corpus[::40]]
 
 
 @pytest.mark.slow
 def test_what_the_analysis_fails_has_an_error_in_lint(corpus: list[Path]) -> None:  # --agree
     found = AGREEMENT.answers([*corpus[::80], *own_paths()[::12]])
     assert all(map(AGREEMENT.passes, found)), AGREEMENT.table(found)
-    assert any(each.failure for each in found)
+    assert any(row.failure for row in found)
 
 
 @pytest.mark.slow
@@ -219,8 +219,8 @@ def test_lint_names_most_bugs_that_blind_operators_plant(
     corpus: list[Path],
 ) -> None:  # python -m tests.corpus.planted
     sample = plant_bugs(corpus, seed=7, wanted=24, hosts=6)
-    found = PLANTED.answers(sorted(sample.bugs, key=lambda each: each.host), 1)
-    bugs = [each for each in found if not each.bug.whitespace]
+    found = PLANTED.answers(sorted(sample.bugs, key=lambda row: row.host), 1)
+    bugs = [row for row in found if not row.bug.whitespace]
     assert len(bugs) >= 18
     assert len({bug.bug.operator for bug in bugs}) >= 6
     named = sum(map(PLANTED.passes, bugs))

@@ -58,8 +58,8 @@ def test_the_pages_tell_what_is_published_of_engines() -> None:
 @pytest.mark.parametrize("model", ["Qwen/Qwen3-0.6B", "google/gemma-4-31B-it"])
 def test_drawn_examples_never_read_fewer_cases_than_the_template(model: str, hidden: bool) -> None:
     _, found = taught_scores((hidden, model), (1,))
-    assert [each.count for each in found] == [1, 3, 5]
-    assert all(each.taught >= each.own for each in found), found
+    assert [row.count for row in found] == [1, 3, 5]
+    assert all(row.taught >= row.own for row in found), found
 
 
 TOOL = {

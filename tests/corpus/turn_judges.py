@@ -166,20 +166,20 @@ def _strings(value: Json) -> Iterator[str]:
 
 def _stop_lines(found: Sequence[Stopped]) -> Iterator[str]:
     yield f"{len(found):>6}  templates whose self-check passes"
-    yield f"{sum(bool(each.refused) for each in found):>6}  not asked: a special token is not known"
+    yield f"{sum(bool(row.refused) for row in found):>6}  not asked: a special token is not known"
     for after in After:
-        asked = sum(each.turns[after] for each in found)
-        having = [each for each in found if each.turns[after]]
+        asked = sum(row.turns[after] for row in found)
+        having = [row for row in found if row.turns[after]]
         yield f"{asked:>6}  turns that end after {after}, of {len(having)} templates"
-        yield f"{sum(each.unended[after] for each in found):>6}    and so many without any marker"
+        yield f"{sum(row.unended[after] for row in found):>6}    and so many without any marker"
         for engine in Engine:
-            wrong = sum(each.wrong[after, engine] for each in having)
-            sound = sum(not each.wrong[after, engine] for each in having)
+            wrong = sum(row.wrong[after, engine] for row in having)
+            sound = sum(not row.wrong[after, engine] for row in having)
             yield f"{asked - wrong:>6}    end there {engine}: all of {sound} templates"
-    yield from (f"{'':8}{each.name}: {each.first}" for each in found if each.first)
+    yield from (f"{'':8}{row.name}: {row.first}" for row in found if row.first)
 
 
-STOPS = Board(of_sound(stopped_by), _stop_lines, lambda each: not each.first)
+STOPS = Board(of_sound(stopped_by), _stop_lines, lambda row: not row.first)
 
 TEXTS = 40
 """Texts without markers that each template is asked to write as content."""
@@ -294,26 +294,26 @@ def _pattern(trigger: GrammarTrigger) -> str:
 
 
 def _trigger_lines(found: Sequence[Triggered]) -> Iterator[str]:
-    asked = [each for each in found if each.called or each.refused]
+    asked = [row for row in found if row.called or row.refused]
     yield f"{len(found):>6}  templates whose self-check passes and whose format has calls"
     yield f"{len(found) - len(asked):>6}  of these write no call after their own prompt"
-    yield f"{sum(each.ok for each in asked):>6}  of the {len(asked)} others have sound triggers"
-    yield f"{sum(each.called for each in found):>6}  turns with a call"
-    yield f"{sum(each.unwritten for each in found):>6}    that the grammar refuses, lazy or not"
-    yield f"{sum(each.uncalled for each in found):>6}  turns and texts without one"
-    yield f"{sum(each.silent for each in found):>6}  messages not asked"
+    yield f"{sum(row.ok for row in asked):>6}  of the {len(asked)} others have sound triggers"
+    yield f"{sum(row.called for row in found):>6}  turns with a call"
+    yield f"{sum(row.unwritten for row in found):>6}    that the grammar refuses, lazy or not"
+    yield f"{sum(row.uncalled for row in found):>6}  turns and texts without one"
+    yield f"{sum(row.silent for row in found):>6}  messages not asked"
     for kind in TriggerKind:
-        having = sum(any(one.kind is kind for one in each.triggers) for each in asked)
+        having = sum(any(one.kind is kind for one in row.triggers) for row in asked)
         yield f"{having:>6}  templates have triggers of the kind {kind.name.lower()}"
-    for each in asked:
-        if not each.ok:
-            yield f"{'':8}{each.name}: {each.refused or each.faults[0]}"
+    for row in asked:
+        if not row.ok:
+            yield f"{'':8}{row.name}: {row.refused or row.faults[0]}"
 
 
 def triggers_board(paths: Sequence[Path]) -> Board[Path, Triggered]:
     """Return the board whose texts are made of these templates' words."""
     ask = of_sound(partial(triggered_by, words=words_of(paths[::EVERY])), calling=True)
-    return Board(ask, _trigger_lines, lambda each: each.ok)
+    return Board(ask, _trigger_lines, lambda row: row.ok)
 
 
 class Wish(StrEnum):
@@ -403,19 +403,19 @@ def _allows(wish: Wish, turn: Behind, named: str) -> bool:
 
 def _tag_lines(found: Sequence[Tagged]) -> Iterator[str]:
     yield f"{len(found):>6}  templates that pass the self-check and write calls after their prompt"
-    yield f"{sum(not each.refused for each in found):>6}  have a structural tag"
-    yield f"{sum(each.ok for each in found):>6}  that holds whatever is asked"
-    yield f"{sum(each.triggered for each in found):>6}  with triggers, where nothing is asked"
-    yield f"{sum(each.unwritten for each in found):>6}  turns that the whole grammar refuses, too"
+    yield f"{sum(not row.refused for row in found):>6}  have a structural tag"
+    yield f"{sum(row.ok for row in found):>6}  that holds whatever is asked"
+    yield f"{sum(row.triggered for row in found):>6}  with triggers, where nothing is asked"
+    yield f"{sum(row.unwritten for row in found):>6}  turns that the whole grammar refuses, too"
     for wish in Wish:
         for question in Question:
-            asked = sum(each.asked[wish, question] for each in found)
-            wrong = sum(fault[:2] == (wish, question) for each in found for fault in each.faults)
+            asked = sum(row.asked[wish, question] for row in found)
+            wrong = sum(fault[:2] == (wish, question) for row in found for fault in row.faults)
             yield f"{asked - wrong:>6}  of {asked} turns, {wish} being asked: {question}"
-    for each in found:
-        if not each.ok:
-            shown = each.refused or " | ".join(map(str, each.faults[0]))
-            yield f"{'':8}{each.name}: {len(each.faults)} {shown}"
+    for row in found:
+        if not row.ok:
+            shown = row.refused or " | ".join(map(str, row.faults[0]))
+            yield f"{'':8}{row.name}: {len(row.faults)} {shown}"
 
 
-TAGS = Board(of_sound(tagged_by, calling=True), _tag_lines, lambda each: each.ok)
+TAGS = Board(of_sound(tagged_by, calling=True), _tag_lines, lambda row: row.ok)

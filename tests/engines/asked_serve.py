@@ -57,7 +57,7 @@ def refusing(_: httpx2.Request) -> httpx2.Response:
 
 def writing(*told: Mapping[str, Any]) -> Pieces:
     """Return a backend's talk of these events."""
-    return talk_of(*(b"data: " + json.dumps(each).encode() + b"\n\n" for each in told))
+    return talk_of(*(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in told))
 
 
 def spelling(text: str, **last: object) -> Pieces:
@@ -122,7 +122,7 @@ def chunks(stream: httpx2.Response) -> list[dict[str, Any]]:
     """Return the chunks of a stream that came to its end."""
     *told, last = events(stream)
     assert last == "[DONE]"
-    return [json.loads(each) for each in told]
+    return [json.loads(line) for line in told]
 
 
 def words(text: str) -> tuple[str, str]:

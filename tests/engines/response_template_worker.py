@@ -98,7 +98,7 @@ def sglang(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
     calling = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser
     tool = import_module("sglang.srt.entrypoints.openai.protocol").Tool
     fields = module.validate_response_template_for_serving(document).fields
-    offered = [tool.model_validate(each) for each in tools]
+    offered = [tool.model_validate(given) for given in tools]
 
     class Tokenizer:
         response_template = document

@@ -107,7 +107,7 @@ def test_a_command_of_the_page_of_llama_server_finds_what_it_looks_for(
     # This model spells the turn's end before it writes it as a token, now and then.
     assert found.returncode in (0, 1), found.stderr
     if command == "probe":
-        assert all(each["same"] for each in told["prompts"])
+        assert all(prompt["same"] for prompt in told["prompts"])
         assert len(told["texts"]) == 15
     else:
         assert told["clean"] >= 2, told["faults"]
@@ -117,7 +117,11 @@ def test_a_command_of_the_page_of_llama_server_finds_what_it_looks_for(
 def test_clients_are_answered_by_what_the_page_of_llama_server_starts(
     llama_commands: dict[str, list[str]],
 ) -> None:
-    chat = next(each for each in chats_of(NAME) if each.message.content and each.message.calls)
+    chat = next(
+        scripted_chat
+        for scripted_chat in chats_of(NAME)
+        if scripted_chat.message.content and scripted_chat.message.calls
+    )
     with endpoint(llama_commands["serve"]) as url:
         health = httpx2.get(f"{url}/health", timeout=PATIENCE)
         message = streamed(url, chat.body)
@@ -144,7 +148,11 @@ def test_a_model_reads_by_what_the_page_of_transformers_puts_into_its_settings(
 
     tokenizer: Any = import_module("transformers").AutoTokenizer.from_pretrained(str(model))
     prompt = analysis_of(NAME).turns(None).prompt
-    chats = [each for each in chats_of(NAME) if each.message.content and each.message.calls]
+    chats = [
+        scripted_chat
+        for scripted_chat in chats_of(NAME)
+        if scripted_chat.message.content and scripted_chat.message.calls
+    ]
     for chat in chats:
         # As its server reads it: the ids, the model's own end with them.
         ids = tokenizer.encode(f"{chat.script}{END}", add_special_tokens=False)
@@ -202,12 +210,14 @@ def commands(
 
 def meant(message: dict[str, Any]) -> dict[str, Any]:
     """Return what a label and an answer have to say alike."""
-    calls = [each.get("function", each) for each in message.get("tool_calls") or ()]
+    calls = [call.get("function", call) for call in message.get("tool_calls") or ()]
     given = [(call["name"], call["arguments"]) for call in calls]
     return {
         "content": message.get("content") or None,
         "reasoning": message.get("reasoning_content") or message.get("reasoning") or None,
-        "calls": [(name, json.loads(it) if isinstance(it, str) else it) for name, it in given],
+        "calls": [
+            (name, json.loads(value) if isinstance(value, str) else value) for name, value in given
+        ],
     }
 
 
@@ -226,8 +236,8 @@ def test_clients_get_what_the_labels_say(
         return render([{"role": "user", "content": user}], None, add_generation_prompt=True)
 
     with endpoint(commands["serve"]) as url:
-        for each in LABELED:
-            user = learned_llama.parrot.padded_message(f"{each['output']}{STOP}", prompt_of)
+        for entry in LABELED:
+            user = learned_llama.parrot.padded_message(f"{entry['output']}{STOP}", prompt_of)
             body = {"messages": [{"role": "user", "content": user}], "tools": TOOLS}
             for message in (answered(url, {**body, "max_tokens": 200}), streamed(url, body)):
-                assert with_values(message).items() >= meant(each["message"]).items()
+                assert with_values(message).items() >= meant(entry["message"]).items()

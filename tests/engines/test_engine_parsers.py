@@ -32,7 +32,7 @@ PYTHONS = os.environ.get("AUTOPARSER_ENGINES", sys.executable).split(os.pathsep)
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_an_engine_answers_for_all_of_its_parsers(engine: str) -> None:
-    python = next((each for each in PYTHONS if engine in installed_engines(each)), None)
+    python = next((path for path in PYTHONS if engine in installed_engines(path)), None)
     if python is None:
         pytest.skip(f"{engine} is not installed")
     analysis = analyzed(NAME)
@@ -43,7 +43,7 @@ def test_an_engine_answers_for_all_of_its_parsers(engine: str) -> None:
         # Some of them read this common format, and none of them ends or hangs the process.
         assert ranking.best.pair.tool is not None
         assert ranking.best.whole.right > 0.75 * len(asked.texts)
-        assert not [each for each in ranking.unusable if "process" in each.reason]
+        assert not [parser for parser in ranking.unusable if "process" in parser.reason]
         for pair in (ParserPair(), ranking.best.pair):
             for delivery in TextDelivery:
                 answers = process.read(pair, [0], delivery.tokens)
@@ -59,12 +59,12 @@ def test_the_model_writes_each_text_to_the_letter(tokens: int) -> None:
     text = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
     said = ["plain", "naïve 日本語 – 🚀", "x" * 600, "<0x41>1.2", "one\ntwo\n\n\tthree"]
     some = asked_texts(analyzed(NAME)).texts[0]
-    texts = [replace(some, text=each, opening="", tools=False) for each in said]
+    texts = [replace(some, text=text, opening="", tools=False) for text in said]
     with EngineProcess("xllamacpp") as process:
-        given = [each.to_worker() for each in texts]
+        given = [text.to_worker() for text in texts]
         assert not process.load(ChatTemplate(text), [], loose_tools(), given).left_out
         read = process.read(ParserPair(), range(len(texts)), tokens)
-    assert read == [ReadMessage(each) for each in said]
+    assert read == [ReadMessage(text) for text in said]
 
 
 def test_most_turns_of_a_common_format_are_read_right() -> None:
@@ -79,7 +79,7 @@ def test_most_turns_of_a_common_format_are_read_right() -> None:
     assert only.total + len(ranking.left_out) == len(asked.texts)
     assert only.whole.right > 0.75 * only.total
     assert only.streamed_right > 0.75 * only.total
-    assert [each.delivery.tokens for each in only.streamed] == [1]
+    assert [score.delivery.tokens for score in only.streamed] == [1]
 
 
 FORBIDS = "{{ messages[0].content }}{% if tools %}{{ raise_exception('no') }}{% endif %}"

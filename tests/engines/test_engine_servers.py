@@ -105,12 +105,12 @@ def test_every_message_is_that_of_the_parser(served: Served) -> None:
     parts = asked(running, chats, partial(streamed, says_done=setup.engine.says_done))
     meant = [expected(setup.engine, chat) for chat in chats]
     # What our own parser reads is what the template was given to write.
-    assert [with_values(each)["calls"] for each in meant] == [
+    assert [with_values(answer)["calls"] for answer in meant] == [
         [(call.name, dict(call.arguments)) for call in chat.message.calls] for chat in chats
     ]
     if setup.exported:
         # These parsers hold arguments as values, and write them anew.
-        whole, parts, meant = (list(map(with_values, each)) for each in (whole, parts, meant))
+        whole, parts, meant = (list(map(with_values, answers)) for answers in (whole, parts, meant))
     assert [
         (chat.script, chat.body["tool_choice"], *read_so)
         for chat, *read_so in zip(chats, meant, whole, parts, strict=True)

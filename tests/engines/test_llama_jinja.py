@@ -41,5 +41,5 @@ def test_what_llama_renders_otherwise_is_a_finding(template: str, code: str, pla
     assert llama, "xllamacpp belongs to the extra 'test'"
     tokens = {"bos_token": "<begin>", "eos_token": "<over>"}
     found = lint(Subject(ChatTemplate(template, tokens), jinjas=llama), rules_of("AP81")).findings
-    assert [(each.code, each.line) for each in found] == ([(code, 2)] if code else [])
-    assert all(f" at {place} " in each.message for each in found)
+    assert [(finding.code, finding.line) for finding in found] == ([(code, 2)] if code else [])
+    assert all(f" at {place} " in finding.message for finding in found)

@@ -54,8 +54,8 @@ def test_its_own_parser_is_judged_by_texts_of_the_template(
     code, out = printed(capsys, "probe", llama.url, "--json")
     told: dict[str, Any] = json.loads(out)
     assert (code, told["rung"], told["not_asked"]) == (1, "forced", [])
-    assert all(each["same"] for each in told["prompts"])
-    verdicts = {each["title"]: each["verdict"] for each in told["texts"]}
+    assert all(prompt["same"] for prompt in told["prompts"])
+    verdicts = {text["title"]: text["verdict"] for text in told["texts"]}
     assert len(verdicts) == 15
     assert verdicts["content"] == "exact"
     assert verdicts["1 call"] == "exact"
@@ -66,7 +66,7 @@ def test_its_own_parser_is_judged_by_texts_of_the_template(
         "an argument of every type",
         "reasoning that quotes a call",
     }
-    assert [each["kind"] for each in told["advice"]] == ["serve"]
+    assert [advice["kind"] for advice in told["advice"]] == ["serve"]
 
 
 @pytest.mark.slow

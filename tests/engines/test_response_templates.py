@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.engine]
 TWICE_READ = "sglang"
 """Its one parser leaves to the other a text whose markup is gone: a call that is closed by what
 stands after it is lost. A null that is written `None` stays that text."""
-PRESENT = {each.name: each.python for each in (VLLM, SGLANG) if each.python}
+PRESENT = {engine.name: engine.python for engine in (VLLM, SGLANG) if engine.python}
 
 
 @pytest.fixture(scope="module", params=PRESENT)

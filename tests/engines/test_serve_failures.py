@@ -120,7 +120,7 @@ def test_a_body_beyond_the_limit_is_one_error() -> None:
 def test_a_request_that_makes_no_sense_names_its_place(case: dict[str, Any]) -> None:
     body = {**BODY, **case["fields"]}
     found = {path: answered(whole, body, path=path)[0] for path in APIS}
-    assert {each.status_code for each in found.values()} <= {200, 400}
+    assert {answer_.status_code for answer_ in found.values()} <= {200, 400}
     answer = found["/v1/chat/completions"]
     error = answer.json()["error"]
     assert (answer.status_code, error["type"]) == (400, "invalid_request_error")
@@ -202,9 +202,9 @@ def test_reasoning_is_forced_only_where_something_is_promised() -> None:
     schema = {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}}
     promised = [{**auto, "tool_choice": "required"}, {**BODY, "response_format": schema}]
     answered(whole, auto, *promised, asked=asked, template="a2-key-value-tags")
-    free, *forced = [each["grammar"] for each in asked]
+    free, *forced = [entry["grammar"] for entry in asked]
     assert free.startswith('root ::= ("<think>"')
-    assert all(each.startswith('root ::= "<think>') for each in forced)
+    assert all(grammar.startswith('root ::= "<think>') for grammar in forced)
 
 
 def test_no_backend_is_one_error() -> None:

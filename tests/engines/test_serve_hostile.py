@@ -142,12 +142,12 @@ def test_400_heads_that_never_end_shut_nobody_out(url: str) -> None:
         until = time.monotonic() + 5 * LATE
         open_ = set(heads)
         while open_ and time.monotonic() < until:
-            for each in list(open_):
+            for client in list(open_):
                 try:
                     # What drips is no reason to wait longer.
-                    each.sendall(b"x")
+                    client.sendall(b"x")
                 except OSError:
-                    open_.discard(each)
+                    open_.discard(client)
             time.sleep(0.1)
         assert not open_
         assert is_well(url)

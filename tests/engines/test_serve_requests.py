@@ -155,7 +155,7 @@ def test_several_choices_are_asked_side_by_side_each_with_a_seed_of_its_own() ->
     asked: list[dict[str, Any]] = []
     body = {**BODY, "n": 3, "seed": 5}
     answer, stream = answered(likely, body, {**body, "stream": True}, asked=asked)
-    assert sorted(each["seed"] for each in asked) == [5, 5, 6, 6, 7, 7]
+    assert sorted(entry["seed"] for entry in asked) == [5, 5, 6, 6, 7, 7]
     found = answer.json()
     assert [choice["index"] for choice in found["choices"]] == [0, 1, 2]
     assert {choice["message"]["content"] for choice in found["choices"]} == {"Hi"}
@@ -191,8 +191,10 @@ def test_a_call_in_which_an_answer_ends_is_the_same_whole_and_streamed(
     (call,) = choice["message"]["tool_calls"]
     assert (call["function"]["name"], choice["finish_reason"]) == ("look", case["reason"])
     choices = [chunk["choices"][0] for chunk in chunks(stream)]
-    calls = [each["delta"]["tool_calls"][0] for each in choices if "tool_calls" in each["delta"]]
-    arguments = "".join(each["function"]["arguments"] for each in calls)
+    calls = [
+        choice["delta"]["tool_calls"][0] for choice in choices if "tool_calls" in choice["delta"]
+    ]
+    arguments = "".join(call["function"]["arguments"] for call in calls)
     assert arguments == call["function"]["arguments"] == case["arguments"]
     assert choices[-1]["finish_reason"] == case["reason"]
 

@@ -34,7 +34,7 @@ KNOWN: set[tuple[str, str | None]] = set()
 
 def _begin(pythons: Sequence[str], known: Sequence[Record]) -> None:
     """Start the engines of some Pythons."""
-    KNOWN.update((each["template"], each.get("engine")) for each in known)
+    KNOWN.update((record["template"], record.get("engine")) for record in known)
     for python in pythons:
         for engine in installed_engines(python):
             process = EngineProcess(engine, python)
@@ -44,7 +44,7 @@ def _begin(pythons: Sequence[str], known: Sequence[Record]) -> None:
 
 def records(path: Path) -> Sequence[Record]:
     """Ask about one template all engines that were not."""
-    left = [each for name, each in PROCESSES.items() if (path.name, name) not in KNOWN]
+    left = [process for name, process in PROCESSES.items() if (path.name, name) not in KNOWN]
     if not left or (path.name, None) in KNOWN:
         return []
     try:
@@ -60,7 +60,7 @@ def records(path: Path) -> Sequence[Record]:
 def _record(name: str, process: EngineProcess, analysis: Analysis, asked: AskedTexts) -> Record:
     began = time.monotonic()
     ranking = rank_parsers(process, analysis, asked)
-    hostile = [each.hostile for at, each in enumerate(asked.texts) if at not in ranking.left_out]
+    hostile = [text.hostile for at, text in enumerate(asked.texts) if at not in ranking.left_out]
     return {
         "template": name,
         "engine": ranking.engine,
@@ -73,8 +73,8 @@ def _record(name: str, process: EngineProcess, analysis: Analysis, asked: AskedT
 
 
 def _pair(score: PairScore, hostile: Sequence[bool]) -> Record:
-    streams = [each.verdicts for each in score.streamed]
-    streamed = [all(each.right for each in row) for row in zip(*streams, strict=True)]
+    streams = [delivery_score.verdicts for delivery_score in score.streamed]
+    streamed = [all(verdict.right for verdict in row) for row in zip(*streams, strict=True)]
     whole = [verdict.right for verdict in score.whole.verdicts]
     return {
         "tool": score.pair.tool,
@@ -91,16 +91,16 @@ def _pair(score: PairScore, hostile: Sequence[bool]) -> Record:
 
 def table(found: Sequence[Record]) -> Iterator[str]:
     """Count by engine, for the best pair and for what `auto` chooses."""
-    asked = [each for each in found if "error" not in each]
+    asked = [record for record in found if "error" not in record]
     yield (
         "| engine | choice | templates | right at once | streamed | hostile, at once | streamed"
         " | all | nine in ten |"
     )
     yield "|---|---|---|---|---|---|---|---|---|"
-    for engine in dict.fromkeys(each["engine"] for each in asked):
-        of = [each for each in asked if each["engine"] == engine]
+    for engine in dict.fromkeys(row["engine"] for row in asked):
+        of = [row for row in asked if row["engine"] == engine]
         for choice, words in (("best", "the best pair"), ("auto", "its `auto`")):
-            pairs = [each[choice] for each in of if each[choice] is not None]
+            pairs = [row[choice] for row in of if row[choice] is not None]
             if pairs:
                 yield _row(engine, words if of[0]["named"] else "its own, of the template", pairs)
 
@@ -113,21 +113,21 @@ def _row(engine: str, words: str, pairs: Sequence[Record]) -> str:
         for part, of in columns
     ]
     least = [min(pair["right"], pair["streamed"]) / (pair["total"] or 1) for pair in pairs]
-    whole, most = sum(each == 1 for each in least), sum(each >= MOST for each in least)
+    whole, most = sum(row == 1 for row in least), sum(row >= MOST for row in least)
     cells = [engine, words, str(len(pairs)), *shares, str(whole), str(most)]
     return f"| {' | '.join(cells)} |"
 
 
 def counts(found: Sequence[Record]) -> Iterator[str]:
     """Say what was asked, and how long it took."""
-    asked = [each for each in found if "error" not in each]
-    names = {each["template"] for each in found}
-    yield f"{len(names)} templates, {len({each['template'] for each in asked})} of them write calls"
-    for engine in dict.fromkeys(each["engine"] for each in asked):
-        of = [each for each in asked if each["engine"] == engine]
-        left, seconds = (sum(each[part] for each in of) for part in ("left_out", "seconds"))
-        best = [each["best"] for each in of]
-        texts, lost = (sum(each[part] for each in best) for part in ("total", "unanswered"))
+    asked = [record for record in found if "error" not in record]
+    names = {record["template"] for record in found}
+    yield f"{len(names)} templates, {len({row['template'] for row in asked})} of them write calls"
+    for engine in dict.fromkeys(row["engine"] for row in asked):
+        of = [row for row in asked if row["engine"] == engine]
+        left, seconds = (sum(row[part] for row in of) for part in ("left_out", "seconds"))
+        best = [row["best"] for row in of]
+        texts, lost = (sum(row[part] for row in best) for part in ("total", "unanswered"))
         yield (
             f"{engine}: {texts} texts, {left} not asked, {lost} not answered or not let be"
             f" written, {seconds:.0f} seconds"
@@ -136,14 +136,14 @@ def counts(found: Sequence[Record]) -> Iterator[str]:
 
 def worst(found: Sequence[Record], most: int) -> Iterator[str]:
     """Name the templates on which `auto` loses most against the best pair."""
-    judged = [each for each in found if each.get("auto")]
-    judged.sort(key=lambda each: each["auto"]["right"] - each["best"]["right"])
+    judged = [record for record in found if record.get("auto")]
+    judged.sort(key=lambda record: record["auto"]["right"] - record["best"]["right"])
     yield "| template | `auto` | right | the best pair | right |"
     yield "|---|---|---|---|---|"
-    for each in judged[:most]:
-        cells = [each["template"]]
+    for verdict in judged[:most]:
+        cells = [verdict["template"]]
         for choice in ("auto", "best"):
-            pair = each[choice]
+            pair = verdict[choice]
             cells += [
                 f"{pair['tool'] or 'none'}, {pair['reasoning'] or 'none'}",
                 f"{pair['right']} of {pair['total']}",
@@ -163,7 +163,7 @@ def main() -> None:
     ):
         for found in pool.imap_unordered(records, corpus_paths()[:: given.every]):
             # The records of a template are there together or not at all.
-            file.write("".join(json.dumps(each) + "\n" for each in found))
+            file.write("".join(json.dumps(record) + "\n" for record in found))
             file.flush()
     found = _known()
     print("\n".join([*counts(found), "", *table(found), "", *worst(found, 12)]))  # noqa: T201

@@ -78,8 +78,8 @@ def _in_orders(arguments: ArgumentFormat) -> Iterator[ArgumentFormat]:
     members = replace(arguments.members, order=MemberOrder.GIVEN)
     values = arguments.values
     given = replace(values, object=replace(values.object, order=MemberOrder.GIVEN))
-    for each in (given, json_notation()):
-        yield replace(arguments, members=members, values=each)
+    for notation in (given, json_notation()):
+        yield replace(arguments, members=members, values=notation)
 
 
 def _has_doubles(arguments: str) -> bool:
@@ -117,7 +117,8 @@ def changed_answers(analysis: LearnedFormat, rng: random.Random) -> Iterator[str
     markers = [
         mark
         for mark in markers
-        if not any(end in mark for end in ends) and not any(mark in each.core for each in opens)
+        if not any(end in mark for end in ends)
+        and not any(mark in literal.core for literal in opens)
     ] or ["<call>"]
     for _ in range(ANSWERS):
         mark = rng.choice(markers)
@@ -160,7 +161,7 @@ def fuzz(paths: Sequence[Path], edits: int, seed: int) -> Tally:
             continue
         tally.counts["turns"] += share
         tally.counts["answers"] += ANSWERS
-        tally.finds += [f"{path.stem}: {each}" for each in (*wrong, *changed)]
+        tally.finds += [f"{path.stem}: {found}" for found in (*wrong, *changed)]
     return tally
 
 

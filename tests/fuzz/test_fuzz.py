@@ -48,7 +48,7 @@ def test_a_grammar_accepts_the_valid_values_of_a_schema_and_no_others(name: str)
     schemas = import_module("tests.fuzz.schemas.__main__")
     tally = schemas.fuzz_schemas(paths, grammars=24, seed=5)
     assert tally.counts["grammars"] == 24
-    assert all(tally.counts[each] for each in ("held", "loosened", "instances"))
+    assert all(tally.counts[name] for name in ("held", "loosened", "instances"))
     assert not tally.finds, "\n".join(map(str, tally.finds[:3]))
 
 

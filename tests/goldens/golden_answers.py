@@ -179,10 +179,10 @@ def _document(analysis: Analysis) -> dict[str, Json]:
         found.setdefault(section, {})["formats"] = [
             {
                 key: value
-                for key, value in each.items()
+                for key, value in format_.items()
                 if section == FORMAT_SECTIONS.get(key, "turn")
             }
-            for each in formats
+            for format_ in formats
         ]
     return cast("dict[str, Json]", found)
 

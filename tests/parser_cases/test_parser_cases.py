@@ -111,7 +111,7 @@ def _offered(case: Case) -> list[Tool] | None:
     if case.tools == "any":
         return None
     offered: list[Tool | str] = [*tools()] if case.tools is None else case.tools
-    return [tools()[each] if isinstance(each, str) else each for each in offered]
+    return [tools()[tool] if isinstance(tool, str) else tool for tool in offered]
 
 
 CASES = [

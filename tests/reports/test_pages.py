@@ -192,7 +192,7 @@ def test_every_value_of_a_switch_is_rendered() -> None:
     analysis = analyzed("history-last-query")
     views = switch_views(analysis, ())
     values = [{switch.name: value} for switch in analysis.switches for value in switch.values]
-    assert [dict(each.setting) for each in views] == [{}, *values]
+    assert [dict(view.setting) for view in views] == [{}, *values]
     for view in views:
         question = {"messages": [{"role": "user", "content": QUESTION}], **view.setting}
         rendered = analysis.template.render_prepared({**question, "add_generation_prompt": True})
@@ -206,7 +206,7 @@ def test_every_value_of_a_switch_is_rendered() -> None:
         asked = {**question, **setting, "add_generation_prompt": True}
         assert prompt.text == analysis.template.render_prepared(asked)
     section = page_of("history-last-query").partition('id="views"')[2].partition("</section>")[0]
-    assert section.count("<details") == len({each.turn.text for each in views}) + 1 == 2
+    assert section.count("<details") == len({view.turn.text for view in views}) + 1 == 2
     assert "The same as with nothing set: " in section
     assert switch_views(analyzed("content-plain"), ()) == ()
 
@@ -404,7 +404,9 @@ def test_the_templates_of_pages_have_no_handler_and_check_each_address() -> None
         text = (files("autoparser.reports") / "page_templates" / name).read_text("utf-8")
         assert not re.findall(r"\s(?:on\w+|style|src|action)=", text)
         addresses = [part.partition(">")[0] for part in text.split('href="')[1:]]
-        assert all(each[:6] in ('#main"', "data:,") or "| address }}" in each for each in addresses)
+        assert all(
+            found[:6] in ('#main"', "data:,") or "| address }}" in found for found in addresses
+        )
         # What is marked as safe is our own style sheet and script, in Python.
         assert "safe" not in text
         assert "autoescape" not in text

@@ -70,8 +70,10 @@ HOSTILE = "\x1b[31m\u202e[bold]\u200b" + "x" * 500
 
 def judged(*judgments: AnswerJudgment) -> tuple[JudgedAnswer, ...]:
     return tuple(
-        JudgedAnswer(DecodedAnswer(f"walk {at}", f"Hel\x1blo {at}.", (0,) * 100, forced=3), each)
-        for at, each in enumerate(judgments)
+        JudgedAnswer(
+            DecodedAnswer(f"walk {at}", f"Hel\x1blo {at}.", (0,) * 100, forced=3), judgment
+        )
+        for at, judgment in enumerate(judgments)
     )
 
 

@@ -78,7 +78,7 @@ def test_a_member_has_the_types_of_the_table(case: Any) -> None:
 def test_items_have_the_types_of_the_table(case: Any) -> None:
     part = SchemaPart.of(case["schema"])
     found = [part.item(at).kinds for at in range(len(case["types"]))]
-    assert found == [named(each) for each in case["types"]]
+    assert found == [named(kind) for kind in case["types"]]
 
 
 def test_names_are_collected_from_every_subschema() -> None:
@@ -155,10 +155,10 @@ def unlike(part: SchemaPart, value: Any) -> str:
     whole = isinstance(value, float) and value.is_integer()
     if kinds is not None and not {type_of(value), *([JsonType.INTEGER] * whole)} & kinds:
         return f"{value!r} is none of {sorted(kinds)}"
-    inner = [(part.item(at), each) for at, each in enumerate(value)] if type(value) is list else []
+    inner = [(part.item(at), item) for at, item in enumerate(value)] if type(value) is list else []
     if isinstance(value, dict):
-        inner = [(part.member(name), each) for name, each in value.items()]
-    return next(filter(None, (unlike(each, below) for each, below in inner)), "")
+        inner = [(part.member(name), item) for name, item in value.items()]
+    return next(filter(None, (unlike(item, below) for item, below in inner)), "")
 
 
 @pytest.mark.parametrize("seed", sampled(range(400), 4))

@@ -62,7 +62,7 @@ def test_whitespace_may_be_other_except_between_words(case: Any) -> None:
     assert first == case["text"]
     assert {*found} >= {*case["others"]}
     assert bool(found) == bool(case["others"])
-    assert {"".join(each.split()) for each in found} <= {"".join(first.split())}
+    assert {"".join(text.split()) for text in found} <= {"".join(first.split())}
 
 
 def test_a_text_of_many_gaps_has_no_more_spellings_than_one_of_eight() -> None:

@@ -211,7 +211,7 @@ def test_walks_are_clean(name: str, options: dict[str, Any]) -> None:
     reformed = MessageRendering.SPELLING, MessageRendering.WHITESPACE
     assert set(report.renderings) <= {MessageRendering.SAME, *reformed, MessageRendering.UNWRITTEN}
     assert report.clean == report.renderings[MessageRendering.SAME] > 0
-    assert report.reformed == sum(report.renderings.get(each, 0) for each in reformed)
+    assert report.reformed == sum(report.renderings.get(text, 0) for text in reformed)
     assert report.not_asked == report.renderings.get(MessageRendering.UNWRITTEN, 0)
     assert report.tokens is not None
     assert report.tokens > 0

@@ -103,7 +103,7 @@ def test_lines_end_as_they_ended() -> None:
 
 def test_an_encoder_in_python_is_refused() -> None:
     encoder = load_encoder(f"{FIXTURES / 'encoders' / 'dashes.py'}:encode_messages")
-    for edit in (fix_template, lambda it, given: preserving_template(analyze(it), given)):
+    for edit in (fix_template, lambda host, given: preserving_template(analyze(host), given)):
         with pytest.raises(AutoparserError, match="no template that could be edited"):
             edit(encoder, ())
 
@@ -166,7 +166,7 @@ def test_a_conversation_that_does_not_reach_an_edit_is_not_rendered() -> None:
     assert proof().proven(edited) is not None
     with spied(ChatTemplate, "render_prepared") as renders:
         assert proof().proven(edited, [TemplateEdit(at, at + len(old), f"{old} ")]) is not None
-    rendered = [each.args[0].text for each in renders.call_args_list]
+    rendered = [call.args[0].text for call in renders.call_args_list]
     assert 0 < rendered.count(edited.text) < len(proof().conversations)
 
 
@@ -189,7 +189,7 @@ def test_an_edit_is_proven_once_for_all_findings() -> None:
     with spied(EditProof, "proven") as proofs:
         fixes = fix_template(template, found).fixes
     assert [(fix.finding.code, fix.hidden) for fix in fixes] == [("AP301", True), ("AP302", True)]
-    asked = [each.args[1].text for each in proofs.call_args_list if any(each.args[2:])]
+    asked = [call.args[1].text for call in proofs.call_args_list if any(call.args[2:])]
     assert len(asked) == len(set(asked)) > 0
 
 

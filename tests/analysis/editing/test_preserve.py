@@ -40,7 +40,7 @@ def template_of(row: dict[str, Any], *edit: str) -> ChatTemplate:
 )
 def test_the_least_edit_by_which_scenarios_hold_is_found(row: dict[str, Any]) -> None:
     fixed, left = row.get("fixed", []), row.get("left", [])
-    scenarios = [scenario_from(each) for each in (*fixed, *left, *row.get("holds", ()))]
+    scenarios = [scenario_from(given) for given in (*fixed, *left, *row.get("holds", ()))]
     found = preserving_template(analyze(template_of(row)), scenarios)
     assert found.template.text == template_of(row, *row.get("becomes", ())).text
     assert bool(found.edits) is ("becomes" in row)
@@ -60,15 +60,15 @@ def test_by_the_edits_more_steps_hold_and_those_that_held_render_the_same(name: 
     before, after = (
         {
             (row.scenario.name, row.next): row.verdict.holds
-            for row in round_trip(each, shipped_scenarios()).rows
+            for row in round_trip(analysis_, shipped_scenarios()).rows
         }
-        for each in (analysis, analyze(found.template))
+        for analysis_ in (analysis, analyze(found.template))
     )
     assert {step for step, holds in before.items() if holds} < {
         step for step, holds in after.items() if holds
     }
     assert len(found.fixed) == sum(after.values()) - sum(before.values())
-    assert not [each for each in found.left if after[each.scenario.name, each.next]]
+    assert not [step for step in found.left if after[step.scenario.name, step.next]]
     assert found.held_steps > 0
     assert found.proof is not None
     assert found.proof.beyond == 0

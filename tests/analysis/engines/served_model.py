@@ -73,7 +73,7 @@ def answers(name: str) -> list[Answer]:
     found: list[Answer] = []
     for city, (content, count) in product(CITIES, CONTENTS):
         given: list[dict[str, Any]] = [{"city": city, "days": at + 1} for at in range(count)]
-        calls = [("get_weather", each) for each in given]
+        calls = [("get_weather", entry) for entry in given]
         message = Message(content, calls=tuple(ToolCall(*call) for call in calls))
         text = turns.written_turn(message).continuation
         if text is not None:

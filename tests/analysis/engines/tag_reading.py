@@ -25,7 +25,7 @@ def careful(text: str) -> tuple[str, Calls]:
 
 def quick(text: str) -> tuple[str, Calls]:
     """Read each call to the first closing tag."""
-    calls = [_named(json.loads(each)) for each in _QUICK.findall(text)]
+    calls = [_named(json.loads(body)) for body in _QUICK.findall(text)]
     return text.partition(OPEN)[0], calls
 
 

@@ -326,7 +326,7 @@ def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(case: dict[
     tokenizer, prompt = tokenizer_for("j1-json-in-tags"), "<|im_start|>assistant\n"
     text, content, arguments = case["text"], case["content"], case["arguments"]
     _, said, told = read_whole(tokenizer, prompt, text)
-    assert (said or "", [each for _, each in told]) == (content, arguments)
+    assert (said or "", [arguments_ for _, arguments_ in told]) == (content, arguments)
     assert read_streamed(tokenizer, prompt, text) == (said, told)
     tools, found = Detector(tokenizer=tokenizer), Detector(tokenizer=tokenizer)
     at_once = found.detect_and_parse(text, TOOLS)
@@ -334,8 +334,8 @@ def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(case: dict[
     assert [call.parameters for call in at_once.calls] == arguments
     pieces = [tools.parse_streaming_increment(char, TOOLS) for char in text] + [tools.finish(TOOLS)]
     sums = [""] * len(arguments)
-    for each in (call for piece in pieces for call in piece.calls):
-        sums[each.tool_index] += each.parameters
+    for call in (call for piece in pieces for call in piece.calls):
+        sums[call.tool_index] += call.parameters
     assert ("".join(piece.normal_text for piece in pieces), sums) == (content, arguments)
 
 
@@ -351,7 +351,7 @@ def test_the_tools_of_sglangs_own_endpoints_are_read() -> None:
         NativeTool(NativeFunction(function["name"], function["parameters"]))
         for function in functions
     ]
-    answer = next(each for each in answers("a1-function-parameter") if each.calls)
+    answer = next(row for row in answers("a1-function-parameter") if row.calls)
     rest = Thinking(tokenizer=tokenizer).detect_and_parse(answer.text).normal_text
     found = Detector(tokenizer=tokenizer).detect_and_parse(rest, native)
     assert [(call.name, json.loads(call.parameters)) for call in found.calls] == answer.calls

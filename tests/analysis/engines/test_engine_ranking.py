@@ -51,10 +51,10 @@ def test_what_no_reader_can_tell_is_not_asked_about(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(import_module(asked_texts.__module__), "OutputParser", reads_nothing)
     found, usual = asked_texts(analyzed(NAMES[0])), asked(NAMES[0])
-    assert [each.title for each in found.texts] == [
-        each.title for each in usual.texts if not each.hostile
+    assert [text.title for text in found.texts] == [
+        text.title for text in usual.texts if not text.hostile
     ]
-    assert found.not_asked == usual.not_asked + sum(each.hostile for each in usual.texts)
+    assert found.not_asked == usual.not_asked + sum(text.hostile for text in usual.texts)
 
 
 def test_a_prompt_that_opens_the_reasoning_is_gone_on_with_by_some() -> None:
@@ -62,11 +62,15 @@ def test_a_prompt_that_opens_the_reasoning_is_gone_on_with_by_some() -> None:
     after = [text for text in asked("a2-2-one-line").texts if text.prompt == first]
     assert first.endswith("<think>")
     assert len(after) > 40
-    assert all(each.meant.reasoning for each in after)
+    assert all(text.meant.reasoning for text in after)
 
 
 def test_a_template_without_calls_is_asked_for_none() -> None:
     text = "{% for m in messages %}[{{ m.role }}]{{ m.content }}[end]{% endfor %}[assistant]"
     found = asked_texts(analyze(ChatTemplate(text))).texts
-    assert [each.title for each in found if not each.hostile]
-    assert not [each.title for each in found if each.meant.calls or each.meant.reasoning]
+    assert [asked_text.title for asked_text in found if not asked_text.hostile]
+    assert not [
+        asked_text.title
+        for asked_text in found
+        if asked_text.meant.calls or asked_text.meant.reasoning
+    ]

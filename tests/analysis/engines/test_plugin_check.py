@@ -124,7 +124,7 @@ def test_every_no_has_a_way_out(engine: Path, monkeypatch: pytest.MonkeyPatch) -
         "vllm has its names",
         "llguidance fits vllm",
     }
-    assert all(each.way_out for each in wrong.values())
+    assert all(point.way_out for point in wrong.values())
     assert "ModuleNotFoundError" in wrong["vllm has its names"].found
     assert not found.ok
 

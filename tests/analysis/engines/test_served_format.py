@@ -142,7 +142,7 @@ def test_of_processes_that_start_at_once_one_learns(cache: Path, tmp_path: Path)
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - this script
         for _ in range(4)
     ]
-    assert {each.communicate(timeout=120)[0] for each in started} == {"('<|im_end|>',)\n"}
+    assert {session.communicate(timeout=120)[0] for session in started} == {"('<|im_end|>',)\n"}
     assert log.read_text() == "learned\n"
     assert len([*cache.glob("*.json")]) == 1
 

@@ -125,7 +125,9 @@ def test_what_is_no_address_that_may_be_asked_is_an_error(case: dict[str, Any]) 
 @table("differences")
 def test_texts_are_compared_exactly_and_up_to_their_edges(case: dict[str, Any]) -> None:
     found = message_differences(ReadMessage(*case["meant"]), ReadMessage(*case["came"]))
-    assert {each.part.value: each.likeness.value for each in found} == case["found"]
+    assert {difference.part.value: difference.likeness.value for difference in found} == case[
+        "found"
+    ]
 
 
 @table("arguments")
@@ -193,17 +195,17 @@ def test_vllm_is_given_texts_and_its_one_mistake_is_named() -> None:
     assert len(found.texts) == 15
     assert not found.streams_differ
     assert not found.ok()
-    kinds = [each.kind for each in probe_advice(found)]
+    kinds = [advice.kind for advice in probe_advice(found)]
     assert kinds == [AdviceKind.PLUGIN, AdviceKind.ENGINES, AdviceKind.EXPORT]
     best = InstalledParsers("hermes", "qwen3", right=14, streamed=13, texts=15)
     advice = probe_advice(replace(found, installed=best))
-    assert [each.kind for each in advice][1:] == [AdviceKind.INSTALLED, AdviceKind.EXPORT]
+    assert [advised.kind for advised in advice][1:] == [AdviceKind.INSTALLED, AdviceKind.EXPORT]
     assert advice[1].command == "--reasoning-parser qwen3 --tool-call-parser hermes"
 
 
 def test_a_stream_that_differs_is_found() -> None:
     found = probed(stub_of(vllm_stub, streams=lambda text: text.replace("Oslo", "")))
-    differing = [each.known_text.title for each in found.texts if each.stream_differences]
+    differing = [text.known_text.title for text in found.texts if text.stream_differences]
     assert "1 call" in differing
     assert "content" not in differing
     assert found.streams_differ
@@ -212,7 +214,7 @@ def test_a_stream_that_differs_is_found() -> None:
 def test_a_prompt_of_another_template_is_found() -> None:
     other = ChatTemplate(analyzed(NAME).template.text.replace("# Tools", "# Tool"))
     found = probed(vllm_stub(other))
-    assert [each.same for each in found.prompts] == [True, False, True, False]
+    assert [prompt.same for prompt in found.prompts] == [True, False, True, False]
     prompt = found.prompts[1]
     assert prompt.rendered[: prompt.parting].endswith("# Tool")
     assert probe_advice(found)[0] == ProbeAdvice(AdviceKind.TEMPLATE, "--chat-template FILE")
@@ -259,7 +261,7 @@ def test_a_server_without_a_way_is_not_passed() -> None:
     stub.routes[DERENDER] = lambda _: (403, {"error": "Forbidden"})
     found = probed(stub)
     assert (found.rung, found.texts) == (TextRoute.SAMPLED, ())
-    assert {each.reason for each in found.not_asked} == {"404: Not Found"}
+    assert {message.reason for message in found.not_asked} == {"404: Not Found"}
     assert not found.ok()
     assert found.untested
     assert probe_advice(found) == ()
@@ -314,15 +316,15 @@ def test_what_a_model_likes_to_write_is_the_last_rung() -> None:
 
     stub.routes["/v1/chat/completions"] = answered
     found = probed(stub, rung=TextRoute.SAMPLED)
-    assert [each.known_text.title for each in found.texts] == [
+    assert [text.known_text.title for text in found.texts] == [
         "a greeting",
         "a question for a tool",
         "two questions for a tool",
     ]
-    assert {(each.verdict, each.stream_verdict) for each in found.texts} == {
+    assert {(text.verdict, text.stream_verdict) for text in found.texts} == {
         (ReadVerdict.EXACT, ReadVerdict.EXACT)
     }
-    assert [each.reason for each in found.not_asked] == ["its model did not come to an end"]
+    assert [message.reason for message in found.not_asked] == ["its model did not come to an end"]
     assert found.texts[1].known_text.message.calls[0].arguments == {"city": "Oslo", "days": 3}
     assert "own reading" in found.blind[0]
 
@@ -351,7 +353,7 @@ def test_a_parser_that_reads_some_texts_is_not_given_up_at_its_third_failure() -
     stub.routes["/separate_reasoning"] = moody
     found = probed(stub, ranked=True)
     assert found.ranking is not None
-    (score,) = (each for each in found.ranking.reasoning if each.name == "kimi")
+    (score,) = (score for score in found.ranking.reasoning if score.name == "kimi")
     assert score.refused > 3
     assert score.right + score.different + score.refused == len(found.texts)
 

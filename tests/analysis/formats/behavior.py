@@ -70,12 +70,12 @@ def _rendered(analysis: Analysis, format_: TurnFormat, opening: TurnOpening) -> 
     turns = analysis.turns(tools, chat_template_kwargs=opening.setting)
     messages = [case.message for case in battery_messages() if tools or not case.message.calls]
     written = [turns.written_turn(format_.with_naming_ids(message)).rest for message in messages]
-    return [each for each in written if each]
+    return [text for text in written if text]
 
 
 def openings(learned: LearnedFormat) -> Iterator[tuple[TurnFormat, TurnOpening]]:
     """Return the generation prompts of all settings."""
-    return ((each, opening) for each in learned.formats for opening in each.openings)
+    return ((format_, opening) for format_ in learned.formats for opening in format_.openings)
 
 
 def behavior(learned: LearnedFormat, texts: list[list[str]]) -> dict[str, Any]:
@@ -91,7 +91,8 @@ def behavior(learned: LearnedFormat, texts: list[list[str]]) -> dict[str, Any]:
             for case in battery_messages()
         ],
         "export": [
-            response_template(each).document for each in (*learned.formats, learned.formats.united)
+            response_template(format_).document
+            for format_ in (*learned.formats, learned.formats.united)
         ],
         "grammars": _grammars(learned, None),
         "prompts": [_behind(learned, opening, outputs) for (_, opening), outputs in asked],
@@ -112,8 +113,8 @@ def _behind(learned: LearnedFormat, opening: TurnOpening, texts: list[str]) -> l
     found: list[Any] = []
     for request in (by_setting, by_prompt):
         parser = learned.parser(tools, call_ids=1, **request)
-        for each in learned.begun(tools, **request):
-            found += [json_of(turn_document(each.format)), repr(each.opening)]
+        for turn in learned.begun(tools, **request):
+            found += [json_of(turn_document(turn.format)), repr(turn.opening)]
         found += [repr(parser.parse(text)) for text in texts]
         found += _grammars(learned, tools, **request)
     parser = learned.parser(tools, call_ids=1, **by_setting)

@@ -40,9 +40,9 @@ def explained(
     """Explain what follows a prompt, or the template's default one."""
     analysis = analysis_of(fixture)
     others = [
-        PromptedParser(PromptFormat(each, opening), analysis.parser(TOOLS, prompt=opening.text))
-        for each in analysis.formats
-        for opening in each.openings
+        PromptedParser(PromptFormat(format_, opening), analysis.parser(TOOLS, prompt=opening.text))
+        for format_ in analysis.formats
+        for opening in format_.openings
     ]
     (begun, *_) = analysis.begun(TOOLS, prompt=prompt)
     reader = OutputReading(begun, analysis.parser(TOOLS, prompt=prompt), others)
@@ -54,7 +54,7 @@ def test_the_cause_is_another_format_where_the_status_says_so(case: dict[str, An
     fixture, complete = case.get("fixture", JSON), case.get("complete", True)
     message = analysis_of(fixture).parser(TOOLS).parse(case["text"], complete=complete)
     found = explained(fixture, case["text"], complete=complete)
-    kinds = {each.cause.kind for each in found if each.cause is not None}
+    kinds = {explanation.cause.kind for explanation in found if explanation.cause is not None}
     assert (CauseKind.OTHER_FORMAT in kinds) is (message.status is Status.OTHER_FORMAT)
 
 
@@ -62,19 +62,27 @@ def test_the_cause_is_another_format_where_the_status_says_so(case: dict[str, An
 def test_every_place_that_departs_is_named(case: dict[str, Any]) -> None:
     found = explained(case.get("fixture", JSON), case["text"], complete=case.get("complete", True))
     places = [
-        [each.deviation.name.lower(), each.offset, each.expected, each.found] for each in found
+        [
+            explanation.deviation.name.lower(),
+            explanation.offset,
+            explanation.expected,
+            explanation.found,
+        ]
+        for explanation in found
     ]
     assert places == case["places"]
     # Places that are alike are one.
-    assert "more" not in case or [each.more for each in found] == case["more"]
+    assert "more" not in case or [explanation.more for explanation in found] == case["more"]
 
 
 @TABLE("stripped")
 def test_markers_that_an_engine_stripped_are_put_back(case: dict[str, Any]) -> None:
     found = explained(case.get("fixture", JSON), case["text"])
-    assert [[each.expected, each.offset, each.more] for each in found] == case["markers"]
+    assert [
+        [explanation.expected, explanation.offset, explanation.more] for explanation in found
+    ] == case["markers"]
     markers = {marker for marker, _, _ in case["markers"]}
-    causes = [each.cause for each in found if each.cause is not None]
+    causes = [explanation.cause for explanation in found if explanation.cause is not None]
     assert len(causes) == len(found)
     assert {cause.kind for cause in causes} == {CauseKind.STRIPPED}
     assert all(set(cause.markers) == markers for cause in causes)
@@ -82,7 +90,9 @@ def test_markers_that_an_engine_stripped_are_put_back(case: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("text", ["One.\n\nTwo.", 'See {"name": "x"}.', "{}", '{"name": '])
 def test_nothing_is_put_back_into_a_text_without_a_call(text: str) -> None:
-    assert all(each.deviation is OutputDeviation.NO_END for each in explained(JSON, text))
+    assert all(
+        explanation.deviation is OutputDeviation.NO_END for explanation in explained(JSON, text)
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,5 +132,9 @@ def test_what_the_template_writes_needs_no_explanation(name: str) -> None:
         begun = PromptFormat(format_, next(iter(format_.openings), None))
         explained_ = explain_output(OutputReading(begun, parser), text)
         # Messages of the battery leave arguments out that their tools require.
-        found = [each for each in explained_ if each.deviation is not OutputDeviation.SCHEMA]
+        found = [
+            explanation
+            for explanation in explained_
+            if explanation.deviation is not OutputDeviation.SCHEMA
+        ]
         assert not found or not text.strip(), (text, found)

@@ -84,7 +84,9 @@ def test_calls_are_accepted_or_refused_as_the_table_says(case: Case) -> None:
         check_error(case, caught.value)
         return
     if "loosened" in row:
-        assert {*row["loosened"]} <= {each.keyword for each in grammar.loosened(dialect.value)}
+        assert {*row["loosened"]} <= {
+            loosening.keyword for loosening in grammar.loosened(dialect.value)
+        }
     for arguments in row.get("accepted", []):
         text = case.call(arguments)
         found = grammar.accepts(text, dialect=dialect)

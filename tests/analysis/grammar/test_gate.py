@@ -207,7 +207,7 @@ def test_what_ends_users_messages_too_tells_no_prompt_behind_a_result() -> None:
     text = text.replace("{end}' if", "{/user}' if m.role == 'user' else '{end}' if")
     analysis = analyze(ChatTemplate(text))
     assert analysis.check.ok
-    assert [each.later_openings for each in analysis.formats] == [(), ()]
+    assert [format_.later_openings for format_ in analysis.formats] == [(), ()]
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,9 @@ def test_the_form_that_users_send_is_asked_where_the_template_takes_another(
     assert analysis.gate.usual_asked == 0, "a caller notices what raises"
     departure = departures_of(analysis.shape)[0]
     found = render_continuations(analysis.formats, analysis.prober(), departure)
-    assert [each for each in found if each.form is None] == [*analysis.continuations]
+    assert [continuation for continuation in found if continuation.form is None] == [
+        *analysis.continuations
+    ]
     gated = run_gate(analysis.formats, found, analysis.prober())
     assert gated.own_form_ok
     assert gated.usual_asked == 2

@@ -108,7 +108,7 @@ def test_a_class_holds_its_characters_alone(characters: str, written: str) -> No
     points = CodePoints.among(characters)
     assert character_class(points) == written
     alone, negated = (
-        Judge(f"root ::= {character_class(each)}\n") for each in (points, ANY - points)
+        Judge(f"root ::= {character_class(characters)}\n") for characters in (points, ANY - points)
     )
     for char in {*'ab-^][\\&~"\né x/', *characters}:
         assert alone.accepts(char) is (char in characters)
@@ -219,5 +219,5 @@ def test_no_text_of_a_structural_tag_repeats_a_rule_of_one_character(name: str) 
     tag = json.dumps(grammar.structural_tag())
     (written,) = re.findall(r'"grammar": ("(?:[^"\\]|\\.)*")', tag)
     check_gbnf(_DISPATCH.sub('"x"', json.loads(written)))
-    lengths = {each.pointer for each in grammar.loosened("structural_tag")}
+    lengths = {loosening.pointer for loosening in grammar.loosened("structural_tag")}
     assert lengths >= {f"#/properties/short/{bound}" for bound in ("minLength", "maxLength")}

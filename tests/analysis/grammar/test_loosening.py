@@ -49,8 +49,8 @@ def test_tools_that_are_not_strict_are_written_without_what_cannot_be_held(
         grammar = analysis_of(style).grammar([GOOD, HARD], tool_choice="required")
         assert write(grammar, form)
         found = grammar.loosened(form)
-        assert {each.tool for each in found} == {"crawl"}
-        assert [each.pointer for each in found if each.keyword == "not"] == [
+        assert {loosening.tool for loosening in found} == {"crawl"}
+        assert [loosening.pointer for loosening in found if loosening.keyword == "not"] == [
             "#/properties/never/not"
         ]
 
@@ -64,7 +64,7 @@ def test_of_many_tools_those_that_are_refused_are_found(form: Any, style: str) -
         [tool("one", inner, "never"), *good, tool("two", inner, "never")]
     )
     assert write(grammar, form)
-    assert [each.tool for each in grammar.loosened(form)] == ["one", "two"]
+    assert [loosening.tool for loosening in grammar.loosened(form)] == ["one", "two"]
 
 
 def test_a_schema_that_was_refused_is_written_once_in_the_next_list(
@@ -80,7 +80,9 @@ def test_a_schema_that_was_refused_is_written_once_in_the_next_list(
         monkeypatch.setattr(request_grammar, "write_loosened", spied)
         grammar = analysis_of(HERMES).grammar(offered)
         assert grammar.structural_tag()
-        assert [each.tool for each in grammar.loosened("structural_tag")] == [f"crawl_{number}"]
+        assert [loosening.tool for loosening in grammar.loosened("structural_tag")] == [
+            f"crawl_{number}"
+        ]
         counts.append(len(written))
         monkeypatch.undo()
     assert counts[0] > 1
@@ -136,4 +138,4 @@ def test_a_text_that_is_not_empty_or_null_is_held_where_it_compiles(form: Any, s
     assert write(grammar, form)
     # Between tags, xgrammar would take seconds to compile it.
     costly = {"minLength"} if (style, form) == (XML, "structural_tag") else set[str]()
-    assert {each.keyword for each in grammar.loosened(form)} == costly
+    assert {loosening.keyword for loosening in grammar.loosened(form)} == costly

@@ -49,8 +49,8 @@ def test_a_tag_takes_the_token_and_masks_its_spelling(name: str, asked: str) -> 
     grammar = analysis_of(name).grammar(**REQUESTS[asked])
     engine = EngineTokens((EOS, *grammar.preserved_tokens), [EOS])
     tag, text = grammar.structural_tag(engine.tokenizer), written(name)
-    for each in (tag, grammar.structural_tag()):
-        assert engine.masked(each, text + EOS) == ""
+    for tag_ in (tag, grammar.structural_tag()):
+        assert engine.masked(tag_, text + EOS) == ""
     assert engine.taken(grammar.structural_tag(), text + EOS, FORMATS[name])
     # Where the model may choose, what is spelled is text.
     assert engine.taken(tag, text + EOS, FORMATS[name]) is (asked == "strict")

@@ -104,7 +104,7 @@ def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> 
         # What tells other names from declared ones is too dear for xgrammar.
         number = text = False
     wrong: list[tuple[str, tuple[str, str]]] = []
-    known = {name: each for name, each in called().items() if not names_stand_twice(each)}
+    known = {name: form for name, form in called().items() if not names_stand_twice(form)}
     for name, format_ in known.items():
         is_closed = said == "nothing" and names_begin_as_text(format_)
         turn = written(format_, {"b": 1})
@@ -126,7 +126,7 @@ def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> 
 def test_names_that_stand_twice_are_declared_ones_unless_a_schema_opens_the_object(
     load: Any,
 ) -> None:
-    known = [each for each in called().values() if names_stand_twice(each)]
+    known = [form for form in called().values() if names_stand_twice(form)]
     assert known
     for format_ in known:
         turn = written(format_, {"b": 1})

@@ -89,7 +89,7 @@ MARKUP = random.Random(3).choices('abc<>/= \n"\\{}é日', k=36_000)
         ({"pattern": "^(?:[a-z]{1,200} ?){0,200}$"}, LETTERS, (("pattern",), ("pattern",))),
         ({"pattern": "^[a-z]+$", "maxLength": 20_000}, LETTERS[:2_000], (("maxLength",), ())),
     ],
-    ids=lambda each: "".join(each) if isinstance(each, dict) else None,
+    ids=lambda value: "".join(value) if isinstance(value, dict) else None,
 )
 @pytest.mark.parametrize("style", ["a1-function-parameter", "j1-json-in-tags"])
 def test_a_long_text_is_taken_to_its_end(
@@ -102,7 +102,7 @@ def test_a_long_text_is_taken_to_its_end(
     grammar = replace(grammar_for(format_, request), loosen=True)
     lark = Constraint.ebnf(grammar.lark(tokenizer))
     assert (
-        tuple(each.keyword for each in grammar.loosened("lark"))
+        tuple(loosening.keyword for loosening in grammar.loosened("lark"))
         == left_out[style == "j1-json-in-tags"]
     )
     answer = takewhile(

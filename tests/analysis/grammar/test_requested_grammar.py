@@ -117,7 +117,7 @@ def test_earlier_requests_change_no_grammar(name: str) -> None:
     larks: list[str] = []
     for request in REQUESTS:
         fresh = Formats.of(deepcopy(analysis_of(name).format))
-        first, again = (grammar_of(each, **request) for each in (known, fresh))
+        first, again = (grammar_of(tool_, **request) for tool_ in (known, fresh))
         assert first.gbnf() == again.gbnf()
         for added in ((), ("<tool_call>", "</tool_call>")):
             larks.append(first.lark(byte_tokenizer(added)))

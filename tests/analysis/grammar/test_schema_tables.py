@@ -40,7 +40,7 @@ VALUES += [
         "refused": ["x" * 2001],
     },
 ]
-WALKED = [each for each in VALUES if not {"pattern", "format"} & set(each["name"].split())]
+WALKED = [entry for entry in VALUES if not {"pattern", "format"} & set(entry["name"].split())]
 """A pattern means the same to Python's jsonschema only in some cases."""
 REFUSALS: list[dict[str, Any]] = yaml.safe_load((HERE / "schema_refusals.yaml").read_text("utf-8"))
 
@@ -82,7 +82,7 @@ def test_the_schema_that_lark_embeds_accepts_the_same_values(case: dict[str, Any
         return found.try_consume_tokens(tokens) == len(tokens) and found.is_accepting()
 
     # Where bounds are near, llguidance writes no exponents, and it escapes a DEL.
-    usual = [each for each in case["accepted"] if not re.search(r"\de-|\\x7f", repr(each))]
+    usual = [text for text in case["accepted"] if not re.search(r"\de-|\\x7f", repr(text))]
     assert [value for value in usual if not takes(value)] == []
     assert [value for value in case["refused"] if takes(value)] == []
 

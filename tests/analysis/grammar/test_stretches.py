@@ -73,7 +73,7 @@ def closed_well(text: str, close: str, kept_out: Sequence[str], *, may_be_empty:
     if at < 0 or at + len(close) != len(text) or (not at and not may_be_empty):
         return False
     # What is kept out may stand in the close, where it ends no sooner than that.
-    return all(not 0 <= text.find(each) <= len(text) - len(each) - 1 for each in kept_out)
+    return all(not 0 <= text.find(word) <= len(text) - len(word) - 1 for word in kept_out)
 
 
 def read_by_llguidance(rules: GrammarRules, form: str) -> Callable[[str], bool]:

@@ -128,8 +128,8 @@ def test_each_marker_of_a_turn_is_preserved(name: str) -> None:
             written = written.partition(end)[0]
         found = TemplateLiteral.of(written).markers
         # With a word of the call in it, it is no token.
-        fixed = [each for each in found if not any(word in each for word in said)]
-        assert [each for each in fixed if each not in kept] == []
+        fixed = [marker for marker in found if not any(word in marker for word in said)]
+        assert [marker for marker in fixed if marker not in kept] == []
 
 
 def test_a_class_leaves_out_characters_of_ascii_alone() -> None:

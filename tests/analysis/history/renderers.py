@@ -101,4 +101,4 @@ def sampled_ids(renderer: Renderer, before: Messages, turn: dict[str, Any]) -> l
     mine = (
         segment for segment in whole.segments if segment.message == len(before) and segment.sampled
     )
-    return renderer.encode("".join(whole.text[each.start : each.end] for each in mine))
+    return renderer.encode("".join(whole.text[segment.start : segment.end] for segment in mine))

@@ -55,9 +55,9 @@ def pieces(found: Attributed) -> list[tuple[int, str, str]]:
 
 def stretches(found: Attributed, kind: str) -> list[str]:
     """Return the stretches that are sampled, or that a loss counts, adjacent ones joined."""
-    of_kind = itertools.groupby(found.segments, key=lambda each: getattr(each, kind))
+    of_kind = itertools.groupby(found.segments, key=lambda segment: getattr(segment, kind))
     return [
-        "".join(found.text[each.start : each.end] for each in group)
+        "".join(found.text[segment.start : segment.end] for segment in group)
         for counted, group in of_kind
         if counted
     ]
@@ -101,7 +101,7 @@ def test_texts_that_are_like_the_markup_are_told_apart() -> None:
     renderer = fixture_renderer()
     plain = [user("abcd"), answer("efghijklm"), user("nopq"), answer("rstu")]
     alike = [user("user"), answer("assistant"), user("user"), answer("user")]
-    one, other = (renderer.attribute(each).segments for each in (plain, alike))
+    one, other = (renderer.attribute(prompt_).segments for prompt_ in (plain, alike))
     assert one == other
 
 

@@ -127,7 +127,7 @@ def test_each_added_token_has_the_owner_of_its_text() -> None:
     assert set(found.message_indices[:length]) == {-1}
     model = [False] * len(prompt) + [True] * len(written) + [False] * (len(found) - length)
     assert [*found.sampled] == model
-    assert len(found.loss_mask) == len(found) == sum(each.length for each in found.owners)
+    assert len(found.loss_mask) == len(found) == sum(owner.length for owner in found.owners)
     texts: dict[int, str] = {}
     for id_, owner in list(zip(found.token_ids, found.message_indices, strict=True))[length:]:
         texts[owner] = texts.get(owner, "") + renderer.decode([id_])
@@ -177,8 +177,8 @@ def spent() -> Iterator[Callable[[], Cost]]:
     with spied(HistoryRenders, "text") as texts, encode as encodes, decode as decodes:
 
         def cost() -> Cost:
-            tools = [len(each.args[0].tools or ()) for each in texts.call_args_list]
-            decoded = sum(len(each.args[1]) for each in decodes.call_args_list)
+            tools = [len(render.args[0].tools or ()) for render in texts.call_args_list]
+            decoded = sum(len(decoded_.args[1]) for decoded_ in decodes.call_args_list)
             found = Cost(tools, encodes.call_count, decoded)
             for mock in (texts, encodes, decodes):
                 mock.reset_mock()
@@ -216,8 +216,8 @@ def test_a_bridge_costs_one_render_and_one_encoding_however_long_the_conversatio
 @pytest.mark.slow
 def test_tools_on_which_new_messages_depend_are_rendered(spent: Callable[[], Cost]) -> None:
     every = len(tools())
-    for each in bridge_loop(renderer_of("counts_tools"), spent, ["a", "b", "c", "d"]):
-        assert every in each.tools
+    for cost in bridge_loop(renderer_of("counts_tools"), spent, ["a", "b", "c", "d"]):
+        assert every in cost.tools
     results = ("one", "two", "three", "four", "all", "five")
     *_, known, needed, after = bridge_loop(renderer_of("needs_tools"), spent, results)
     assert (known.tools, needed.tools[:2], after.tools) == ([0], [0, every], [every])
@@ -254,7 +254,7 @@ def test_prompts_of_conversations_in_turn_are_read_once_if_they_are_kept(
 ) -> None:
     monkeypatch.setattr("autoparser.analysis.history.prompt_tokens.MOST_IDS", most)
     renderer = renderer_of("drops_after_user")
-    prompts = [prompt_ids(renderer, [user(f"{each} is the weather?")]) for each in words]
+    prompts = [prompt_ids(renderer, [user(f"{word} is the weather?")]) for word in words]
     completion = renderer.encode("Hi.<|im_end|>")
     decoded: list[int] = []
     for _ in range(6):

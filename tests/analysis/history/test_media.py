@@ -73,13 +73,13 @@ ALONE = {
 def test_each_part_has_the_tokens_of_its_placeholder(name: str) -> None:
     renderer = media_renderer(name)
     prompt = renderer.render(TWO, add_generation_prompt=True)
-    places = [(each.message, each.part) for each in prompt.media]
+    places = [(medium.message, medium.part) for medium in prompt.media]
     assert sorted(places) == [(1, 1), (1, 3), (3, 0), (3, 1)]
-    for each, placeholder in zip(prompt.media, PLACEHOLDERS[name], strict=True):
-        assert each.kind == "image"
-        assert prompt.token_ids[each.start : each.end] == each.token_ids
-        assert renderer.decode(each.token_ids) == placeholder
-        assert not any(prompt.sampled[each.start : each.end])
+    for medium, placeholder in zip(prompt.media, PLACEHOLDERS[name], strict=True):
+        assert medium.kind == "image"
+        assert prompt.token_ids[medium.start : medium.end] == medium.token_ids
+        assert renderer.decode(medium.token_ids) == placeholder
+        assert not any(prompt.sampled[medium.start : medium.end])
     for before, after in ((), ("one",)), (("one",), ()), (("one",), ("two",)):
         if name in ALONE:
             parts = user(*before, PICTURE, *after)
@@ -102,7 +102,7 @@ def test_a_placeholder_that_a_user_types_is_no_part_and_a_part_without_tokens_is
 
 
 def outside(values: tuple[Any, ...], media: tuple[MediaTokens, ...]) -> list[Any]:
-    inside = {at for each in media for at in range(each.start, each.end)}
+    inside = {at for tokens in media for at in range(tokens.start, tokens.end)}
     return [value for at, value in enumerate(values) if at not in inside]
 
 
@@ -124,7 +124,7 @@ def test_other_ids_stand_in_the_place_of_placeholders_and_are_bridged() -> None:
         assert set(prompt.message_indices[other.start : other.end]) == {one.message}
     # Outside of the placeholders all is as it was.
     for row in ("token_ids", "message_indices", "is_content", "sampled", "loss_mask"):
-        kept = [outside(getattr(each, row), each.media) for each in (plain, prompt)]
+        kept = [outside(getattr(rendered, row), rendered.media) for rendered in (plain, prompt)]
         assert kept[0] == kept[1]
         assert len(getattr(prompt, row)) == len(prompt)
     new = [{"role": "user", "content": "And now?"}]

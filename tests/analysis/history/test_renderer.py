@@ -78,7 +78,7 @@ def test_a_turn_comes_back_from_its_ids(vocabulary: str, written: dict[str, Any]
     assert message.reasoning_content == written["reasoning_content"]
     assert message.content == (written["content"] or None)
     assert [json.loads(tool_call.arguments) for tool_call in message.tool_calls] == [
-        each["function"]["arguments"] for each in written.get("tool_calls", [])
+        entry["function"]["arguments"] for entry in written.get("tool_calls", [])
     ]
 
 
@@ -155,13 +155,13 @@ def test_a_stop_is_known_as_text_and_as_ids(name: str) -> None:
     template, without, after_content, after_calls, tokens, inside = STOPS[name]
     renderer = byte_renderer(template, *without)
     stops = renderer.stops
-    assert [each.text for each in stops.after_content] == after_content
+    assert [stop.text for stop in stops.after_content] == after_content
     assert [after_call.text for after_call in stops.after_calls] == after_calls
-    assert [each.inside for each in stops.after_content] == [inside]
-    assert [each for text in tokens for each in renderer.encode(text)] == [*stops.ids]
-    for each in stops.all:
-        assert each.ids == tuple(renderer.encode(each.text))
-        assert (each.eos is None) is bool(without)
+    assert [stop.inside for stop in stops.after_content] == [inside]
+    assert [id_ for text in tokens for id_ in renderer.encode(text)] == [*stops.ids]
+    for stop in stops.all:
+        assert stop.ids == tuple(renderer.encode(stop.text))
+        assert (stop.eos is None) is bool(without)
 
 
 def test_a_stop_inside_turns_ends_them_after_content_alone() -> None:
@@ -241,8 +241,8 @@ def test_every_call_and_every_failed_attempt_has_its_tokens_and_status() -> None
     first, last = f"{whole.format('Zürich 🚀')}</tool_call>", whole.format("Rome")[:50]
     ids = renderer.encode(f"Hm 🚀.\n</think>\n\n{first}\n{broken} x {last}")
     found = renderer.call_tokens(ids, tools=tools(), complete=False)
-    assert [each.status for each in found] == [Status.OK, Status.MALFORMED, Status.CUT]
-    texts = [renderer.decode(ids[each.start : each.end]).strip() for each in found]
+    assert [call.status for call in found] == [Status.OK, Status.MALFORMED, Status.CUT]
+    texts = [renderer.decode(ids[call.start : call.end]).strip() for call in found]
     assert (texts[0], texts[2]) == (first, last.strip())
     assert texts[1].startswith("<tool_call>\n<function=get_wea")
 
@@ -278,7 +278,7 @@ def test_many_at_once_in_asyncio_and_in_arrays_are_the_same() -> None:
     assert sample == once
     assert {type(id_) for id_ in sample.token_ids} == {int}
     plain, of_arrays = (
-        renderer.bridge_to_next_turn(each.prompt_ids, each.completion_ids, [result()], tools())
-        for each in (steps[0], arrays[0])
+        renderer.bridge_to_next_turn(step.prompt_ids, step.completion_ids, [result()], tools())
+        for step in (steps[0], arrays[0])
     )
     assert plain == of_arrays

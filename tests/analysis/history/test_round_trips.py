@@ -42,8 +42,8 @@ from .vocabularies import deepseek, stand_in, tiny
 
 TABLE = read_cases("round_trips.yaml")
 SHIPPED: dict[str, dict[str, Any]] = {
-    each["name"]: each
-    for each in yaml.safe_load(Path(scenario_files.SHIPPED).read_text("utf-8"))["scenarios"]
+    scenario["name"]: scenario
+    for scenario in yaml.safe_load(Path(scenario_files.SHIPPED).read_text("utf-8"))["scenarios"]
 }
 ESSAY = [case for case in TABLE["cases"] if "real" in case]
 
@@ -60,7 +60,7 @@ def analysis_for(case: dict[str, Any]) -> Analysis:
         return analyzed(f"../parts/{case['media']}")
     if "text" in case:
         return analysis_of(case["text"])
-    parts = (TABLE["parts"].get(each, each) for each in case["parts"])
+    parts = (TABLE["parts"].get(part, part) for part in case["parts"])
     around = {"opening": "<|a|>", "prompt": "<|a|>", "end": "<|end|>\n", **case}
     keys = ("opening", "prompt", "end")
     return analysis_of(turn(*parts, **{key: around[key] for key in keys}).text)
@@ -177,7 +177,7 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
     assert fixing_settings(found.rows, {Cause.REASONING_DROPPED, Cause.RETOKENIZED}) == {
         Cause.REASONING_DROPPED: other.setting
     }
-    assert [each.reader for each in advice_of(row)] == list(AdviceReader)
+    assert [advice.reader for advice in advice_of(row)] == list(AdviceReader)
     assert advice_of(row)[-1].text == "set preserve_thinking=true: it holds then"
     assert advice_of(holding) == ()
     kinds = {"any": 2, "string": 2, "json-spacing": 1, "reasoning-dropped": 1, "ids": 0}
@@ -197,7 +197,7 @@ def test_a_template_is_not_blamed_for_a_call_that_could_not_be_read() -> None:
     ):
         row = round_trip(analyzed("t2-recipient-header"), [scenario_from(name)]).rows[0]
         assert row.verdict.cause is Cause.CALL_LOST
-        texts = {each.reader: each.text for each in advice_of(row)}
+        texts = {advice.reader: advice.text for advice in advice_of(row)}
         assert texts[AdviceReader.TEMPLATE].startswith("nothing to do")
         assert texts[AdviceReader.ENGINE].startswith(engine)
 

@@ -55,7 +55,7 @@ def test_a_log_loses_what_the_table_says(case: dict[str, Any]) -> None:
         for prompt, completion, *name in case["requests"]
     ]
     found = prefix_losses(analysis, records)
-    assert [[each.record, each.after, each.cause.name] for each in found.losses] == case["losses"]
+    assert [[loss.record, loss.after, loss.cause.name] for loss in found.losses] == case["losses"]
     counts = (found.repeats, found.continued)
     assert counts == (case.get("again", 0), case.get("continued", 1))
     for loss in found.losses:
@@ -106,7 +106,7 @@ def test_lines_of_engines_are_read_and_others_left_out() -> None:
     assert [record.prompt_ids for record in found.records[3:]] == [None, tuple(asked), tuple(asked)]
     assert found.records[-1].conversation == "c"
     reasons = ["there is no completion", "this is not JSON"]
-    assert [each.message for each in found.left_out] == reasons
+    assert [line.message for line in found.left_out] == reasons
 
 
 @pytest.mark.parametrize("case", LOGS["wrong"], ids=lambda case: case["words"])

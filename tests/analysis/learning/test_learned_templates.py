@@ -129,7 +129,9 @@ def test_a_template_is_analyzed_as_its_table_says(name: str) -> None:
         assert case.shape == {
             key: value for key, value in found["shape"].items() if value != plain[key]
         }
-    assert not [each for path in expected for each in differing(found, path, expected[path])]
+    assert not [
+        difference for path in expected for difference in differing(found, path, expected[path])
+    ]
     if case.arguments is not None:
         written = analysis.format.calls
         assert written is not None
@@ -149,25 +151,25 @@ def analysis_of(source: str) -> tuple[Analysis, dict[str, Any]]:
     """Analyze a template; return its JSON, too, as the tables write it."""
     analysis = analyze(ChatTemplate(source))
     whole: dict[str, Any] = json.loads(json.dumps(analysis.to_dict()))
-    whole["phases"] = {each["phase"]: each["conclusion"] for each in whole["phases"]}
-    whole["switches"] = {each["name"]: each for each in whole["switches"]}
+    whole["phases"] = {phase["phase"]: phase["conclusion"] for phase in whole["phases"]}
+    whole["switches"] = {switch["name"]: switch for switch in whole["switches"]}
     layouts = whole["format"]["layouts"]
     whole["format"]["layouts"] = {
         " + ".join(part for part, there in layout["presence"].items() if there) or "nothing": layout
         for layout in layouts
     }
-    return analysis, {key: simplified(each) for key, each in whole.items() if key != "parser"}
+    return analysis, {key: simplified(part) for key, part in whole.items() if key != "parser"}
 
 
 def simplified(value: Any) -> Any:
     """Write rows as texts."""
     if isinstance(value, dict):
-        return {key: simplified(each) for key, each in value.items()}
+        return {key: simplified(item) for key, item in value.items()}
     if not isinstance(value, list):
         return value
-    if value and all(isinstance(each, dict) and {*each} <= {"literal", "slot"} for each in value):
-        return "".join(each.get("literal", f"«{each.get('slot')}»") for each in value)
-    return [simplified(each) for each in value]
+    if value and all(isinstance(item, dict) and {*item} <= {"literal", "slot"} for item in value):
+        return "".join(item.get("literal", f"«{item.get('slot')}»") for item in value)
+    return [simplified(item) for item in value]
 
 
 def differing(found: Any, path: str, expected: Any) -> Iterator[str]:
@@ -187,11 +189,11 @@ def differing(found: Any, path: str, expected: Any) -> Iterator[str]:
 
 def _departures(path: str, found: Any, expected: Any) -> Iterator[str]:
     if isinstance(expected, dict) and expected and isinstance(found, dict):
-        for key, each in expected.items():
-            yield from _departures(f"{path}.{key}", found.get(key), each)
+        for key, item in expected.items():
+            yield from _departures(f"{path}.{key}", found.get(key), item)
     elif isinstance(expected, list) and isinstance(found, list) and len(found) == len(expected) > 0:
-        for at, each in enumerate(expected):
-            yield from _departures(f"{path}[{at}]", found[at], each)
+        for at, item in enumerate(expected):
+            yield from _departures(f"{path}[{at}]", found[at], item)
     elif repr(found) != repr(expected):
         # Compared by `repr`, since `True == 1` in Python.
         yield f"{path} is {found!r}, not {expected!r}"

@@ -29,7 +29,7 @@ def test_parts_are_treated_as_the_file_beside_the_template_says(name: str) -> No
     assert parts.renders > 0
     assert analysis.renders == before, "parts cost no render until they are asked for"
     assert content_parts_words(parts).plain == expected["words"]
-    found = {each.kind.value: each for each in parts.media}
+    found = {medium.kind.value: medium for medium in parts.media}
     assert {kind: [*found[kind].roles] for kind in expected["roles"]} == expected["roles"]
     numbers = expected.get("first_number", {})
     assert {kind: found[kind].first_number for kind in numbers} == numbers

@@ -73,9 +73,11 @@ def test_findings_show_and_quote_plain_words(code: str) -> None:
 
 def test_the_evidence_of_phases_is_shown_likewise() -> None:
     analysis = analyze(turn(CONTENT))
-    shown = [each for finding in analysis.phases for each in analysis.shown_evidence(finding)]
-    assert any("What is the weather in Rio?" in each.left.text for each in shown)
-    assert not any(MARKS.user in repr(each) for each in shown)
+    shown = [
+        evidence for finding in analysis.phases for evidence in analysis.shown_evidence(finding)
+    ]
+    assert any("What is the weather in Rio?" in text.left.text for text in shown)
+    assert not any(MARKS.user in repr(text) for text in shown)
     counted = analyze(COUNTED)
     labels = [e.difference for phase in counted.phases for e in counted.shown_evidence(phase)]
     assert labels

@@ -113,6 +113,6 @@ def test_the_battery_has_every_part_type_and_sign_and_calls_offered_tools() -> N
     assert {type_of(value) for value in values} == {*JsonType}
     texts = [value for value in values if isinstance(value, str)]
     for written in (texts, [case.message.content for case in cases]):
-        assert any({*string.punctuation} <= {*each} for each in written)
+        assert any({*string.punctuation} <= {*text} for text in written)
     offered: Any = {tool["name"]: tool["parameters"] for tool in battery_tools()}
     assert all(call.arguments.keys() <= offered[call.name]["properties"].keys() for call in made)

@@ -42,7 +42,7 @@ def test_an_output_is_read_and_constrained_under_its_setting(case: dict[str, Any
         assert (read.reasoning_content, read.content) == (case.get("reasoning"), case["content"])
     if "calls" in case:
         calls = [(call.name, json.loads(call.arguments)) for call in read.tool_calls]
-        assert calls == [("look", each) for each in case["calls"]]
+        assert calls == [("look", arguments) for arguments in case["calls"]]
 
 
 def test_a_setting_that_was_not_learned_is_rendered_and_a_refused_one_is_an_error() -> None:

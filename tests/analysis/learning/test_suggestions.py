@@ -22,7 +22,7 @@ def test_a_syntax_tree_suggests_what_its_table_says(case: dict[str, Any]) -> Non
     for field in case.keys() - {"name", "text"}:
         seen = getattr(found, field)
         if isinstance(seen, dict):
-            seen = {name: list(each) for name, each in seen.items()}
+            seen = {name: list(names) for name, names in seen.items()}
         elif isinstance(seen, frozenset):
             seen = sorted(seen)
         else:

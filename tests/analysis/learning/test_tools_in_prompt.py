@@ -89,7 +89,7 @@ def test_a_refusal_has_the_template_s_words_and_tools_that_fail_together_alone_a
 @TABLE("spellings")
 def test_the_spelling_of_texts_is_named(case: dict[str, Any]) -> None:
     found = asked(case["written"], function(a=DESCRIBED))
-    assert [str(each) for each in found.spelled] == case["spelled"]
+    assert [str(text) for text in found.spelled] == case["spelled"]
 
 
 def test_a_template_that_ignores_tools_loses_them_whole_and_one_that_raises_takes_none() -> None:

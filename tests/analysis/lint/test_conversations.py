@@ -188,10 +188,12 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
     played = subject.matrix
     found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.past_renders)
     sent = [difference.conversation for difference in found.differences]
-    (asked,) = [each for each in sent if each.words == "a question"]
+    (asked,) = [message for message in sent if message.words == "a question"]
     messages = cast("list[dict[str, object]]", asked.variables["messages"])
     assert all(isinstance(message["content"], str) for message in messages)
-    assert [each.words for each in sent if "🚀" in each.render.text] == ["a question with signs"]
+    assert [message.words for message in sent if "🚀" in message.render.text] == [
+        "a question with signs"
+    ]
 
 
 SWITCHED = PLAIN + (
@@ -202,7 +204,7 @@ SWITCHED = PLAIN + (
 
 def test_a_difference_names_the_switch_that_makes_the_text_or_that_it_fails_under() -> None:
     subject = Subject(ChatTemplate(SWITCHED))
-    renders = {each.name: each.render for each in subject.matrix}
+    renders = {conversation.name: conversation.render for conversation in subject.matrix}
     under = "a question with thinking=True"
 
     def hit(name: str, answer: JinjaAnswer) -> tuple[str, Mapping[str, object], Severity | None]:

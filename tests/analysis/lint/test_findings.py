@@ -57,7 +57,7 @@ def test_findings_are_merged_by_cause_and_cover(case: dict[str, Any]) -> None:
 def test_a_comment_ignores_rules_or_is_a_problem(case: dict[str, Any]) -> None:
     found, problems = ignores_of(f"one\n{case['text']}", "a.jinja")
     if "selectors" in case:
-        assert [(each.selectors, each.reason, each.line) for each in found] == [
+        assert [(ignore.selectors, ignore.reason, ignore.line) for ignore in found] == [
             (tuple(case["selectors"]), case["reason"], 2)
         ]
     assert len(problems) == ("problem" in case)
@@ -142,8 +142,8 @@ def test_a_run_of_every_branch_sees_what_a_template_hides(case: dict[str, Any]) 
     variables = {"messages": MESSAGES, "tools": None, "bos_token": "<s>"}
     seen = force_branches(ChatTemplate(case["template"]), variables)
     found = (seen.forbidden, seen.by_name, seen.gadgets, seen.loaded)
-    for key, each in zip(("private", "names", "gadgets", "loaded"), found, strict=True):
-        assert [*each] == case.get(key, [])
+    for key, offender in zip(("private", "names", "gadgets", "loaded"), found, strict=True):
+        assert [*offender] == case.get(key, [])
     assert case.get("writes", "") in seen.text
     assert not seen.error
     assert len(seen.text) < 1_000_000

@@ -263,7 +263,10 @@ def test_identical_templates_are_looked_at_once(
 def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unsure = SeenHits((("AP306", Hit("x", confidence=Confidence.MEDIUM), ()),))
     monkeypatch.setattr(LOOK, lambda _: unsure)
-    counts = [len(found(lint_project(request(project, min_confidence=it)))) for it in Confidence]
+    counts = [
+        len(found(lint_project(request(project, min_confidence=confidence))))
+        for confidence in Confidence
+    ]
     assert counts == [0, 3, 3]
 
 
@@ -515,7 +518,7 @@ def test_whatever_decides_an_answer_makes_another_key(task: InspectionTask) -> N
         changed = replace(task.template, **dict(template))
         return InspectionKeys(limits).key_of(replace(task, template=changed, **changes))
 
-    keys = [key(each) for each in (None, Limits(), Limits(seconds=1), Limits(memory=10**8))]
+    keys = [key(limits) for limits in (None, Limits(), Limits(seconds=1), Limits(memory=10**8))]
     keys += [
         key(template={"text": "{{ messages }} "}),
         key(template={"text": "{{ messages }}\ud800"}),

@@ -66,7 +66,7 @@ def test_a_rule_fires_on_its_fixture_and_is_quiet_on_the_sound_neighbor(code: st
     for finding in fires.findings:
         assert finding.message.isprintable()
         assert not finding.message.endswith(".")
-    assert [each.message for each in quiet.findings] == []
+    assert [finding.message for finding in quiet.findings] == []
     # A neighbor that is not looked at proves nothing.
     assert not fires.left_out
     assert not quiet.left_out
@@ -90,7 +90,7 @@ def case_template(case: dict[str, Any]) -> ChatTemplate:
 def test_a_rule_says_of_a_small_template_what_the_table_says(case: dict[str, Any]) -> None:
     subject = Subject(case_template(case))
     findings = lint(subject, [rule_of(case["rule"])]).findings
-    messages = [each.message for each in findings]
+    messages = [finding.message for finding in findings]
     assert len(messages) == len(case["says"]), messages
     for words in case["says"]:
         assert any(words in message for message in messages), messages
@@ -99,9 +99,9 @@ def test_a_rule_says_of_a_small_template_what_the_table_says(case: dict[str, Any
         assert finding.hit.setting == case.get("setting", finding.hit.setting)
     if "shown" in case:
         release = FindingFilter(Profile.RELEASE)
-        assert [each.message for each in findings if release.shows(each)] == case["shown"]
+        assert [finding.message for finding in findings if release.shows(finding)] == case["shown"]
     if "severity" in case:
-        assert sorted(each.severity.value for each in findings) == case["severity"]
+        assert sorted(finding.severity.value for finding in findings) == case["severity"]
 
 
 BUGS = read_table("planted/bugs.yaml")
@@ -156,13 +156,13 @@ def test_a_generation_config_may_name_the_end_of_a_turn(
         (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": value}))
     subject = Subject(load_template(tmp_path), tokenizer=tokenizer, directory=tmp_path)
     found = lint(subject, [rule_of("AP211")]).findings
-    assert [each.severity.value for each in found] == ([severity] if severity else []), reason
+    assert [finding.severity.value for finding in found] == ([severity] if severity else []), reason
 
 
 def test_one_wrong_letter_is_a_misspelling_and_another_word_is_not() -> None:
     wrong = ("<|asistant|>", "<|asssistant|>", "<|assistent|>", "<|assitsant|>")
     others = ("<|assistants|>", "<|/assistant|>", "<|assistant2|>", "<|asstant|>", "<|system|>")
-    assert all(misspelled(each, "<|assistant|>") for each in wrong)
+    assert all(misspelled(found_, "<|assistant|>") for found_ in wrong)
     assert not any(misspelled(other, "<|assistant|>") for other in (*others, "<|assistant|>"))
 
 

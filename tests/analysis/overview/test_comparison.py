@@ -49,7 +49,7 @@ def test_a_mutation_is_found_under_its_settings_alone(case: dict[str, Any]) -> N
     changes, asked = changed_renders(analysis_of(SWITCHED), analysis_of(edit(SWITCHED, case)))
     assert changes
     for change in changes:
-        assert [dict(each) for each in change.under] == case["under"]
+        assert [dict(setting) for setting in change.under] == case["under"]
     assert changes[-1].only == tuple(filter(None, [case.get("only")]))
     # What shows with nothing set is not counted again under a setting.
     usual = case["under"] == [{}]
@@ -70,13 +70,13 @@ def test_another_spelling_is_equal(case: dict[str, Any]) -> None:
 def test_an_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) -> None:
     found = compare(case)
     assert found.equal is case.get("equal", False)
-    facts = [[each.aspect, each.name, each.left, each.right] for each in found.facts]
+    facts = [[fact.aspect, fact.name, fact.left, fact.right] for fact in found.facts]
     assert all(fact in facts for fact in case.get("facts", []))
     trips = [[trip.left, trip.right] for trip in found.trips]
     assert all(trip in trips for trip in case.get("trips", []))
     if "turns" in case:
         # The same change in several turns is one.
-        (fact,) = (each for each in found.facts if each.name == case["turns"])
+        (fact,) = (fact for fact in found.facts if fact.name == case["turns"])
         assert len(fact.turns) > 1
     if "findings" in case:
         codes = {finding.finding.code for finding in found.findings}
@@ -87,7 +87,9 @@ def test_an_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) 
         vanished = sorted((finding.finding.code, not finding.appeared) for finding in back.findings)
         assert appeared == vanished
     if "refusal" in case:
-        change = next(each for each in found.renders if each.right is None)
+        change = next(
+            render_change for render_change in found.renders if render_change.right is None
+        )
         assert (change.right_error, bool(change.left)) == (case["refusal"], True)
     if "render" in case:
         (render,) = found.renders

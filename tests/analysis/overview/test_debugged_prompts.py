@@ -20,4 +20,4 @@ def test_any_text_is_a_value_of_a_switch_and_a_prompt_follows_where_it_is_asked_
     for asked, prompt in ((None, ""), (True, "<assistant>")):
         conversation = DebuggedConversation("own", ANSWERED, generation_prompt=asked)
         found = switched_renders(TEMPLATE, analyze(TEMPLATE).switches, conversation)
-        assert f"{ANY_TEXT}<user>a<assistant>b{prompt}" in [each.trace.prompt for each in found]
+        assert f"{ANY_TEXT}<user>a<assistant>b{prompt}" in [render.trace.prompt for render in found]

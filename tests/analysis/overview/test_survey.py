@@ -88,7 +88,7 @@ def test_templates_are_found_once_and_in_order(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x", encoding="utf-8")
     found = templates_in([str(tmp_path), str(tmp_path / "a.jinja")])
-    names = [Path(each).relative_to(tmp_path).as_posix() for each in found]
+    names = [Path(path).relative_to(tmp_path).as_posix() for path in found]
     assert names == ["a.jinja", "b/chat_template.jinja", "c/tokenizer_config.json"]
 
 

@@ -93,7 +93,7 @@ def test_a_value_ends_behind_its_brackets_and_quotes(case: dict[str, Any]) -> No
         scan = BracketScan(NOTATIONS[case["notation"]])
         ends = range(step, len(text) + step, step)
         found = (scan.end_of(text[:end], 0, (",",), closed=end >= len(text)) for end in ends)
-        assert next(each for each in found if each is not None) == len(case["value"])
+        assert next(end for end in found if end is not None) == len(case["value"])
 
 
 @TABLE("inside")

@@ -126,7 +126,7 @@ def test_made_ids_differ_in_all_turns(call_deltas: Literal["incremental", "whole
         found = streamed(parser, list(f"{CALL}\n{CALL}"))
         sent = [delta.id for delta in found.deltas if delta.kind is DeltaKind.CALL]
         assert [(call.sent_id, call.id) for call in found.message.tool_calls] == [
-            (each, "") for each in sent
+            (message, "") for message in sent
         ]
         ids += sent
     assert len(set(ids)) == 6
@@ -257,9 +257,9 @@ def test_a_value_is_made_once_for_objects_and_a_key_and_the_oldest_is_dropped() 
     # Equal, and not the same: a format cannot be compared quickly, or hashed.
     one, other = {"a": 1}, {"a": 1}
     asked = [((one,), "x"), ((one,), "x"), ((one,), "y"), ((one,), "x"), ((other,), "x")]
-    assert [cache.of(*each, make) for each in asked] == [0, 0, 1, 0, 2]
+    assert [cache.of(*given, make) for given in asked] == [0, 0, 1, 0, 2]
     # The value used longest ago is gone.
-    assert [cache.of(*each, make) for each in (((one,), "x"), ((one,), "y"))] == [0, 3]
+    assert [cache.of(*given, make) for given in (((one,), "x"), ((one,), "y"))] == [0, 3]
     assert cache.of((one, other), "", lambda: None) is None
     assert cache.of((one, other), "", make) is None
 

@@ -85,7 +85,8 @@ class Hub:
     def add(self, repository: str, files: Mapping[str, bytes | str], **options: Any) -> str:
         """Add a model with one branch; return its commit."""
         contents = {
-            name: each if isinstance(each, bytes) else each.encode() for name, each in files.items()
+            name: content if isinstance(content, bytes) else content.encode()
+            for name, content in files.items()
         }
         self.models[repository] = Model({"main": contents}, **options)
         return commit_of(contents)
@@ -96,7 +97,7 @@ class Hub:
 
     def fault_of(self, line: str) -> Fault:
         """Return the fault of a request, an empty one if none is left that matches."""
-        left = [each for each in self.faults if each.times and re.search(each.pattern, line)]
+        left = [fault for fault in self.faults if fault.times and re.search(fault.pattern, line)]
         for fault in left[:1]:
             fault.times -= 1
         return (*left, Fault())[0]
@@ -221,7 +222,9 @@ class _Handler(BaseHTTPRequestHandler):
             branch for model in self.hub.models.values() for branch in model.branches.values()
         ]
         contents = [content for files in branches for content in files.values()]
-        content = next(each for each in contents if hashlib.sha256(each).hexdigest() == digest)
+        content = next(
+            content for content in contents if hashlib.sha256(content).hexdigest() == digest
+        )
         self.give_content(content, {"ETag": f'"{digest}"'})
 
     def give_content(self, content: bytes, headers: dict[str, str]) -> None:

@@ -215,7 +215,7 @@ def test_a_token_opens_a_model_and_goes_no_further_than_the_hub(
         hub.add(f"org/{access}", {"chat_template.jinja": "L" * 5000}, **{access: True})
         assert load_template(f"org/{access}").text == "L" * 5000
     stored = [request for request in hub.requests if "/cdn/" in request.line]
-    assert {each.token for each in stored} == {None}
+    assert {request.token for request in stored} == {None}
     assert {request.token for request in hub.requests if request not in stored} == {"good"}
 
 

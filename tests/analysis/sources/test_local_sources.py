@@ -73,8 +73,8 @@ def test_every_named_template_is_loaded_as_one_alone_is(tmp_path: Path) -> None:
     write(tmp_path, {CONFIG_FILE: {"chat_template": named, "bos_token": "<s>"}})
     for source in (tmp_path, tmp_path / CONFIG_FILE):
         found = load_templates(source)
-        assert [each.name for each in found] == ["default", "tool_use"]
-        assert list(found) == [load_template(source, name=each.name) for each in found]
+        assert [template.name for template in found] == ["default", "tool_use"]
+        assert list(found) == [load_template(source, name=template.name) for template in found]
     (tmp_path / "empty.jinja").write_text(" ", "utf-8")
     with pytest.raises(TemplateReadError, match="is empty"):
         load_templates(tmp_path / "empty.jinja")
@@ -181,13 +181,13 @@ def test_a_snapshot_in_the_hubs_cache_is_made_of_links(model: Path, tmp_path: Pa
     # The second is beside blobs, but not as the cache is laid out.
     other = repository / "other" / "model"
     write(repository, {"blobs/abc": "A", f"snapshots/{'0' * 40}/a": "", "other/model/a": ""})
-    for each in (snapshot, other):
-        (each / "chat_template.jinja").symlink_to("../../blobs/abc")
+    for folder in (snapshot, other):
+        (folder / "chat_template.jinja").symlink_to("../../blobs/abc")
     assert load_template(snapshot).text == "A"
     (snapshot / "tokenizer_config.json").symlink_to(tmp_path / "secret")
-    for each in (snapshot, other):
+    for folder in (snapshot, other):
         with pytest.raises(AutoparserError, match="this link leads out of its directory"):
-            load_template(each)
+            load_template(folder)
 
 
 def test_a_name_of_a_template_is_no_path(model: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_format_is_learned_from_examples_as_the_table_says(case: Case) -> None
     found = learn(analysis_of(text), given_examples(case.examples, "examples.yaml"))
     places = [f"examples[{at}]" for at in range(len(case.examples))]
     assert (found.used, found.reason) == (case.used, case.reason)
-    assert [each.example.place for each in found.odd] == [places[at] for at in case.odd]
+    assert [reading.example.place for reading in found.odd] == [places[at] for at in case.odd]
     if case.misread is not None:
         assert found.misread == tuple(places[at] for at in case.misread)
     if case.exact:
@@ -109,8 +109,8 @@ def test_a_format_is_learned_from_examples_as_the_table_says(case: Case) -> None
     evidence = {str(part): str(kind) for part, kind in found.analysis.format.evidence.items()}
     assert {part: evidence[part] for part in case.evidence} == case.evidence
     assert_reads(found.analysis, case.reads)
-    for each in case.writes:
-        assert found.analysis.format.write(message_in(each["message"])) == each["text"]
+    for words in case.writes:
+        assert found.analysis.format.write(message_in(words["message"])) == words["text"]
 
 
 @pytest.mark.parametrize("case", sampled(OUTPUTS.cases, 4), ids=lambda case: case.name)
@@ -123,7 +123,7 @@ def test_a_format_is_learned_from_outputs_as_the_table_says(case: Case) -> None:
         return
     found = learn_outputs(analysis_of(text), case.outputs, tools, case.tokens)
     assert (found.used, found.reason) == (case.used, case.reason)
-    odd = {at: each.problem for at, each in enumerate(found.readings) if each.problem}
+    odd = {at: reading.problem for at, reading in enumerate(found.readings) if reading.problem}
     assert odd == (case.odd or {})
     assert found.misread == tuple(f"outputs[{at}]" for at in odd)
     if case.reasoning:
@@ -137,7 +137,7 @@ def test_a_format_is_learned_from_outputs_as_the_table_says(case: Case) -> None:
 def test_a_widened_format_is_saved_and_its_grammar_writes_what_the_template_does(
     tmp_path: Path,
 ) -> None:
-    case = next(each for each in OUTPUTS.cases if "is widened" in each.name)
+    case = next(row for row in OUTPUTS.cases if "is widened" in row.name)
     found = learn_outputs(analysis_of(OUTPUTS.templates[case.template]), case.outputs, TOOLS)
     found.analysis.save(tmp_path / "widened.json")
     for analysis in (found.analysis, load_format(tmp_path / "widened.json")):

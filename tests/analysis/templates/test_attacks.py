@@ -103,7 +103,7 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
             templates = [
                 ChatTemplate(text_of(**members), origin=name) for name, members in ATTACKS.items()
             ]
-            found = list(pool.map(analyze, templates, name=lambda each: str(each.origin)))
+            found = list(pool.map(analyze, templates, name=lambda template: str(template.origin)))
         growth = resident_bytes() - before
     files = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     return Aftermath(dict(zip(ATTACKS, found, strict=True)), growth, files)

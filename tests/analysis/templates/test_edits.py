@@ -149,7 +149,7 @@ def test_a_field_is_taken_for_another_word_and_a_condition_asks_for_a_variable()
     (edit,) = replaced_value("{{ m.role }}", "a", "b")
     assert apply_edits("{{ m.role }}", [edit]) == "{{ ('a' if m.role == 'b' else m.role) }}"
     text = "{% if a or b %}x{% endif %}"
-    found = {apply_edits(text, [each]) for each in asking_also(text, "v")}
+    found = {apply_edits(text, [template_edit]) for template_edit in asking_also(text, "v")}
     assert "{% if (a or b) and v %}x{% endif %}" in found
 
 

@@ -53,8 +53,8 @@ def test_a_failed_render_shows_what_was_at_work(case: Any) -> None:
     assert trace.failure is not None
     assert (trace.failure.line, trace.prompt) == (case["line"], case["prompt"])
     found = [
-        [trace.source(each.site), [[seen.name, seen.words] for seen in each.seen]]
-        for each in trace.ended_in
+        [trace.source(site.site), [[seen.name, seen.words] for seen in site.seen]]
+        for site in trace.ended_in
     ]
     assert found == case["ended_in"]
 
@@ -104,7 +104,7 @@ def test_a_template_that_cannot_be_compiled_is_a_syntax_error() -> None:
 
 def asked(trace: RenderTrace) -> list[tuple[str, bool | None, dict[str, str]]]:
     return [
-        (trace.source(step.site), step.held, {each.name: each.words for each in step.seen})
+        (trace.source(step.site), step.held, {value.name: value.words for value in step.seen})
         for step in trace.steps
         if step.kind is StepKind.TEST
     ]

@@ -180,7 +180,7 @@ def _die(number: int) -> int:
 
 def test_results_come_in_the_order_of_the_items_by_the_same_workers(pool: WorkerPool) -> None:
     before = processes(pool)
-    assert [each.error for each in pool.map(time.sleep, [0.1, 0.0, 0.05, 0.0])] == [None] * 4
+    assert [outcome.error for outcome in pool.map(time.sleep, [0.1, 0.0, 0.05, 0.0])] == [None] * 4
     assert [outcome.value for outcome in pool.map(abs, range(-50, 0))] == [*range(50, 0, -1)]
     assert processes(pool) == before
 

@@ -137,7 +137,9 @@ def told(tally: Tally) -> str:
     reason that the docs give. Walks are random calls that a grammar took, and that were judged.
     """
     counts = tally.counts
-    reasons = Counter({each: counts[each] for each in LeftOut if counts[each]}).most_common()
+    reasons = Counter(
+        {reason: counts[reason] for reason in LeftOut if counts[reason]}
+    ).most_common()
     left_out = "".join(f", {count} left out since {why}" for why, count in reasons)
     return (
         f"{counts['grammars']} grammars: {counts['held']} held, {counts['loosened']} loosened,"
@@ -229,7 +231,10 @@ class SchemaTrial:
             return
         told = looser.loosened(self.form)
         self.tally.counts["loosened"] += 1
-        if not told or any(each.tool != TOOL or each.keyword not in each.pointer for each in told):
+        if not told or any(
+            loosening.tool != TOOL or loosening.keyword not in loosening.pointer
+            for loosening in told
+        ):
             self.find(Fault.NOT_TOLD, str(told))
         self._judge(text, sound=not told)
 

@@ -185,8 +185,8 @@ def validate_sarif(written: str) -> None:
 def validate_junit(written: str) -> None:
     xmlschema.XMLSchema(str(HERE / "junit.xsd")).validate(written)
     root = ElementTree.fromstring(written)  # noqa: S314 - our own document
-    for total, each in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
-        assert int(root.get(total, "")) == len([*root.iter(each)])
+    for total, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
+        assert int(root.get(total, "")) == len([*root.iter(tag)])
     for suite in root.iter("testsuite"):
         assert int(suite.get("tests", "")) == len([*suite.iter("testcase")]) > 0
 
