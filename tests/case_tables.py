@@ -11,7 +11,7 @@ import yaml
 
 
 def case_tables(test_file: str, name: str) -> Callable[[str], pytest.MarkDecorator]:
-    """Return what passes each case of one table of a file beside a module of tests to a test."""
+    """Return a decorator that runs a test with each case of a table in a file beside it."""
     tables = load_cases(test_file, name)
 
     def table(key: str) -> pytest.MarkDecorator:

@@ -1,4 +1,4 @@
-"""No test asks anybody but the servers that it starts, nor uses what a person has in a cache.
+"""Tests contact only servers that they start, and use no caches of the person.
 
 Nor does it matter how the tests were started: a shell lets its background jobs ignore interrupts,
 and whatever those start would, too.

@@ -1,4 +1,4 @@
-"""Hold a server's first requests with the plugins, in an environment that may lack requirements.
+"""Play a server's first requests with the plugins, in an environment that may lack packages.
 
     python plugin_session.py TEMPLATE [MODULE ...]
 
@@ -75,7 +75,7 @@ class _Engine:
 
 
 def main(template: Path) -> None:
-    """Hold a server's first requests, and print what came of them."""
+    """Play a server's first requests, and print the results."""
     # The cache of whoever runs the tests is left alone.
     os.environ["AUTOPARSER_CACHE"] = ""
     from autoparser.analysis.engines import sglang_plugin, vllm_plugin

@@ -89,7 +89,7 @@ def _classes(node: kinds.Type) -> Iterator[kinds.StructType | kinds.DataclassTyp
 def _told(
     schema: dict[str, Any], kind: kinds.StructType | kinds.DataclassType | kinds.EnumType
 ) -> dict[str, Any]:
-    """Return a class's schema with what the code says of it and of its fields."""
+    """Return a class's schema with the docstrings of the class and of its fields."""
     schema = {key: value for key, value in schema.items() if key != "title"}
     if "description" in schema:
         schema["description"] = _in_json(schema["description"])
@@ -124,7 +124,7 @@ def _without_names(found: Any) -> Any:
 
 
 def _may_be_left_out(kind: kinds.StructType | kinds.DataclassType, field: kinds.Field) -> bool:
-    """Say whether a field may be missing; what has a default is written all the same."""
+    """Return whether a field may be missing; fields with a default are written all the same."""
     if field.required:
         return False
     never_set = field.default is field.default_factory is msgspec.NODEFAULT
@@ -154,7 +154,7 @@ def _words_of(kind: type[object]) -> dict[str, str]:
 
 
 def _in_json(words: str) -> str:
-    """Say in JSON's words what is said of Python: one paragraph, null for None."""
+    """Put a docstring into JSON's terms: one paragraph, null for None."""
     paragraph = " ".join(words.partition("\n\n")[0].split()).replace("``", "`")
     for python, name in (("None", "null"), ("False", "false")):
         paragraph = re.sub(rf"\b{python}\b", name, paragraph)

@@ -1,4 +1,4 @@
-"""The map of the house is what the code is: its files exist, its layers are those checked."""
+"""ARCHITECTURE.md matches the code: its files exist, its layers are the checked ones."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What the package lists is what there is: folders, files, and the dependencies that it imports.
+"""The package lists its folders, its files, and the dependencies that it imports.
 
 A folder that is not a package is silently not in the wheel; an undeclared dependency is there for
 as long as another one brings it.
@@ -31,7 +31,7 @@ def test_every_folder_with_modules_is_a_package() -> None:
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 
-def test_every_file_that_is_no_module_is_package_data() -> None:
+def test_data_files_are_listed_as_package_data() -> None:
     listed: dict[str, list[str]] = project_file()["tool"]["setuptools"]["package-data"]
     found = {
         path.relative_to(ROOT)
@@ -77,7 +77,7 @@ def imported(*folders: str) -> set[str]:
     }
 
 
-def test_what_the_package_imports_is_what_it_depends_on() -> None:
+def test_imports_equal_the_declared_dependencies() -> None:
     project = project_file()["project"]
     extras = project["optional-dependencies"]
     assert sorted(imported("autoparser", *GRAFTED)) == declared(
@@ -111,7 +111,7 @@ def test_a_plugin_reads_calls_where_the_packages_of_its_page_alone_are_installed
     assert {*plugin_packages()} <= found, "the page names one that no plugin needs"
 
 
-def test_what_the_tests_import_is_declared_and_once() -> None:
+def test_test_imports_are_declared_once() -> None:
     project = project_file()["project"]
     extras = project["optional-dependencies"]
     names = declared([*project["dependencies"], *extras["serve"], *extras["test"]])

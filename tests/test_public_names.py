@@ -50,7 +50,7 @@ def test_a_page_of_the_reference_has_every_name() -> None:
     assert [page.name for page in pages if f": api/{page.name}\n" not in site] == []
 
 
-def test_another_name_is_none() -> None:
+def test_unknown_public_name_raises() -> None:
     with pytest.raises(AttributeError, match="no attribute 'analyse'"):
         _ = autoparser.analyse  # type: ignore[attr-defined]
 

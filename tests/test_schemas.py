@@ -1,4 +1,4 @@
-"""The schemas in docs/ say what the documents' classes say; UPDATE_DOCS=1 writes them anew."""
+"""The schemas in docs/ match the documents' classes; UPDATE_DOCS=1 updates them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PUBLISHED = (
 
 
 @pytest.mark.parametrize("schema", PUBLISHED, ids=lambda schema: schema.name)
-def test_a_published_schema_says_what_the_classes_say(schema: Published) -> None:
+def test_published_schemas_match_the_classes(schema: Published) -> None:
     if os.environ.get("UPDATE_DOCS"):
         schema.file.write_text(schema.text(), encoding="utf-8", newline="\n")
     assert schema.file.read_text(encoding="utf-8") == schema.text(), "nox -s schemas writes it anew"
@@ -78,6 +78,6 @@ class WholeDocument(JsonDocument, frozen=True):
     size: int = 1
 
 
-def test_a_default_is_left_out_of_a_document_only_where_its_class_says_so() -> None:
+def test_only_classes_that_omit_defaults_leave_them_out() -> None:
     whole = WholeDocument((PartDocument(), PartDocument("a")))
     assert json_of(whole) == {"parts": [{}, {"name": "a"}], "size": 1}

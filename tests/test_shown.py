@@ -1,4 +1,4 @@
-"""What a program holds shows itself: one line, a report, rich, a notebook; `analyze` takes it."""
+"""Public values show themselves: one line, a report, rich, a notebook."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_value_shows_itself(name: str) -> None:
     assert console.export_text().split() == report.split()
 
 
-def test_what_an_analysis_holds_and_makes_is_one_line() -> None:
+def test_values_of_an_analysis_have_one_line_reprs() -> None:
     of, parser = analysis(), analysis().parser(TOOLS)
     renderer = Renderer(of, byte_tokenizer(()))
     stream = parser.stream()
@@ -113,7 +113,7 @@ def words_of(page: str) -> list[str]:
     return unescape(text).split()
 
 
-def test_a_message_tells_hostile_text_inertly() -> None:
+def test_message_reports_escape_hostile_text() -> None:
     message = shown_values()["message"]
     for text in (message.report(), message._repr_html_(), repr(message)):
         assert "\x1b" not in text
@@ -126,7 +126,7 @@ def test_an_analysis_begins_with_one_screen_and_has_all_of_it() -> None:
     assert "R1" in analysis().report(full=True)
 
 
-def test_what_was_saved_shows_itself(tmp_path: Path) -> None:
+def test_saved_format_shows_itself(tmp_path: Path) -> None:
     analysis().save(tmp_path / "model.json")
     saved = load_format(tmp_path / "model.json")
     assert repr(saved).startswith("<SavedFormat of ")
@@ -135,7 +135,7 @@ def test_what_was_saved_shows_itself(tmp_path: Path) -> None:
     assert saved.report(full=True)
 
 
-def test_looking_at_a_message_needs_no_jinja(tmp_path: Path) -> None:
+def test_message_report_does_not_import_jinja(tmp_path: Path) -> None:
     analysis().save(tmp_path / "model.json")
     code = (
         "import sys; sys.modules['jinja2'] = None; from autoparser import load_format;"
@@ -147,7 +147,7 @@ def test_looking_at_a_message_needs_no_jinja(tmp_path: Path) -> None:
 
 
 def holder(chat_template: object) -> Any:
-    """Return what a tokenizer of transformers has."""
+    """Return a stand-in for a tokenizer of transformers."""
     return SimpleNamespace(
         chat_template=chat_template,
         name_or_path="org/model",
@@ -155,7 +155,7 @@ def holder(chat_template: object) -> Any:
     )
 
 
-def test_analyze_takes_what_a_program_holds() -> None:
+def test_analyze_accepts_text_template_path_and_tokenizer() -> None:
     text = FILE.read_text("utf-8")
     held = analyze(holder(text))
     for found in (analyze(text), analyze(ChatTemplate(text)), analyze(str(FILE)), held):
@@ -172,7 +172,7 @@ def test_analyze_chooses_by_name() -> None:
 
 
 @pytest.mark.parametrize("given", [holder(None), Tokenizer(models.BPE())])
-def test_what_holds_no_template_is_told_what_to_pass(given: Any) -> None:
+def test_value_without_a_template_raises_with_a_hint(given: Any) -> None:
     with pytest.raises(TemplateNotFoundError, match="holds no chat template; pass a template file"):
         analyze(given)
 

@@ -1,4 +1,4 @@
-"""Texts of tables: what a format reads of them, in one piece and by characters."""
+"""Texts of tables, parsed by a format in one piece and by characters."""
 
 from __future__ import annotations
 

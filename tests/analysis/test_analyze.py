@@ -58,6 +58,6 @@ def test_a_megabyte_of_text() -> None:
     assert analysis.renders < 200
 
 
-def test_a_template_that_names_its_day_is_no_random_one() -> None:
+def test_template_with_todays_date_is_not_random() -> None:
     analysis = analyze(turn(CONTENT, opening="A {{ strftime_now('%H:%M:%S') }}:"))
     assert analysis.check.ok

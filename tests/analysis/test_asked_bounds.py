@@ -1,4 +1,4 @@
-"""What was asked is counted from the requests that came out as a text, and from nothing else."""
+"""The asked bounds count the requests that rendered to a text, and no others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_merged_tallies_have_the_larger_bounds_and_the_sum_of_forms() -> None:
     assert one.bounds.forms == {"content as text": 2}
 
 
-def test_an_analysis_says_that_it_asked_at_the_edges() -> None:
+def test_analysis_reports_its_asked_bounds() -> None:
     bounds = analyzed("j1-json-in-tags").asked
     assert bounds.longest_text >= 4000
     assert bounds.largest_number >= 1_000_000

@@ -1,4 +1,4 @@
-"""Formats that nobody has invented yet: parts put together by lot, each must reproduce itself.
+"""Random combinations of format parts: each must reproduce itself.
 
 Every way to write a call meets wrappers, reasoning, contents and frames that it was not made for.
 """

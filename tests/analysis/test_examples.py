@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the engine give what they say."""
+"""The examples in the engine's docstrings print the shown results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODULES = sorted(
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_an_example_gives_what_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docstring_examples_are_true(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     module = import_module(name)
     told: list[str] = []

@@ -78,7 +78,7 @@ def all_offenders() -> list[Offender]:
     return found
 
 
-def test_the_engine_holds_no_marker_and_no_name() -> None:
+def test_engine_has_no_markers_or_model_names() -> None:
     found = [
         offender
         for offender in all_offenders()
@@ -113,7 +113,7 @@ def test_every_exception_is_still_needed() -> None:
         ("x = name.startswith('gpt_oss')", "a model's or a vendor's name"),
     ],
 )
-def test_a_planted_constant_is_found(source: str, suspicion: str) -> None:
+def test_planted_constants_are_reported(source: str, suspicion: str) -> None:
     assert suspicion in [offender.suspicion for offender in offenders(source)]
 
 
@@ -132,5 +132,5 @@ def test_a_planted_constant_is_found(source: str, suspicion: str) -> None:
         ("x = '[A-Z]'", "a range of letters"),
     ],
 )
-def test_what_is_no_marker_is_left_alone(source: str, reason: str) -> None:
+def test_plain_constants_are_not_reported(source: str, reason: str) -> None:
     assert not offenders(source), reason

@@ -70,7 +70,7 @@ def cost_of(path: Path) -> Cost:
 
 
 def report(costs: Sequence[Cost]) -> Iterator[str]:
-    """Return the table of what a template costs."""
+    """Return the table of costs by template."""
     done = [cost for cost in costs if cost.renders]
     rendered = [(cost.analysis, cost.render) for cost in done if cost.render]
     seconds, ratio, count = "{:.2f} ms", "{:.2f} x", "{:.0f}"

@@ -56,7 +56,7 @@ def analyzed(path: Path) -> Analysis:
 
 
 def vocabulary(analysis: Analysis) -> Tokenizer:
-    """Return Qwen's vocabulary with what the template's markers are in the model's own."""
+    """Return Qwen's vocabulary with the template's markers as in the model's own."""
     tokenizer = Tokenizer.from_str(qwen().to_str())
     signs = r"<[^<>\s'\"{}]+>|[\[\]][^\s\[\]{}'\"]+[\[\]]"
     words = {*re.findall(signs, analysis.template.text), *analysis.format.stop_strings}

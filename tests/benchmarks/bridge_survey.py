@@ -57,7 +57,7 @@ COLUMNS = ("call", "answer", "render", "encode")
 
 
 class AskedTurn(NamedTuple):
-    """A turn to bridge: what the model writes, and what answers it."""
+    """A turn to bridge: the model's text, and the messages after it."""
 
     column: str
     before: Ids
@@ -109,7 +109,7 @@ def _completion(renderer: Renderer, turn: Message, before: Ids, whole: Ids) -> I
 
 @dataclass(slots=True)
 class BridgesOfTemplate:
-    """What the bridges of one template took."""
+    """The times of one template's bridges."""
 
     name: str
     tokens: int = 0
@@ -175,7 +175,7 @@ def bridges_of(path: Path) -> BridgesOfTemplate | None:
 
 
 def summary(found: Sequence[BridgesOfTemplate]) -> Iterator[str]:
-    """Tell what the templates have in common, and name those that are slow."""
+    """Summarize all templates, and name the slow ones."""
     had = [template for template in found if not template.failure]
     bridged = sorted((row for row in had if row.times), key=lambda row: -row.slowest)
     slow = [row for row in bridged if row.slowest > MOST]

@@ -70,7 +70,7 @@ TAGGED = {
     "type flags": "a4-type-flags",
     "keys as tags": "a6-key-is-tag",
 }
-"""More formats whose arguments are closed by text that is no token."""
+"""More formats whose arguments are closed by text instead of a token."""
 REAL = {
     "Qwen-Qwen3-0.6B": qwen,
     "Qwen-Qwen3-Coder-30B-A3B-Instruct": qwen,
@@ -145,7 +145,7 @@ def best_ms(run: Callable[[], object], runs: int = RUNS) -> float:
 
 
 def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Return what making a grammar costs: its text, the load of it, and both against the schemas.
+    """Return the costs of making a grammar: its text, its load, and both against the schemas.
 
     Every run offers tools that were never offered before. `first` is the writing of the very first
     grammar of a format, of which nothing is known, nor of the vocabulary's tokens; `further` that
@@ -185,7 +185,7 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
 
 
 def masks(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Return what masks cost along a turn, against those of plain JSON in the same vocabulary."""
+    """Return the costs of masks along a turn, against plain JSON in the same vocabulary."""
     columns = ("median", "p99", "most", "median x", "p99 x")
     yield f"\n{'mask, µs':<{WIDTH}}{cells(columns, '>9')}"
     for fixtures, counts in ((FORMATS, COUNTS), (TAGGED, (1,))):
@@ -253,7 +253,7 @@ def mask_row(title: str, times: Spread, base: Spread) -> str:
 
 
 def real_creation(folder: Path) -> Iterator[str]:
-    """Return what grammars of real tools cost, against their schemas alone, in real templates.
+    """Return the costs of grammars of real tools, against their schemas alone, in real templates.
 
     `new` is the writing for tools that the process never saw, where the format is known, `again`
     that of a later request with the same tools. In `schemas` stands each schema without the
@@ -300,7 +300,7 @@ def _loads(
     tokenizer: ModelTokenizer,
     write: Callable[[], str],
 ) -> tuple[float, ...]:
-    """Return what the schemas alone and the grammar take to load, and what writing it again does.
+    """Return the load times of the schemas and of the grammar, and the time to write it again.
 
     The last figure is the size of the grammar in kB.
     """
@@ -329,7 +329,7 @@ def _any_of(schemas: Sequence[str]) -> str:
 
 
 def _in_child(measure: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
-    """Measure in a fork: what it learns of tools stays there."""
+    """Measure in a fork, whose caches of tools are lost with it."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
     child = context.Process(target=lambda: there.send(measure()))
@@ -363,7 +363,7 @@ PLACES = {
 
 
 def states(_: ModelTokenizer) -> Iterator[str]:
-    """Return what the first mask of each kind of state costs, in µs, with ten tools.
+    """Return the cost of the first mask in each kind of state, in µs, with ten tools.
 
     Each is the least of five grammars, which are loaded anew: nothing of an earlier mask is known.
     """
@@ -435,7 +435,7 @@ WALKED: dict[str, list[dict[str, Json]]] = {
 
 
 def _behind_prompt(written: WrittenTurn) -> str:
-    """Return what a model writes of a turn: the prompt may end with the beginning of it."""
+    """Return the model's part of a turn: the prompt may end with its beginning."""
     prompt, turn = written.prompt, written.rest
     if written.continuation is not None:
         return turn
@@ -443,7 +443,7 @@ def _behind_prompt(written: WrittenTurn) -> str:
 
 
 def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
-    """Return what structural tags cost in xgrammar beside its own tags for the same models.
+    """Return the costs of structural tags in xgrammar beside its own tags for the same models.
 
     Compile times are the least of three in one thread; masks are those along each answer that a tag
     takes. xgrammar's own tags take another spacing of some formats: `walked` are the masks of each.

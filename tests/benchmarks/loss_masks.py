@@ -32,7 +32,7 @@ from tests.benchmarks.measuring import print_lines
 
 PEER = "trl"
 MARKED = "_training"
-"""What the names of the templates end with that are marked by hand."""
+"""Suffix of the names of templates that are marked by hand."""
 TOKENS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("cohere", "cohere2"), ("<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>")),
     **dict.fromkeys(
@@ -93,7 +93,7 @@ class Compared(NamedTuple):
     outcome: str
     """Refused, another text, or compared."""
     kinds: frozenset[str] = frozenset()
-    """How what a loss counts differs."""
+    """A kind of difference between two loss masks."""
     theirs: Turns = ()
     ours: Turns = ()
 
@@ -101,7 +101,7 @@ class Compared(NamedTuple):
 def counted(
     template: str, tokens: Mapping[str, str], messages: Messages, *, tooled: bool
 ) -> tuple[str, Turns]:
-    """Return transformers' render, and what the template's marks say that a loss counts of it."""
+    """Return transformers' render, and the loss mask by the template's marks."""
     # Imported here, since it is slow to.
     render: Any = import_module("transformers.utils.chat_template_utils").render_jinja_template
     (text,), (ranges,) = render(
@@ -121,7 +121,7 @@ def counted(
 
 
 def differences(theirs: Turns, ours: Turns) -> frozenset[str]:
-    """Return how what one side counts of turns differs from what the other counts."""
+    """Return how the counted texts of two loss masks differ."""
     if len(theirs) != len(ours):
         return frozenset({"TRL counts another number of turns"})
     return frozenset(kind for pair in zip(theirs, ours, strict=True) for kind in _kinds(*pair))

@@ -1,4 +1,4 @@
-"""The parsers that the benchmark of parsing measures: this project's, and those of its peers.
+"""The parsers in the benchmark of parsing: this project's, and its peers'.
 
 A peer is asked where it is installed, and skipped visibly elsewhere: ResponseParser of
 transformers, SGLang's parsers, and vLLM's. For SGLang's and vLLM's, `pip install --no-deps` and the
@@ -53,12 +53,12 @@ class ModelFormat:
     template: str
     """The model's template in the corpus."""
     before: str
-    """What comes before the arguments of a call."""
+    """The text before the arguments of a call."""
     entries: tuple[str, str, str]
     """The texts around the city and around the days."""
     after: str
     sglang: tuple[str, str, str]
-    """SGLang's detectors: of reasoning, and the module and name of that of calls."""
+    """SGLang's detectors: of reasoning, and the module and name of the one of calls."""
     vllm: tuple[str, str | None]
     """vLLM's names of the parsers: of calls, and of reasoning."""
     thinks: tuple[str, str] = ("", "\n\n")

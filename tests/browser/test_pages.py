@@ -92,7 +92,7 @@ OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clie
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
-def test_nothing_runs_nothing_sticks_out_and_text_stands_out(
+def test_pages_are_inert_and_readable(
     browser: Any, pages: Path, name: str, width: int, scheme: str
 ) -> None:
     with opened(
@@ -112,9 +112,7 @@ def test_nothing_runs_nothing_sticks_out_and_text_stands_out(
         assert page.title() == title
 
 
-def test_a_report_begins_with_a_turn_folds_what_is_long_and_its_contents_lead_there(
-    browser: Any, pages: Path
-) -> None:
+def test_report_starts_with_a_turn_and_links_its_folded_sections(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "report", viewport={"width": 1280, "height": 900}) as page:
         assert page.locator("main > section").first.locator(".turn").is_visible()
         shown = page.locator("main > section:has(> h2)").all()
@@ -210,7 +208,7 @@ def test_a_link_to_a_phase_opens_it(browser: Any, pages: Path) -> None:
         page.locator("#phases details details[open]").wait_for(state="attached")
 
 
-def test_print_shows_what_is_closed(browser: Any, pages: Path) -> None:
+def test_printing_opens_folded_sections(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "report") as page:
         closed = page.locator("#phases pre").first
         assert not closed.is_visible()
@@ -221,7 +219,7 @@ def test_print_shows_what_is_closed(browser: Any, pages: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["report", "survey"])
-def test_the_policy_stops_what_would_be_in_a_page(browser: Any, pages: Path, name: str) -> None:
+def test_content_policy_blocks_injected_scripts(browser: Any, pages: Path, name: str) -> None:
     """A page that was tampered with still runs nothing of it and asks for nothing."""
     text = PAGES[name]()
     bad = '<script>document.title = "owned"</script><img src="http://127.0.0.1:9/x">'
@@ -247,7 +245,7 @@ needs_axe = pytest.mark.skipif(
 
 
 def faults(page: Any) -> list[list[str]]:
-    """Return what axe-core finds serious or critical by WCAG: how much, which rule, where, why."""
+    """Return axe-core's serious and critical faults by WCAG: impact, rule, place, reason."""
     page.evaluate(f"{Path(AXE or '').read_text('utf-8')}; 0")
     return [answer for answer in page.evaluate(ASK) if answer[0] in ("serious", "critical")]
 
@@ -267,7 +265,7 @@ def test_no_page_shuts_anybody_out(
 
 
 @needs_axe
-def test_the_judge_finds_what_is_wrong(browser: Any) -> None:
+def test_accessibility_judge_finds_planted_faults(browser: Any) -> None:
     page = browser.new_page()
     page.set_content("<html><body style='color:#999;background:#aaa'>gray on gray</body></html>")
     assert {fault[1] for fault in faults(page)} >= {"color-contrast", "html-has-lang"}

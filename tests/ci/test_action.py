@@ -125,7 +125,7 @@ HOSTILE = "x'; touch pwned; '\n$(touch pwned)\n`touch pwned`\n--output=pwned\n*"
 
 
 @pytest.mark.parametrize("name", ["paths", "args", "sarif-file"])
-def test_an_input_is_no_code(name: str, runner: Runner) -> None:
+def test_action_input_is_not_executed(name: str, runner: Runner) -> None:
     shutil.copy(QUIET, runner.repository / "chat.jinja")
     value = HOSTILE if name == "paths" else HOSTILE.replace("\n", " ").replace("--output", "--o")
     given = {"args": "--fail-on never", name: value}

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command left behind."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""What the tables of `uses/` cannot say of single commands: of processes, limits and servers."""
+"""Tests of commands that the tables of `uses/` cannot express: processes, limits, servers."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def vllm() -> Generator[EngineStub]:
 
 
 @pytest.mark.parametrize(("edge", "codes"), [("", (0, 0)), ("\n", (0, 1))])
-def test_all_read_as_it_is_meant_is_exit_code_0(
+def test_probe_with_all_texts_correct_exits_0(
     autoparser: Run, edge: str, codes: tuple[int, int]
 ) -> None:
     template = load_template(ROOT / LINES)
@@ -159,7 +159,7 @@ def test_all_read_as_it_is_meant_is_exit_code_0(
     assert "What to do" not in plain.out
 
 
-def test_the_template_is_the_servers_where_none_is_named(autoparser: Run, vllm: EngineStub) -> None:
+def test_probe_without_a_template_takes_the_servers(autoparser: Run, vllm: EngineStub) -> None:
     root = str(ROOT / LINES)
     models = {"data": [{"id": "m", "owned_by": "vllm", "root": root}]}
     vllm.routes["/v1/models"] = lambda _: (200, models)
@@ -179,7 +179,7 @@ def test_the_key_comes_from_the_environment(
 
 
 def sunny(path: str, _: object) -> list[bytes] | None:
-    """Say one sentence, whatever is asked."""
+    """Answer every request with one sentence."""
     piece: Json = {"content": "It is sunny.", "tokens": [], "stop": False}
     last: Json = {"content": "", "stop": True, "stop_type": "eos", "tokens_predicted": 3}
     return [event(piece), event(last), b""] if path == "/completion" else None
@@ -212,7 +212,7 @@ def test_chats_are_answered_and_logged_until_a_signal(tmp_path: Path, start: Sta
     assert line["completion"] == "It is sunny."
 
 
-def test_a_port_that_is_taken_is_one_line(autoparser: Run) -> None:
+def test_port_in_use_is_a_one_line_error(autoparser: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         asked = ("--server", "http://127.0.0.1:9", "--engine", "vllm", "--port", port)

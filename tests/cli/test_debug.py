@@ -35,7 +35,7 @@ SESSIONS = yaml.safe_load(Path(__file__).with_name("debug_sessions.yaml").read_t
         for session in SESSIONS
     ],
 )
-def test_a_session_shows_what_it_should(session: dict[str, Any]) -> None:
+def test_debug_session_shows_the_expected_text(session: dict[str, Any]) -> None:
     template = session.get("template", XML)
     conversations = [SHIPPED[name] for name in session.get("names", ("call", "answer"))]
     added = session.get("tokenizer")
@@ -82,13 +82,13 @@ async def take_step(app: DebuggerApp, pilot: Any, step: dict[str, Any]) -> None:
 
 
 def text_of(app: DebuggerApp, name: str) -> str:
-    """Return what a pane shows."""
+    """Return the text of a pane."""
     return "".join(str(pane.visual) for pane in app.screen.query(f"#{name}").results(Static))
 
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[DebuggerApp]:
-    """Let the command believe in a terminal; return what it would draw there."""
+    """Run the command as in a terminal; return the text that it draws."""
     started: list[DebuggerApp] = []
     monkeypatch.setattr(command, "_has_terminal", lambda: True)
 
@@ -113,7 +113,7 @@ def test_a_conversation_is_a_name_or_a_file(autoparser: Run, begun: list[Debugge
     assert "did you mean answer?" in wrong.err
 
 
-def test_shipped_conversations_survive_being_edited_and_stand_in_the_docs() -> None:
+def test_shipped_conversations_survive_editing_and_are_documented() -> None:
     page = Path("docs/debug.md").read_text("utf-8")
     for name, shipped in SHIPPED.items():
         assert shipped.edited(yaml.safe_load(shipped.as_yaml()), name) == shipped
@@ -124,7 +124,7 @@ def test_shipped_conversations_survive_being_edited_and_stand_in_the_docs() -> N
     assert odd.edited(yaml.safe_load(text), "call").tools == odd.tools
 
 
-def test_a_special_token_that_is_not_known_stands_as_its_name(
+def test_unknown_special_token_is_shown_by_its_name(
     autoparser: Run, begun: list[DebuggerApp], tmp_path: Path
 ) -> None:
     template = tmp_path / "chat.jinja"

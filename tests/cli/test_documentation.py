@@ -1,4 +1,4 @@
-"""What the README and the docs show is what happens; `nox -s screens` writes whole ones anew."""
+"""Commands of the README and the docs print the shown output; `nox -s screens` updates it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ QUICK_START = ROOT / "docs" / "quick-start.md"
 """Its sessions follow each other, in a directory of their own."""
 _BLOCK = re.compile(r"```console\n([\s\S]*?)```")
 _SESSION = re.compile(r"\$ (.+)\n((?:(?!\$ ).*\n)*)")
-"""A command and what it prints; in that, `[…]` is what the page leaves out."""
+"""A command and its output, in which `[…]` stands for omitted text."""
 ELSEWHERE = {
     "engines/probe.md": "a server that runs llama.cpp, as tests/engines/test_probe.py does",
     "engines/which-parser.md": "environments with vLLM, SGLang and llama.cpp",
     "serve.md": "a server that completes text",
 }
-"""Pages with one block that nothing runs here, and what it needs."""
+"""Pages with one block that is not run here, and its requirement."""
 _COMMANDS = "fix|compare|survey|learn|report|roundtrip"
 LONG = re.compile(rf"--edit|--engines|^autoparser ({_COMMANDS}) ")
 """Sessions of half a second and more: much is rendered, or every edit is proved."""
@@ -128,9 +128,7 @@ def test_the_quick_start_runs_where_nothing_is(
 
 
 @pytest.mark.parametrize("name", ["grammar.md", "parser.md"])
-def test_the_examples_of_a_page_give_what_they_show(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_examples_print_the_shown_output(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs" / name).read_text("utf-8")
     code = "\n".join(_EXAMPLES.findall(page))
@@ -166,7 +164,7 @@ def test_the_picture_is_the_screen(
 
 
 def _failures(code: str) -> str:
-    """Return what a session of Python gives otherwise than it shows."""
+    """Return how a session of Python differs from the shown one."""
     test = doctest.DocTestParser().get_doctest(code, {}, "session", None, 0)
     told: list[str] = []
     failed = doctest.DocTestRunner(verbose=False).run(test, out=told.append).failed
@@ -185,7 +183,7 @@ def test_the_readme_has_the_figures_of_the_scoreboard() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_a_page_links_to_what_there_is_and_installs_nothing_that_no_index_has(page: Path) -> None:
+def test_page_links_and_install_commands_are_valid(page: Path) -> None:
     text = page.read_text("utf-8")
     assert not re.findall(r"(?:pipx?|uvx?) (?:tool )?install .*autoparser-c", text)
     for link in _LINK.findall(text):

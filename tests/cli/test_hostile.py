@@ -34,7 +34,7 @@ REPEATED = (
 
 
 class PanicException(BaseException):
-    """What a library in Rust raises where it panics."""
+    """The exception of a Rust library that panics."""
 
 
 FAULTS = (RecursionError, OverflowError, RuntimeError, KeyError, OSError, PanicException)
@@ -232,9 +232,7 @@ def test_standard_input_of_a_file_is_not_written_over(tmp_path: Path) -> None:
 # Writes are whole.
 
 
-def test_what_a_killed_run_left_beside_a_file_stops_no_other(
-    autoparser: Run, tmp_path: Path
-) -> None:
+def test_leftover_file_of_a_killed_run_blocks_no_later_run(autoparser: Run, tmp_path: Path) -> None:
     (tmp_path / f".rules.txt.{os.getpid()}.tmp").write_text("left", "utf-8")
     assert autoparser("rule", "-o", tmp_path / "rules.txt").code == 0
     assert len([*tmp_path.iterdir()]) == 2

@@ -30,10 +30,10 @@ EVIL = (
     "\u200b\u200d\ufeff\u2060\u00ad\u3164\u115f\u2800\ufe0f\U000e0041\U000e0101"  # nothing to see
     "[red][link=http://x.y][/]"  # rich's markup
 )
-"""What no report may let through, but for the last: that is to be seen as it is."""
+"""Texts that no report may let through, except the last, which is shown verbatim."""
 
 IN_SOURCE = EVIL + "\\u0000\\r"
-"""The same in a string of a template, with what a file or its reader would change."""
+"""The same in a string of a template, with characters that a file or its reader would change."""
 
 HALF = "\\ud800"
 """Half of a surrogate pair, in a string of a template."""
@@ -72,7 +72,7 @@ def with_words(value: Any) -> Any:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """Write what the commands below read; the template's own name is hostile, too."""
+    """Write the files for the commands below; the template's own name is hostile, too."""
     values = {name: with_words(value) for name, value in TABLE["files"].items()}
     texts = {
         "OUTPUT": OUTPUT,

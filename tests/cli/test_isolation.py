@@ -71,7 +71,7 @@ def piped() -> Iterator[int]:
     os.close(read)
 
 
-def test_pipes_and_files_of_a_shell_are_those_of_the_worker(
+def test_worker_reads_and_writes_shell_pipes_and_files(
     process: Run, piped: int, tmp_path: Path
 ) -> None:
     written = tmp_path / "report.txt"
@@ -110,7 +110,7 @@ def worker_of(running: subprocess.Popen[str]) -> int:
 
 @pytest.fixture
 def endless(bad: Bad, start: Start) -> subprocess.Popen[str]:
-    """A command that is at it for as long as nobody ends it."""
+    """A command that runs until it is ended."""
     return start("analyze", bad(ENDLESS), "--timeout", "9999", start_new_session=True)
 
 

@@ -25,7 +25,7 @@ DROPS = "fixtures/lint/AP306/fires.jinja"
 BROKEN = "fixtures/lint/AP101/fires.jinja"
 QUIET = "fixtures/lint/AP306/quiet.jinja"
 STRIPS = "fixtures/lint/AP301/fires.jinja"
-"""It strips what the assistant said, as many templates do: a warning of a convention."""
+"""It strips the assistant's content, as many templates do: a warning of a convention."""
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_the_cache_has_a_place_that_can_be_named_or_done_without(
     assert times() == 1
 
 
-def test_watching_looks_only_at_changes_in_what_it_found(
+def test_watch_reruns_only_on_changes_of_found_files(
     tmp_path: Path, autoparser: Run, looked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

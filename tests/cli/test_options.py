@@ -181,7 +181,7 @@ def test_a_shell_completes(
 @pytest.mark.parametrize(
     "shell", ["bash", *(pytest.param(text, marks=pytest.mark.slow) for text in ("zsh", "fish"))]
 )
-def test_a_shell_is_told_how_to_complete(shell: str, tmp_path: Path, process: Run) -> None:
+def test_completion_script_is_shown_and_installed(shell: str, tmp_path: Path, process: Run) -> None:
     given = {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     shown = process("--show-completion", shell, **given)
     assert (shown.code, shown.err) == (0, "")

@@ -1,4 +1,4 @@
-"""A full disk, a closed pipe, a file that is none: told in a line, and nothing is lost."""
+"""A full disk, a closed pipe, an irregular file: one line of error, and no data lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FULL = Path("/dev/full")
 """A device of Linux that no byte fits on."""
 
 
-def test_a_full_disk_leaves_what_was_there(
+def test_full_disk_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autoparser: Run
 ) -> None:
     file = tmp_path / "known.txt"

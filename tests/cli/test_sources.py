@@ -57,7 +57,7 @@ def test_the_tokenizer_of_a_model_is_that_of_the_templates_commit(
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/evil", "a/b", "\x1b[31m", ".hidden"])
-def test_a_name_in_a_gguf_header_is_no_path(
+def test_gguf_template_name_is_not_used_as_a_path(
     hub: Hub, tmp_path: Path, autoparser: Run, name: str
 ) -> None:
     pairs = pair("tokenizer.chat_template", 8, text(TEMPLATE))

@@ -1,4 +1,4 @@
-"""What a command imports before it works: nothing that it does without."""
+"""Imports at the start of a command: none that it does not need."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READ_FOR_MESSAGES = ("blocks", "message", "terminal", "visible")
 
 
 def imported(*uses: tuple[object, ...], after: str = "") -> set[str]:
-    """Return what a fresh Python has imported once it has run commands."""
+    """Return the modules imported by a fresh Python that has run commands."""
     code = "import sys; from autoparser.cli.main import run; " + after
     code += "".join(f"run({[*map(str, use)]!r}); " for use in uses)
     code += "print('|'.join(sys.modules), file=sys.stderr)"
@@ -67,7 +67,7 @@ def test_help_of_a_command_does_without_the_engine_and_the_reports() -> None:
     assert not found & {"jinja2", "yaml", "rich.console", "autoparser.reports", "tokenizers"}
 
 
-def test_a_saved_format_is_parsed_without_what_makes_and_loads_templates(
+def test_parsing_with_a_saved_format_imports_no_template_engine(
     autoparser: Run, tmp_path: Path
 ) -> None:
     saved, output = tmp_path / "model.format.json", tmp_path / "output.txt"
@@ -168,7 +168,7 @@ def outcome(conversion: Any, value: object, parameter: Any, context: Any) -> obj
     return type(found), found
 
 
-def test_values_taken_without_pydantic_are_what_typer_makes_of_them() -> None:
+def test_plain_option_conversion_equals_typers() -> None:
     seen = 0
     for name, parameter, context in parameters():
         plain, several = parameter.get_runtime_param(), parameter.multiple or parameter.nargs == -1

@@ -1,4 +1,4 @@
-"""The command survey: the file that it goes on from, its pages; what it refuses is in `uses/`."""
+"""The command survey: resuming from its file, and its pages; refusals are in `uses/`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def records_of(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def test_a_survey_goes_on_where_it_was_and_asks_anew_what_has_changed(
+def test_interrupted_survey_resumes_and_repeats_changed_templates(
     corpus: Path, tmp_path: Path, autoparser: Run
 ) -> None:
     kept = tmp_path / "survey.jsonl"
@@ -93,7 +93,7 @@ def test_a_text_is_looked_at_once_however_many_files_hold_it(
     }
 
 
-def test_shares_are_of_texts_and_their_records_alone_make_the_summary_of_the_whole(
+def test_survey_shards_split_texts_and_join_to_the_whole_summary(
     corpus: Path, tmp_path: Path, autoparser: Run, looked: list[str]
 ) -> None:
     for name in NAMES:
@@ -120,7 +120,7 @@ def test_models_are_named_in_a_file(corpus: Path, tmp_path: Path, autoparser: Ru
     assert "nowhere.jinja no such file" in " ".join(ran.out.split())
 
 
-def test_findings_are_those_of_lint_and_asked_later_where_they_are_missing(
+def test_survey_adds_missing_lint_findings_later(
     corpus: Path, tmp_path: Path, autoparser: Run
 ) -> None:
     kept = tmp_path / "survey.jsonl"

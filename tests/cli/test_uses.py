@@ -1,4 +1,4 @@
-"""Uses of the command line as tables: what is typed, and what comes of it.
+"""Uses of the command line as tables: a command, and its expected output.
 
 A table of `uses/` has cases under `cases`, by titles that say what is expected:
 
@@ -72,7 +72,7 @@ KNOWN_FOLDERS = ("model", "pages", "records", "x.json")
 """Names in the test's own folder, beside its files."""
 FOLDER = Path(__file__).parent
 MADE = ("files", "tokenizers", "links", "pipes")
-"""What is made in the test's own folder, by its names there."""
+"""Keys of things made in the test's own folder."""
 KEYS = {
     *("run", "stdin", "code", "out", "words", "lacks", "err", "environment", "without", "hub"),
     *("json", "schema", "same", "runs", "slow", "first", "reads", "holds", "steps", "snapshot"),
@@ -83,7 +83,7 @@ STUBS: Mapping[str, Stub] = {"vllm": vllm_stub, "sglang": sglang_stub}
 
 
 def cases() -> Iterator[Any]:
-    """Return the cases of all tables, with what each table shares among them."""
+    """Return the cases of all tables, with the values shared by each table."""
     for path in sorted((FOLDER / "uses").glob("*.yaml")):
         table = yaml.safe_load(path.read_text("utf-8"))
         refused = {
@@ -151,7 +151,7 @@ class Shell:
         self._named: set[str] | None = None if table.get("inside") else {*KNOWN_FOLDERS}
 
     def content(self, given: Any) -> bytes:
-        """Return what a file of a case holds."""
+        """Return the content of a case's file."""
         if isinstance(given, dict) and "gguf" in given:
             filled = [
                 {**model, "template": self.content(model["template"]).decode()}
@@ -302,7 +302,7 @@ def check_snapshot(out: str, name: str, width: int) -> None:
 
 
 def check_document(out: str, shell: Shell, step: Mapping[str, Any]) -> None:
-    """Compare the document, or the last of several, with what is expected at places in it."""
+    """Compare values in the document, or in the last of several, with the expected ones."""
     assert out.isascii()
     lines = out.splitlines()
     documents = [json.loads(out)] if out.startswith("{\n") else [*map(json.loads, lines)]

@@ -101,7 +101,7 @@ BOARDS: Mapping[str, tuple[Asking, Mapping[str, Any], str]] = {
     "lint": (lambda paths, _: (LINTS, paths), _FLAG, "count findings by rule and profile"),
     "agree": (_agree, _FLAG, "lint what the analysis fails, of the project's own, too"),
 }
-"""By their options: the board, how the option is read, and what is asked."""
+"""By option: the board, the option's arguments, and its help."""
 
 _OPTIONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "--engine": (
@@ -126,7 +126,7 @@ _OPTIONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
 
 
 def main() -> int:
-    """Print the table; 1 where a template failed without a cause, 2 where there is no corpus."""
+    """Print the table; return 1 if a template failed without a cause, 2 without the corpus."""
     parser = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
     for name, (_, how, words) in BOARDS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", help=words, **how)

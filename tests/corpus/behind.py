@@ -1,4 +1,4 @@
-"""What a template writes after its generation prompts, asked without the engine.
+"""A template's turns after its generation prompts, rendered without the engine.
 
 The prompt, and the same conversation with an answer, are rendered by `ChatTemplate.render` alone;
 what the second has more is what the model would have had to write. The engine gives only the shape
@@ -109,15 +109,15 @@ class Silence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a template says of one message after one prompt."""
+    """A template's text of one message after one prompt."""
 
     title: str
     message: Message
     whole: str = ""
     text: str = ""
-    """What stands after the prompt."""
+    """The text after the prompt."""
     least: int = 0
-    """So much of it, in bytes, is the model's; after it may stand what ends the turn, or every
+    """Length in bytes of the model's part; the end of the turn may follow, or of every
     conversation."""
     silence: Silence | None = None
     calls: tuple[ToolCall, ...] = ()
@@ -139,7 +139,7 @@ class Asker:
     def render(
         self, *messages: Message | UserMessage | ToolResult, generation: bool = False
     ) -> str | None:
-        """Render the user's message, and what follows it; None where the template refuses."""
+        """Render the user's message and the given ones; None if the template raises."""
         shape = self.analysis.shape
         variables: dict[str, Any] = {**self.analysis.stand_ins, **self.setting}
         try:
@@ -164,7 +164,7 @@ class Asker:
 
     @cached_property
     def closing(self) -> str:
-        """What may be no turn's, but stands after every conversation, as far as it can be told.
+        """Text after every conversation that may belong to no turn, as far as renders show.
 
         A token that ends training examples, or a generation prompt that nobody asked for.
         """
@@ -175,7 +175,7 @@ class Asker:
         return whole[len(whole) - prefix_length(whole[::-1], (self.alone or "")[::-1]) :]
 
     def behind(self, title: str, message: Message) -> Behind:
-        """Find what the template writes of a message after its generation prompt."""
+        """Find the template's text of a message after its generation prompt."""
         message = self._identified(message)
         if message.calls and self.analysis.shape.answered:
             return Behind(title, message, silence=Silence.UNANSWERED)
@@ -233,14 +233,14 @@ def without(message: Message, id_: str, key: str | None = None) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class RenderedTurns:
-    """What stands after one prompt, message by message."""
+    """The texts after one prompt, message by message."""
 
     asked: Asker
     tools: Sequence[Json]
     """As a request offers them, with schemas that all of the calls meet."""
     turns: tuple[Behind, ...]
     silent: int
-    """Messages of which the template does not say what stands after its prompt."""
+    """Number of messages without a known text after the prompt."""
 
     @property
     def prompt(self) -> str:

@@ -56,7 +56,7 @@ class Loop:
 
     @property
     def cause(self) -> str:
-        """What in the template itself keeps messages from coming back; empty: nothing."""
+        """The known cause in the template for lost messages, or empty."""
         return known_causes("parse").get(self.name, "")
 
     @property
@@ -143,7 +143,7 @@ def plain_texts(
 
 
 def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[str]]:
-    """Have a template's parser read so many texts; return how many it read, and what it lost."""
+    """Parse so many texts with a template's parser; return the number read and the lost ones."""
     try:
         format_ = analysis_at(path).format
     except AutoparserError:

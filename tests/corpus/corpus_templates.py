@@ -59,7 +59,7 @@ def analysis_at(path: Path) -> Analysis:
 def of_sound(
     ask: Callable[[str, Analysis], Answer | None], *, calling: bool = False
 ) -> Callable[[Path], Answer | None]:
-    """Return what asks of a file by its name and analysis, if its self-check passes, else None.
+    """Wrap a question about a sound analysis into one about a file; None if the self-check fails.
 
     `calling`: and if its format has calls.
     """
@@ -108,7 +108,7 @@ class Board(Generic[Question, Answer]):
     """A question that every template, or case, is asked, and the table of the answers."""
 
     ask: Callable[[Question], Answer | None]
-    """None where the question does not apply."""
+    """None if the question does not apply."""
     lines: Callable[[Sequence[Answer]], Iterator[str]]
     passes: Callable[[Answer], bool] = bool
     chunk: int = 4

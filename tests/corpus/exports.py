@@ -39,7 +39,7 @@ class Exported:
     name: str
     engine: str
     limits: tuple[str, ...]
-    """What is not expressed: the part, and why."""
+    """Parts that are not expressed, with the reason."""
     trial: ExportTrial
     refusal: str = ""
     """Why the engine does not load it; empty: it does."""
@@ -54,7 +54,7 @@ class Exported:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What is not expressed of the messages."""
+        """Parts of messages that are not expressed."""
         limits = self.limits or ("arguments: their names are plain words",)
         return limits if self.trial.left_out else ()
 
@@ -83,7 +83,7 @@ def exports_of(
 
 
 def _loaded(engine: str, python: str, format_: TurnFormat, export: Export) -> tuple[Export, Parse]:
-    """Return what a program promises of an export, and its parser."""
+    """Return a program's promise for an export, and its parser."""
     if python:
         reader = _reader(engine, python)
         return reader.load(format_, export), reader
@@ -140,7 +140,7 @@ class AskedFile:
     size: int
     seconds: float
     wrong: tuple[str, ...]
-    """The questions that the file answers otherwise than the analysis."""
+    """Questions that the file answers differently from the analysis."""
 
 
 def file_shares(paths: Sequence[Path]) -> list[Sequence[Path]]:

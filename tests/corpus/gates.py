@@ -32,7 +32,7 @@ from .grammar_readers import refused, started
 
 
 class Way(StrEnum):
-    """What a parser and a grammar are told of the prompt."""
+    """Arguments by which a parser and a grammar know the prompt."""
 
     SETTING = "by the setting"
     PROMPT = "by the prompt"
@@ -124,7 +124,7 @@ class _Door:
 
 
 def misreading(asked: Asker, behind: Behind, parsed: ParsedMessage) -> str:
-    """Say how what was read differs from what the template wrote; nothing where it does not."""
+    """Return how the parsed message differs from the rendered one, or an empty text."""
     if not parsed.status.regular and parsed.status is not Status.REPAIRED:
         return f"it is read with the status {parsed.status}"
     try:
@@ -186,7 +186,7 @@ def _difference(expected: Message, found: Message) -> str:
 
 
 def default_differs(analysis: Analysis) -> str:
-    """Say which message the default's format writes otherwise than a render with nothing set.
+    """Name a message that the default format writes differently from a render without settings.
 
     Nothing, where it writes all of them as the template does, the text around them being the same.
     """
@@ -218,7 +218,7 @@ class Alike:
     asked: bool
     """Something was asked under the settings of more than one of them."""
     read: bool
-    """Told the prompt alone, the parser reads all that it reads when it is told the setting."""
+    """Given the prompt alone, the parser reads as much as with the setting."""
     accepted: bool
     """So does the grammar accept."""
 
@@ -232,7 +232,7 @@ class TurnWord:
     gated: bool
     """No continuation under it fails the gate."""
     asked: Sequence[Verdict]
-    """On what the second judge could ask under it."""
+    """Verdicts of the second judge under it."""
 
     @property
     def checked(self) -> bool:
@@ -255,9 +255,9 @@ class Gated:
     usual_fault: str = ""
     """And as users send it."""
     spoiled: str = ""
-    """What users send and the template spoils in silence, by the self-check."""
+    """The OpenAI-style message part that the template silently loses, by the self-check."""
     silent: tuple[str, ...] = ()
-    """For each prompt that the gate finds no continuation of: why, and what the prompt has
+    """For each prompt without a continuation: the reason, and the part that the prompt has
     written."""
     alike: tuple[Alike, ...] = ()
     differs: str = ""
@@ -267,12 +267,12 @@ class Gated:
 
     @property
     def asked(self) -> list[Verdict]:
-        """What the second judge could ask."""
+        """Verdicts that the second judge could reach."""
         return [verdict for verdict in self.judged if verdict.silence is None]
 
     @property
     def failed(self) -> list[Verdict]:
-        """What did not pass with the second judge."""
+        """Failed verdicts of the second judge."""
         return [verdict for verdict in self.judged if verdict.faults]
 
 
@@ -343,7 +343,7 @@ def _counts(analysis: Analysis) -> Counter[str]:
 
 
 def _silent(analysis: Analysis, judged: Sequence[Verdict]) -> Iterator[str]:
-    """Say of each prompt that nothing goes on from why, by the second judge's renders."""
+    """Yield, for each prompt without a continuation, the reason by the second judge's renders."""
     found = analysis.continuations
     openings = {id(asked.opening): asked.opening for asked in found}
     spoken = {id(asked.opening) for asked in found if asked.text is not None and asked.form is None}
@@ -395,7 +395,7 @@ TOOLLESS = "open: turns are written otherwise where no tools are offered"
 
 
 def cause_of(name: str, verdict: Verdict, judged: Sequence[Verdict]) -> str:
-    """Say why a verdict is bad, by how it is; nothing where that is unknown.
+    """Return the cause of a bad verdict, or an empty text if it is unknown.
 
     `judged` are all verdicts on the template.
     """
@@ -494,13 +494,13 @@ def _usual(done: Sequence[Gated]) -> Iterator[str]:
 
 
 def _usual_cause(gated: Gated) -> str:
-    """Return what is spoiled, or the cause for which the template's own form does not pass."""
+    """Return the lost part, or the cause why the template's own form fails."""
     spoiled = f"spoiled as users send it: {gated.spoiled}" if gated.spoiled else ""
     return spoiled or (_gate_cause(gated) if gated.fault else "")
 
 
 def _gate_cause(gated: Gated) -> str:
-    """Return the template's cause, or that of the settings whose self-check fails."""
+    """Return the template's cause, or the one of settings whose self-check fails."""
     causes = Counter(cause_of(gated.name, verdict, gated.judged) for verdict in gated.failed)
     most = causes.most_common(1)
     return known_causes("gate").get(gated.name, "") or (most[0][0] if most else "")

@@ -1,4 +1,4 @@
-"""Engines that read a grammar and say what it takes: llguidance and xgrammar, every marker text."""
+"""Grammar engines that judge texts: llguidance and xgrammar, with every marker as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a format that was learned reads what the template writes.
+"""How well a learned format parses the template's turns.
 
 What a template's renders say of calls and reasoning is hidden. Messages that it writes after its
 prompt are given as examples, so many of them, drawn by a seed or chosen for what they show. Or the
@@ -64,7 +64,7 @@ class Reading(NamedTuple):
     odd: int = 0
     """Spoiled texts that were learned from."""
     named: int = 0
-    """Those of them that are named."""
+    """The reported ones of them."""
 
     @property
     def enough(self) -> bool:
@@ -108,7 +108,7 @@ class LearnedReadings:
 
 
 def _unlearned(name: str, analysis: Analysis) -> LearnedReadings | None:
-    """Return the readings before learning, or None if no prompt tells what follows it."""
+    """Return the readings before learning, or None without a generation prompt."""
     if not analysis.format.openings:
         return None
     every = list(_shown_by(analysis))
@@ -160,7 +160,7 @@ def without_parts(format_: TurnFormat) -> TurnFormat:
 def example_readings(
     name: str, analysis: Analysis, noise: bool = False, counts: Sequence[int] = EXAMPLES
 ) -> LearnedReadings | None:
-    """Learn from so many examples; None where calls are not written."""
+    """Learn from so many examples; None if the template writes no calls."""
     asked = _unlearned(name, analysis)
     if asked is None or not any(
         message.example and message.message.calls for message in asked.shown
@@ -189,7 +189,7 @@ def _of_examples(examples: Sequence[Example], hidden: TurnFormat) -> tuple[TurnF
 def _drawn(
     shown: Sequence[ShownMessage], count: int, chance: random.Random, *, chosen: bool
 ) -> list[ShownMessage]:
-    """Draw examples, the first with a call of two arguments; or choose each for what it shows.
+    """Draw examples, the first with a call of two arguments; or choose each for its new features.
 
     So a person chooses who is told what no example shows yet.
     """
@@ -215,7 +215,7 @@ _SIGNS = {"a quote": "\"'", "an escape": "\\\n", "markup": "<&"}
 
 
 def _features(message: Message) -> set[str]:
-    """Return what a message shows: its parts, how many calls, types of values, signs."""
+    """Return the features of a message: its parts, number of calls, types of values, signs."""
     parts = [part for part, has in message.presence._asdict().items() if has]
     found = {*parts, *(f"{one} before {other}" for one, other in pairwise(parts))}
     if message.calls:
@@ -258,7 +258,7 @@ def output_readings(
     both: bool = False,
     counts: Sequence[int] = OUTPUTS,
 ) -> LearnedReadings | None:
-    """Learn from so many outputs; None where calls are not written."""
+    """Learn from so many outputs; None if the template writes no calls."""
     asked = _unlearned(name, analysis)
     if asked is None or not any(message.message.calls for message in asked.shown):
         return None
@@ -283,7 +283,7 @@ def _of_outputs(texts: Sequence[str], hidden: TurnFormat) -> tuple[TurnFormat, s
 
 
 def _outputs(analysis: Analysis, count: int) -> list[str]:
-    """Return what the template writes of walks, those with calls and others in turn."""
+    """Return the template's text of walks, alternately with calls and without."""
     kinds = {choice: _walked(analysis, count, choice) for choice in ("required", "auto")}
     found: list[str] = []
     for at in range(count):
@@ -319,7 +319,7 @@ def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
 
 
 def _reasoned(message: Message, at: int) -> Message:
-    """Let some walks mean as reasoning what they say: by themselves they hardly ever reason."""
+    """Move the content of some walks into reasoning: by themselves they hardly ever reason."""
     said = message.content.strip()
     if at % REASONING or message.reasoning or not said:
         return message

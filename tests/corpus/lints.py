@@ -130,7 +130,7 @@ class TriedFix:
     template: str
     code: str
     reason: UnfixedReason | None
-    """None where it was fixed."""
+    """None if it was fixed."""
     renders: int = 0
     """Conversations of the proof, each rendered by both templates."""
     tried: int = 0

@@ -1,4 +1,4 @@
-"""What becomes of each template of the corpus: how its analysis ends, and what it shows without.
+"""The outcome of each template of the corpus: how its analysis ends, and what probes show.
 
 What it shows is asked by plain renders of a few fixed conversations. The numbers that the analysis
 is measured against come from there, so that nothing is shared with the engine's negotiation: the
@@ -35,7 +35,7 @@ class Outcome:
     name: str
     ending: Ending
     cause: str
-    """What the template does that the format cannot say, or why there is no analysis."""
+    """A behavior that the format cannot express, or why there is no analysis."""
     message: str = ""
     """The error as a person reads it; of a crash, the exception."""
     renders: int = 0
@@ -48,7 +48,7 @@ class Outcome:
     shows_reasoning: bool = False
     """By the independent probes: the template renders a reasoning field."""
     spoiled: str = ""
-    """What users send and the template spoils in silence; empty where nothing is."""
+    """The OpenAI-style message part that the template silently loses, or empty."""
 
 
 def outcome_of(path: Path) -> Outcome:

@@ -115,7 +115,7 @@ def _as_text(chat: Chat) -> Chat:
 
 
 Renders: TypeAlias = Sequence[str | None]
-"""By conversation, in both forms of arguments; None where the template raises."""
+"""By conversation, in both forms of arguments; None if the template raises."""
 
 
 def renders_of(text: str) -> Renders:
@@ -346,7 +346,7 @@ def _host_renders(path: Path) -> Renders:
 
 
 def _change(host: Path, mutant: str) -> bool | None:
-    """Return whether whitespace alone changes; None where nothing does, or Jinja cannot read it."""
+    """Return whether only whitespace changes; None without a change or with a syntax error."""
     try:
         ChatTemplate(mutant).check_syntax()
     except AutoparserError:

@@ -79,7 +79,7 @@ class ToolScore:
     counts: Counter[str] = field(default_factory=Counter[str])
     unwritten: dict[str, str] = field(default_factory=dict[str, str])
     loosened: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """What a grammar is not held to, by its reason."""
+    """Keywords that the grammar drops, by reason."""
     wrong: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     """Tool, whether a valid call was refused or another one taken, and the call."""
     together: str = ""
@@ -123,7 +123,7 @@ def scores_of(path: Path, tools: Sequence[RealTool]) -> TemplateScores:
 
 
 def _asker(analysis: Analysis, tools: Sequence[RealTool]) -> Asker:
-    """Return what renders with these tools, or with others where the template refuses them."""
+    """Return the turn renderer with these tools, or with others if the template raises on them."""
     plain = Asker(analysis, analysis.formats.base)
     given = replace(plain, offer=tuple(tool.offered["function"] for tool in tools))
     return plain if given.prompt is None else given
@@ -175,7 +175,7 @@ def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, 
 def _read_alike(
     asked: Asker, tool: RealTool, grammar: Grammar, turn: Behind
 ) -> Iterator[dict[str, Json]]:
-    """Return what is read of a turn, if the template writes the same text for it."""
+    """Return the parsed message of a turn, if the template renders it to the same text."""
     calls = grammar.parser().parse(turn.text).tool_calls
     try:
         read = json.loads(calls[0].arguments) if len(calls) == 1 else None
@@ -186,7 +186,7 @@ def _read_alike(
 
 
 def _turn(asked: Asker, tool: RealTool, value: dict[str, Json]) -> Behind:
-    """Return what the template writes of a call after its prompt.
+    """Return the template's text of a call after its prompt.
 
     Where the prompt has opened reasoning that no turn without any has, the call is reasoned about.
     Where it has closed it, the turn goes on from what both have.

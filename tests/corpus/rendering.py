@@ -197,7 +197,7 @@ class Rounds:
     needless: list[str] = field(default_factory=list[str])
     """Refusals where a render of the longer conversation would have kept the prefix."""
     silent: list[str] = field(default_factory=list[str])
-    """Bridges whose text is not that of the whole render, without a note."""
+    """Bridges whose text differs from the whole render, without a note."""
     refusals: Counter[str] = field(default_factory=Counter[str])
 
 
@@ -276,7 +276,7 @@ class _Talk:
         return self._analysis.rendering.render(messages, self._tools, True, **switches)
 
     def _own_text(self, at: int) -> tuple[str, bool]:
-        """Return what of a turn is sampled, and whether the turn begins like its prompt."""
+        """Return the sampled text of a turn, and whether the turn begins like its prompt."""
         turn = self._entries[at]
         assert isinstance(turn, Message)
         messages = shaped(self._analysis, self._entries[: at + 1])
@@ -291,7 +291,7 @@ class _Talk:
         return text, whole.text.startswith(self._prompt(at))
 
     def _sampled(self, at: int, prompt: Sequence[int]) -> tuple[tuple[int, ...], bool]:
-        """Return what the model would write for a turn, and whether it is the template's own.
+        """Return the model's ids for a turn, and whether they are the template's own.
 
         Where no turn of the history begins like the prompt, the model goes on in its own way, and
         the conversation has that.
@@ -324,19 +324,19 @@ KINDS: Mapping[str, tuple[bool, str]] = {
     "reasoning, all kept": (True, "all"),
     "no reasoning": (False, "none"),
 }
-"""Conversations with and without reasoning, and the retention that the bridge is told."""
+"""Conversations with and without reasoning, and the retention passed to the bridge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
     name: str
     faults: list[str] | None
-    """Texts that are not attributed to their messages; None where nothing renders."""
+    """Texts attributed to a wrong message; None if nothing renders."""
     rounds: Mapping[str, Rounds]
 
     @property
     def ok(self) -> bool:
-        """Whether every text is its message's, and every bridge is told from a render."""
+        """Whether every text is attributed rightly and every bridge equals a render or has a note."""
         rounds = self.rounds.values()
         return not self.faults and not any(
             talk.silent or talk.counts["broken by bridge"] for talk in rounds
@@ -386,7 +386,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _counts(found: Sequence[Rounds]) -> Mapping[str, str]:
-    """Return what is counted of the conversations of all templates, by its title."""
+    """Return the counts over the conversations of all templates, by title."""
     total = sum((row.counts for row in found), Counter[str]())
     checked = [row.counts for row in found if row.checked]
     bridged = sum(counts["bridges"] > 0 for counts in checked)

@@ -30,7 +30,7 @@ class Played:
     name: str
     checked: bool = True
     causes: tuple[str, ...] = ()
-    """Of each scenario with a next role: the cause, or the outcome where there is none."""
+    """For each scenario with a next role: the cause, or the outcome without one."""
     unconfirmed: tuple[str, ...] = ()
     """Of each verdict, why the format wrote the turn; empty where the template did."""
     images: tuple[bool, ...] = ()

@@ -69,7 +69,7 @@ class Case:
 
     @property
     def cause(self) -> str:
-        """Why it is read otherwise than its author wants, if that is known."""
+        """The known reason for a reading that its author does not accept, or empty."""
         return known_causes("scoreboard").get(self.id, "")
 
     @property
@@ -91,7 +91,7 @@ def read_case(fixture: Fixture, analysis: Analysis) -> Case:
 
 @cache
 def analysis_for(model: str) -> Analysis | None:
-    """Analyze the template that stands for a model; None where none does."""
+    """Analyze the template that stands for a model; None without one."""
     stand = STANDS.get(model)
     if stand is None:
         return None
@@ -158,7 +158,7 @@ def _lines(found: Sequence[Case], *, failing: bool) -> Iterator[str]:
 
 
 def published_rows() -> list[str]:
-    """Return what the package's own description tells of engines, a row each."""
+    """Return the engine results in the package's own description, a row each."""
     rows: list[str] = []
     for row in PUBLISHED.finditer(distribution("canitoolcall").read_text("METADATA") or ""):
         good, soft, bad, asked = (int(row[name]) for name in ("good", "soft", "bad", "asked"))
@@ -192,13 +192,13 @@ class TaughtScore:
     own: int
     """Cases that were not drawn and that the template's own analysis reads."""
     taught: int
-    """The same, by what was learned."""
+    """The same, by the learned format."""
     asked: int
     misread: int
-    """Examples that what was learned does not read."""
+    """Examples that the learned format does not read."""
     misread_by_own: int
     used: str
-    """What was taken of the template and of the examples."""
+    """Which parts came from the template and which from the examples."""
     lost: tuple[str, ...] = ()
     """Cases that the template's own analysis reads alone."""
 
@@ -304,7 +304,7 @@ TAUGHT_QUESTIONS = list(product((False, True), STANDS))
 
 
 def taught_board(seeds: Sequence[int]) -> Board[tuple[bool, str], TaughtScores]:
-    """Return the board of what is learned from drawn cases, for which nothing may read less."""
+    """Return the board of formats learned from drawn cases, which may not read fewer."""
     ask = partial(taught_scores, seeds=seeds)
     return Board(
         ask, _taught_lines, lambda found: all(row.taught >= row.own for row in found[1]), chunk=1

@@ -27,7 +27,7 @@ RENDER_REASONING, PASS_WITH_REASONING = 213, 203
 """The numbers of an earlier count, by other probes, and how many of these have to pass."""
 
 LEAST_GOOD = 0.99
-"""Of all messages, those of the templates that cannot do better included."""
+"""The share of all messages, including templates with a known cause."""
 
 LEAST_WHOLE = 0.9
 """Of all templates, those that are expressed whole."""
@@ -41,7 +41,7 @@ BEGUN_OTHERWISE = {
     "meituan-longcat-LongCat-2.0",
     "nvidia-NVIDIA-Nemotron-Nano-9B-v2-Japanese",
 }
-"""Templates with a setting under which a turn is begun otherwise than the export expresses."""
+"""Templates with a setting under which a turn begins differently from the export."""
 
 Answers: TypeAlias = tuple[Outcome, tuple[Loop, list[Exported]] | None]
 
@@ -147,7 +147,7 @@ def test_every_message_that_an_export_promises_comes_back(exported: list[Exporte
     assert all(export.trial.total and export.trial.left_out <= STRANGE_NAMES for export in whole)
 
 
-def test_the_tables_name_what_does_not_pass(
+def test_tables_name_failing_templates(
     surveyed: list[Outcome], rounds: list[Loop], exported: list[Exported]
 ) -> None:
     left = [outcome.name for outcome in surveyed if outcome.ending is not Ending.PASSED]

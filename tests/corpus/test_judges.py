@@ -85,7 +85,7 @@ def test_triggers_of_invented_formats_begin_calls_alone(
     assert {trigger.kind for trigger in asked.triggers} == kinds
 
 
-def test_a_call_that_nothing_tells_from_json_is_no_lazy_one() -> None:
+def test_calls_that_begin_like_other_json_get_no_triggers() -> None:
     asked = found(turn(CONTENT, calls(NAME_LAST), end="<end>\n"))
     assert (
         "nothing tells calls from other text: they begin with '{\"arguments\": '" in asked.refused
@@ -135,7 +135,7 @@ def test_the_judge_finds_a_turn_that_nothing_ends() -> None:
     ],
 )
 @needs_xgrammar
-def test_tags_of_invented_formats_take_what_is_allowed(
+def test_tags_of_invented_formats_accept_allowed_answers(
     template: ChatTemplate, triggered: bool
 ) -> None:
     found = tagged_by("own", analyze(template))
@@ -145,7 +145,7 @@ def test_tags_of_invented_formats_take_what_is_allowed(
     assert found.asked[Wish.NAMED, Question.REFUSES] > 0
 
 
-def test_the_table_names_what_does_not_pass_the_gate() -> None:
+def test_gate_table_names_failing_templates() -> None:
     found = gated(next(path for path in own_paths() if path.stem == "reasoning-delimiter"))
     assert GATES.passes(found)
     text = GATES.table([found])
@@ -167,7 +167,7 @@ def test_a_sound_template_passes_every_way() -> None:
     assert {verdict.silence for verdict in behind} == {None, Silence.OTHERWISE}
 
 
-def test_the_judge_is_no_friend_of_the_format() -> None:
+def test_second_judge_finds_ambiguous_quotes() -> None:
     # What closes a value is also how a quote inside of it is written: nobody can tell them apart.
     pairs = '{% for k, v in f.arguments.items() %}{{ k }}="{{ v }}"{% endfor %}'
     analysis = analyze(turn(CONTENT, calls(f"<do {{{{ f.name }}}}({pairs})>"), end="<end>\n"))

@@ -46,7 +46,7 @@ def test_nothing_fails_the_gate_without_a_cause(gated: list[Gated]) -> None:
     assert sum(row.counts["passed"] for row in gated) >= 0.95 * asked
 
 
-def test_grammars_accept_what_templates_write_and_allow_only_what_is_read(
+def test_grammars_accept_template_output_and_allow_only_readable_text(
     corpus: list[Path],
 ) -> None:  # --grammar
     board = proofs_board(2)
@@ -72,7 +72,7 @@ def test_round_trips_break_for_known_causes(trips: list[Played]) -> None:  # --r
     assert sum(int(line.split()[0]) for line in lines if line.endswith(" templates")) == len(causes)
 
 
-def test_texts_are_their_messages_and_bridges_keep_what_stands(
+def test_texts_are_attributed_and_bridges_keep_the_prefix(
     corpus: list[Path],
 ) -> None:  # --render
     paths = corpus[::48]
@@ -85,7 +85,7 @@ def test_texts_are_their_messages_and_bridges_keep_what_stands(
 
 
 ENDED_BETWEEN = {"tiiuae-Falcon-H1-Tiny-Tool-Calling-90M", "GigaChat3-10B-A1.8B"}
-"""What ends their turns stands between content and a call, too."""
+"""The end of their turns also occurs between content and a call."""
 NEVER_ENDED = {"j7-4-own-tags", "reasoning-field-thinking"}
 """Nothing but whitespace stands between their calls and the next message."""
 
@@ -113,18 +113,18 @@ OUTSIDE = {"trl-internal-testing-tiny-Llama4ForCausalLM"}
 """Before its calls the template writes two markers that mean nothing, and no text."""
 
 
-def test_a_free_grammar_takes_what_is_read_around_calls(corpus: list[Path]) -> None:  # --free
+def test_auto_grammar_accepts_readable_text_around_calls(corpus: list[Path]) -> None:  # --free
     found = FREE.answers(corpus[::160])
     assert [row.name for row in found if row.lost and row.name not in OUTSIDE] == []
     assert sum(row.read.total() for row in found) > 250
 
 
 OVERLAPPING = {"names-are-tags"}
-"""Of what closes a raw value GBNF misses one that begins within another text that ends it."""
+"""GBNF misses a closer of a raw value that begins within another text that ends it."""
 
 
 @pytest.mark.skipif(find_spec("xgrammar") is None, reason="xgrammar is not installed")
-def test_tags_take_what_a_request_allows_and_refuse_the_rest(
+def test_tags_accept_allowed_answers_and_refuse_others(
     corpus: list[Path],
 ) -> None:  # --structural-tags
     found = TAGS.answers([*corpus[::96], *own_paths()[::8]])
@@ -147,7 +147,7 @@ def learned(learn: Any, name: str, **options: Any) -> LearnedReadings:
 
 
 @pytest.mark.parametrize("name", [*LEARNED, *MORE])
-def test_five_chosen_examples_read_what_the_template_writes(name: str) -> None:  # --learn
+def test_five_chosen_examples_teach_the_template_format(name: str) -> None:  # --learn
     found = learned(example_readings, name, counts=(5,))
     assert found.own.enough
     assert found.learned["5 chosen"].enough, found.learned["5 chosen"].missed
@@ -174,7 +174,7 @@ CHECKED: dict[str, dict[str, Any]] = {
     path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
     for path in sorted((FIXTURES.parent / "tests/analysis/lint/checked").glob("*.yaml"))
 }
-"""By rule, the templates in which a person has seen what it calls an error."""
+"""By rule, the templates in which a person has confirmed its error."""
 
 
 def is_error(code: str, subject: Subject) -> bool:
@@ -184,7 +184,7 @@ def is_error(code: str, subject: Subject) -> bool:
 
 
 @pytest.mark.parametrize("code", CHECKED)
-def test_what_was_looked_at_is_still_found(code: str, corpus: list[Path]) -> None:
+def test_checked_errors_are_still_found(code: str, corpus: list[Path]) -> None:
     files = {path.stem: path for path in corpus}
     seen = {str(hit["template"]) for hit in CHECKED[code]["hits"]}
     assert [name for name in seen if not is_error(code, Subject(read_template(files[name])))] == []
@@ -208,7 +208,7 @@ def test_lint_looks_at_every_template(corpus: list[Path]) -> None:  # --lint
 
 
 @pytest.mark.slow
-def test_what_the_analysis_fails_has_an_error_in_lint(corpus: list[Path]) -> None:  # --agree
+def test_failed_analyses_have_lint_errors(corpus: list[Path]) -> None:  # --agree
     found = AGREEMENT.answers([*corpus[::80], *own_paths()[::12]])
     assert all(map(AGREEMENT.passes, found)), AGREEMENT.table(found)
     assert any(row.failure for row in found)

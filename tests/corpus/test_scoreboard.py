@@ -1,4 +1,4 @@
-"""Cases of others are read: those of canitoolcall, and a folder of lost outputs."""
+"""Cases of other projects: canitoolcall's, and a folder of lost outputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASKED = 445
 """The corpus has no template that writes as the other models do."""
 
 
-def test_every_case_that_is_read_otherwise_has_its_reason() -> None:
+def test_every_failed_case_has_a_known_reason() -> None:
     board = cases_board(failing=True)
     found = board.answers(load_fixtures())
     unsound = [case for case in found if not case.sound]
@@ -46,7 +46,7 @@ def test_every_case_that_is_read_otherwise_has_its_reason() -> None:
     assert all(case.id in table for case in unsound)
 
 
-def test_the_pages_tell_what_is_published_of_engines() -> None:
+def test_pages_quote_the_published_engine_results() -> None:
     rows = published_rows()
     assert len(rows) > 4
     for page in PAGES:

@@ -64,7 +64,7 @@ class Stopped:
     first: str = ""
     """The first turn that ends elsewhere by position."""
     refused: str = ""
-    """Why there is no renderer: a special token that is not known."""
+    """Why there is no renderer: an unknown special token."""
 
 
 def stopped_by(name: str, analysis: Analysis) -> Stopped:
@@ -96,7 +96,7 @@ def _renderer(analysis: Analysis, turns: RenderedTurns) -> Renderer:
 
 
 def _is_token(unit: str) -> bool:
-    """Whether a unit of a text is what a tokenizer would have as a token: a marker in brackets."""
+    """Whether a unit of a text looks like a special token: a marker in brackets."""
     bracketed = unit[-1:] in ">]⟧⟩」】" and "=" not in unit and '"' not in unit
     return is_unit(unit) and bracketed and " " not in unit
 
@@ -131,7 +131,7 @@ def _stop(found: Stopped, renderer: Renderer, turns: RenderedTurns, turn: Behind
 
 
 def _follows(turns: RenderedTurns, turn: Behind) -> str:
-    """Return what stands after a turn once the next message is there, its text included."""
+    """Return the text after a turn once the next message follows, including its text."""
     results = [ToolResult(NEXT, call.name, call.id) for call in turn.message.calls]
     for later in ([UserMessage(NEXT)], results):
         whole = (turns.asked.render(turn.message, *later) or "") if later else ""
@@ -245,7 +245,7 @@ def _trigger(
     turns: RenderedTurns,
     uncalled: Sequence[Behind],
 ) -> None:
-    """Hold triggers and a lazy grammar against turns with calls, and without."""
+    """Check triggers and a lazy grammar with turns with calls, and without."""
     found.triggers |= dict.fromkeys(triggers)
     for trigger in triggers:
         tokens = list(trigger.text.encode())
@@ -268,7 +268,7 @@ def _trigger(
 
 
 def _missed(triggers: Sequence[GrammarTrigger], lazy: LLMatcher, turn: Behind) -> str:
-    """Return what is wrong with the first trigger of a turn with a call, or empty."""
+    """Return the fault of the first trigger of a turn with a call, or empty."""
     at = _first(triggers, turn.text)
     if at is None:
         return f"no trigger stands in {turn.text[:90]!r}"
@@ -345,7 +345,7 @@ class Tagged:
 
 
 def tagged_by(name: str, analysis: Analysis) -> Tagged | None:
-    """Ask of one analysis; None where it writes no call after its own prompt."""
+    """Judge one analysis; None if it writes no call after its own prompt."""
     found = Tagged(name)
     calling = [
         rendered_turn

@@ -46,7 +46,7 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Cell:
-    """One request, and what has to come of it."""
+    """One request, and the expected answer."""
 
     name: str
     body: Mapping[str, Any]
@@ -56,7 +56,7 @@ class Cell:
 def script_of(
     maker: Mapping[str, Any], thinking: str, kind: Mapping[str, Any], reasoning: str | None = None
 ) -> str | None:
-    """Return an answer in the maker's words, or None where the model does not write it."""
+    """Return an answer in the maker's format, or None if the model does not write it."""
     thought = maker["thought"].get(thinking)
     names = kind["calls"]
     if thought is None or len(names) > maker.get("most", 2):

@@ -75,7 +75,7 @@ def parrot_of(
 def prompt_renderer(
     analysis: Analysis, tools: Sequence[Any] = (), **setting: Any
 ) -> Callable[[str], str]:
-    """Return what renders the prompt of a user's message."""
+    """Return a function that renders the prompt of a user's message."""
     shaped = [analysis.shape.tool(tool["function"]) for tool in tools] or None
 
     def prompt_of(user: str) -> str:
@@ -126,7 +126,7 @@ class ScriptedChat:
     """As the template writes it, without the end that a stop takes away."""
     body: Mapping[str, Any]
     parsed: Mapping[str, Any]
-    """What the parser of the request reads of the script."""
+    """The script, parsed by the request's parser."""
 
 
 def chats_of(name: str) -> Iterator[ScriptedChat]:
@@ -183,12 +183,12 @@ def streamed(url: str, body: Mapping[str, Any], *, says_done: bool = True) -> di
 
 
 def said_in(choice: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a choice is compared."""
+    """Return the compared fields of a choice."""
     return _plain(client_message(choice["message"]), choice["finish_reason"])
 
 
 def joined(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what is compared of the message in the chunks of a stream."""
+    """Return the compared fields of the message in the chunks of a stream."""
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     # transformers has no such key before the last chunk.
     reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]

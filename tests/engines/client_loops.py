@@ -46,7 +46,7 @@ class ClientTurn:
     ids: Sequence[str]
     """The ids of its calls."""
     said: Sequence[Any]
-    """What a client adds to the conversation for it."""
+    """The messages that a client adds to the conversation for it."""
     usage: Any
 
 
@@ -222,7 +222,7 @@ class Loop:
     thinking: str
 
     def played(self, url: str, *, streamed: bool) -> Iterator[str]:
-        """Play it, and give what is wrong with each of its turns; nothing follows a wrong one."""
+        """Play it, and yield the fault of each turn, or empty; stop at the first wrong one."""
         dialogue: list[Any] = []
         said: list[Any] = []
         waiting: list[tuple[str, str]] = []
@@ -268,7 +268,7 @@ class Loop:
     def _asking(
         self, script: str, dialogue: Dialogue, waiting: Sequence[tuple[str, str]]
     ) -> list[UserMessage | ToolResult]:
-        """Return what comes before an answer, so that the parrot writes the script."""
+        """Return the messages before an answer, so that the parrot writes the script."""
 
         def entries(text: str) -> list[UserMessage | ToolResult]:
             if not waiting:

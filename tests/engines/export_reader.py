@@ -30,7 +30,7 @@ class RefusedExportError(Exception):
 
 
 class ExportReader(ClosedAtExit):
-    """What an engine reads after a prompt, at once, streamed, and where it ends before the end.
+    """An engine's reading after a prompt: whole, streamed, and truncated.
 
     Used as `Parse` of `autoparser.analysis.export.response_template`; raises ValueError where one
     of the three is read otherwise than the first, or not at all.
@@ -53,7 +53,7 @@ class ExportReader(ClosedAtExit):
         self._process.communicate()
 
     def load(self, format_: TurnFormat, export: Export) -> Export:
-        """Let the engine load a document; return what it promises there.
+        """Load a document in the engine; return the promise of the export.
 
         Raises RefusedExportError with the engine's words.
         """
@@ -73,7 +73,7 @@ class ExportReader(ClosedAtExit):
         prefix: str,
         tools: Sequence[Json],
     ) -> Mapping[str, object]:
-        """Read what a model wrote after a prompt."""
+        """Parse a model's output after a prompt."""
         del tools
         assert response_template is self._document, "the document is loaded before it is used"
         whole = self._read(prefix, text, 0)
@@ -85,7 +85,7 @@ class ExportReader(ClosedAtExit):
         return whole
 
     def _stopped(self, text: str) -> str:
-        """Leave out what ends the turn: an engine stops there and does not pass it on."""
+        """Remove the end of the turn: an engine stops there and does not pass it on."""
         for end in self._ends:
             if text.rstrip().endswith(end):
                 return text.rstrip().removesuffix(end)

@@ -42,9 +42,9 @@ FEED_FORWARD = 64
 ROPE_BASE = 10_000.0
 CONTEXT = 32_768
 LOUD = 8.0
-"""How much louder what is repeated is than the token that stands there."""
+"""Weight of the repeated token against the token at its place."""
 SHARP = 12.0
-"""What the final norm makes of codes: it decides how sure the model is."""
+"""Scale of codes after the final norm: it decides how sure the model is."""
 END = "<|parrot-end|>"
 """Ends an answer in every parrot's vocabulary; no template writes it."""
 PAD = "x"

@@ -38,7 +38,7 @@ class CodePoints:
     """A tokenizer whose tokens are characters, as far as vLLM's parser asks one."""
 
     def get_vocab(self) -> dict[str, int]:
-        """Name no tokens: the parser looks up those of markers."""
+        """A vocabulary without tokens: the parser looks up the tokens of markers."""
         return {}
 
     def encode(self, text: str, **_: object) -> list[int]:

@@ -93,7 +93,7 @@ def talking(*talks: Iterable[bytes]) -> Callable[[str, object], Iterable[bytes] 
 def running_backend(
     answer: Callable[[str, Mapping[str, Any]], Iterable[bytes] | None], *, pause: float = 0.0
 ) -> Generator[Backend]:
-    """Answer what is posted to a path by pieces, of which an empty one is the answer's end.
+    """Answer posts to a path in pieces; an empty piece ends the answer.
 
     It breaks off where that is missing, and has no such path where there are no pieces. Between
     connections it pauses.

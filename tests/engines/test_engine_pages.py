@@ -1,4 +1,4 @@
-"""The commands that the pages of engines show, run as they stand there.
+"""The commands on the engines' pages, run verbatim.
 
 Addresses and paths alone are put in. The servers themselves are started by other tests: llama.cpp's
 stands here for the command that starts it, transformers' is started in `test_engine_servers.py`.
@@ -99,7 +99,7 @@ def llama_commands(llama: RunningLlama) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("command", ["probe", "decode"])
-def test_a_command_of_the_page_of_llama_server_finds_what_it_looks_for(
+def test_llama_server_page_commands_find_their_files(
     command: str, llama_commands: dict[str, list[str]]
 ) -> None:
     found = ran([*llama_commands[command], "--json"])
@@ -114,9 +114,7 @@ def test_a_command_of_the_page_of_llama_server_finds_what_it_looks_for(
         assert told["calls"] >= 2
 
 
-def test_clients_are_answered_by_what_the_page_of_llama_server_starts(
-    llama_commands: dict[str, list[str]],
-) -> None:
+def test_llama_server_page_setup_answers_clients(llama_commands: dict[str, list[str]]) -> None:
     chat = next(
         scripted_chat
         for scripted_chat in chats_of(NAME)
@@ -129,9 +127,7 @@ def test_clients_are_answered_by_what_the_page_of_llama_server_starts(
     assert message == chat.parsed
 
 
-def test_a_model_reads_by_what_the_page_of_transformers_puts_into_its_settings(
-    tmp_path: Path,
-) -> None:
+def test_transformers_page_settings_parse_answers(tmp_path: Path) -> None:
     model, exported = tmp_path / "model", tmp_path / "response_template.json"
     parrot().save_directory(model)
     settings = json.loads((model / "tokenizer_config.json").read_text("utf-8"))
@@ -209,7 +205,7 @@ def commands(
 
 
 def meant(message: dict[str, Any]) -> dict[str, Any]:
-    """Return what a label and an answer have to say alike."""
+    """Return the fields in which a label and an answer must agree."""
     calls = [call.get("function", call) for call in message.get("tool_calls") or ()]
     given = [(call["name"], call["arguments"]) for call in calls]
     return {
@@ -227,7 +223,7 @@ def test_an_answer_is_parsed_as_the_page_shows(commands: dict[str, list[str]]) -
     assert meant(json.loads(parsed.stdout)) == meant(LABELED[0]["message"])
 
 
-def test_clients_get_what_the_labels_say(
+def test_clients_get_the_labeled_messages(
     learned_llama: RunningLlama, commands: dict[str, list[str]]
 ) -> None:
     render = load_template(LEARNED).render

@@ -1,4 +1,4 @@
-"""Real servers that read answers by our formats: each message is that of our own parser.
+"""Real servers that parse answers by our formats: each message equals our own parser's.
 
 The texts are the template's own turns of known messages, asked for at once and as a stream. An
 engine stands in a Python of its own, which `AUTOPARSER_VLLM_PYTHON` and the like name; for the
@@ -51,7 +51,7 @@ def parsers(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Setup:
-    """A server, and what it reads answers by."""
+    """A server, and the parser that it reads answers by."""
 
     engine: EngineServer
     flags: Sequence[str] = ()
@@ -59,7 +59,7 @@ class Setup:
     """By the `response_template` that stands beside the template; else by the plugin."""
 
     def settings(self, name: str) -> dict[str, object]:
-        """Return what stands in the `tokenizer_config.json` of a fixture's model."""
+        """Return the fields of the `tokenizer_config.json` of a fixture's model."""
         template = (ROOT / "fixtures" / "templates" / f"{name}.jinja").read_text("utf-8")
         settings: dict[str, object] = {"chat_template": template}
         if self.exported:
@@ -118,7 +118,7 @@ def test_every_message_is_that_of_the_parser(served: Served) -> None:
     ] == []
 
 
-def test_a_probe_has_every_text_of_the_template_read_as_it_is_meant(served: Served) -> None:
+def test_probe_reads_every_template_text_correctly(served: Served) -> None:
     setup, name, running = served
     if setup.engine is not VLLM or setup.exported or name != NAMES[1]:
         pytest.skip("asked of vLLM with the plugin, where the prompt opens no reasoning")
@@ -148,13 +148,13 @@ def asked(
 
 
 def expected(engine: EngineServer, chat: ScriptedChat) -> dict[str, Any]:
-    """Return what our own parser reads, with the engine's word for the end of a named call."""
+    """Return our own parser's message, with the engine's finish reason for a named call."""
     named = not isinstance(chat.body["tool_choice"], str)
     return {**chat.parsed, **({"finish_reason": engine.named_end} if named else {})}
 
 
 @pytest.mark.parametrize("engine", [VLLM, SGLANG], ids=lambda engine: engine.name)
-def test_an_engine_has_what_the_plugin_hooks(engine: EngineServer) -> None:
+def test_engine_has_the_plugin_hooks(engine: EngineServer) -> None:
     """No server is started: the first thing to ask of a release of an engine."""
     if engine.python is None:
         pytest.skip(f"{engine.variable} does not name a Python with {engine.name}")

@@ -41,7 +41,7 @@ BOOKING: dict[str, Any] = {
 
 
 @pytest.mark.slow
-def test_no_byte_beyond_utf8_stands_between_the_tokens_of_json(tmp_path: Path) -> None:
+def test_json_masks_allow_only_utf8_bytes(tmp_path: Path) -> None:
     analysis = analysis_of(NAME)
     grammar = analysis.grammar([BOOKING], tool_choice="required", parallel_tool_calls=False)
     vocabulary = parrot().tokenizer.get_vocab()
@@ -67,7 +67,7 @@ def test_no_byte_beyond_utf8_stands_between_the_tokens_of_json(tmp_path: Path) -
         ("j3-8-header-recipient", ()),
     ],
 )
-def test_what_is_written_under_the_sent_grammar_is_the_templates_own(
+def test_output_under_the_sent_grammar_matches_the_template(
     name: str, ends: tuple[str, ...], tmp_path: Path
 ) -> None:
     # The parrot repeats bytes of the prompt wherever the grammar lets it; formats that let nothing
@@ -114,7 +114,7 @@ SAID = "Let me see; {no} <call, yet."
 
 
 def turn(analysis: Analysis, room: str) -> str:
-    """Return what the template writes after its prompt for some text and a call."""
+    """Return the template's turn with some text and a call, after its prompt."""
     call = ToolCall("book", {"room": room, "days": 3}, "abcDEF123")
     written = analysis.turns([BOOKING]).written_turn(Message(SAID, calls=(call,)))
     assert written.continuation is not None

@@ -36,7 +36,7 @@ CLOCK = "{{- strftime_now('%Y-%m-%d') }}"
         pytest.param(CLOCK + TURNS + ENDING, "", "", marks=pytest.mark.slow),
     ],
 )
-def test_what_llama_renders_otherwise_is_a_finding(template: str, code: str, place: str) -> None:
+def test_different_llama_render_is_a_finding(template: str, code: str, place: str) -> None:
     llama = [jinja for jinja in installed_jinjas([sys.executable]) if jinja.name == "llama.cpp"]
     assert llama, "xllamacpp belongs to the extra 'test'"
     tokens = {"bos_token": "<begin>", "eos_token": "<over>"}

@@ -39,7 +39,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
     return code, capsys.readouterr().out
 
 
-def test_it_says_which_engine_and_template_it_is(llama: RunningLlama) -> None:
+def test_probe_names_the_engine_and_its_template(llama: RunningLlama) -> None:
     with ProbeClient(llama.url, timeout=20) as client:
         server = server_at(client)
         assert server.served.engine == "llama-server"
@@ -81,7 +81,7 @@ def test_another_template_than_the_one_that_is_served_is_found(
 
 
 @pytest.mark.slow
-def test_a_server_without_jinja_is_told_the_flag(
+def test_server_without_jinja_is_advised_the_flag(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (ROOT / TEMPLATE).read_text("utf-8")

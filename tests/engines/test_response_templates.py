@@ -34,7 +34,7 @@ def engine(request: pytest.FixtureRequest) -> Generator[tuple[str, ExportReader]
 
 
 @pytest.mark.parametrize("name", fixture_names() if PRESENT else ())
-def test_an_export_loads_and_gives_back_what_it_promises(
+def test_exports_load_and_parse_every_promised_message(
     engine: tuple[str, ExportReader], name: str
 ) -> None:
     called, reader = engine
@@ -48,7 +48,7 @@ def test_an_export_loads_and_gives_back_what_it_promises(
     assert not strange, strange[0]
 
 
-def test_engines_that_serve_refuse_what_transformers_alone_reads(
+def test_serving_engines_refuse_exports_that_only_transformers_reads(
     engine: tuple[str, ExportReader],
 ) -> None:
     _, reader = engine

@@ -1,4 +1,4 @@
-"""What goes wrong before `serve` and behind it: one clear error each, and nothing is left over.
+"""Failures of clients and backends of `serve`: one clear error each, and no leaks.
 
 Most of it is asked of the ASGI application in this process, with a backend that is one, too. What
 only sockets show (a body that does not come, a client that hangs up) is asked of a real server.
@@ -72,7 +72,7 @@ NESTED_ANSWER = "backend_error", f"the backend refuses: {one_line(DEEP, SHOWN)}"
         (talk_of(*[EVENT] * 100, wait=0.01), 504, LATE),
     ],
 )
-def test_what_a_backend_does_wrong_is_one_error(
+def test_backend_failures_are_one_error(
     talk: Pieces | Route, status: int, said: tuple[str, str]
 ) -> None:
     limits = ServingLimits(seconds=0.2)
@@ -135,7 +135,7 @@ NESTED = [
 
 
 @pytest.mark.parametrize("path", APIS)
-def test_a_body_that_is_no_request_is_one_error(path: str) -> None:
+def test_malformed_body_is_one_error(path: str) -> None:
     bodies = [b'{"messages": "\xff"}', b"[]", b"", b"{", b"[" * 1_000_000, *NESTED]
     for answer in answered(whole, *bodies, path=path):
         error = answer.json()["error"]
@@ -145,7 +145,7 @@ def test_a_body_that_is_no_request_is_one_error(path: str) -> None:
 
 
 @table("heads")
-def test_a_request_is_taken_by_its_type_and_the_servers_key(case: dict[str, Any]) -> None:
+def test_content_type_and_api_key_are_checked(case: dict[str, Any]) -> None:
     key = {"api_key": case["key"]} if "key" in case else {}
     (answer,) = answered(whole, BODY, headers=case["headers"], **key)
     assert answer.status_code == case["status"]
@@ -153,7 +153,7 @@ def test_a_request_is_taken_by_its_type_and_the_servers_key(case: dict[str, Any]
         assert words(answer.text)[0] == case["kind"]
 
 
-def test_an_unexpected_exception_is_one_error_and_a_traceback_in_the_log_alone(
+def test_unexpected_exception_is_a_500_with_its_traceback_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     broken = mock.patch.object(ChatPreparer, "encode", side_effect=KeyError("/root/secret"))
@@ -180,9 +180,7 @@ def test_pages_of_other_origins_may_ask_only_where_they_are_allowed() -> None:
     assert (shut.headers.get(allowed), open_.headers[allowed]) == (None, "http://page")
 
 
-def test_null_is_unset_and_unknown_fields_are_ignored_with_one_line_in_the_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_null_is_unset_and_unknown_fields_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     asked: list[dict[str, Any]] = []
     unset = {"logprobs": False, **dict.fromkeys(("n", "stream", "parallel_tool_calls", "stop"))}
     strange = {**BODY, "temprature\n": 1, "store": True}
@@ -223,7 +221,7 @@ def test_no_backend_is_one_error() -> None:
 
 
 class Endless:
-    """What a backend writes without end, to everyone who asks."""
+    """An endless answer of a backend, for every request."""
 
     def __iter__(self) -> Iterator[bytes]:
         while True:
@@ -312,7 +310,7 @@ def test_few_chats_are_prepared_at_the_same_time() -> None:
     assert most == AT_ONCE
 
 
-def test_one_chat_too_many_is_told_to_come_back() -> None:
+def test_request_over_the_limit_gets_503_with_retry_after() -> None:
     limits = ServingLimits(requests=1, seconds=30)
     with (
         running_backend(talking(Endless())) as running,

@@ -1,4 +1,4 @@
-"""Requests and backends that mean ill: each has its status, and nobody else notices."""
+"""Hostile requests and backends: each gets its status, and others are not affected."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_hostile_head_is_one_error(url: str, sent: bytes, status: int) -> None
     assert set(json.loads(body)["error"]) == {"message", "type", "param", "code"}
 
 
-def test_400_heads_that_never_end_shut_nobody_out(url: str) -> None:
+def test_400_unfinished_heads_block_no_other_client(url: str) -> None:
     with ExitStack() as opened:
         heads = [opened.enter_context(connected(url)) for _ in range(400)]
         for head in heads:

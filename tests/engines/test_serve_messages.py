@@ -1,4 +1,4 @@
-"""A real server behind `serve`, which writes known texts: each message is that of the parser.
+"""A real server behind `serve` that writes known texts: each message equals the parser's.
 
 The texts are the template's own turns of known messages, so that what is read has a judge from
 outside, too: name and arguments of each call are those of the message.
@@ -50,7 +50,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
         *(pytest.param(name, at, 6, marks=pytest.mark.slow) for at, name in enumerate(TEMPLATES)),
     ],
 )
-def test_messages_at_once_and_streamed_are_those_of_the_parser(
+def test_whole_and_streamed_messages_equal_the_parser_result(
     llama: RunningLlama, name: str, first: int, step: int
 ) -> None:
     every = list(chats_of(name))
@@ -117,7 +117,7 @@ def test_the_next_prompt_begins_with_the_ids_and_the_cache_holds(
 
 
 @pytest.mark.slow
-def test_what_cannot_be_bridged_is_rendered_anew_and_says_why(
+def test_refused_bridge_renders_again_and_gives_the_reason(
     url: str, first_turn: tuple[list[Any], dict[str, list[int]]]
 ) -> None:
     messages, earlier = first_turn

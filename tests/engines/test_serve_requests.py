@@ -1,4 +1,4 @@
-"""What parameters of a chat become: at the template, at the backend, in the answer."""
+"""Effects of chat parameters on the template, the backend and the answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ALLOWED = {"mode": "required", "tools": [{"type": "function", "function": {"name
 def asked_of(
     fields: dict[str, Any], engine: str = "llama-server", template: str = TEMPLATE
 ) -> dict[str, Any]:
-    """Return what the backend is asked for a request with these fields."""
+    """Return the backend's requests for a chat with these fields."""
     asked: list[dict[str, Any]] = []
     kind = ServerEngine(engine)
     answered(whole, {**BODY, **fields}, asked=asked, engine=kind, template=template)
@@ -168,7 +168,7 @@ def test_several_choices_are_asked_side_by_side_each_with_a_seed_of_its_own() ->
         assert "".join(texts) == "Hi"
 
 
-def test_a_stream_says_its_usage_at_the_end_or_all_along() -> None:
+def test_stream_reports_usage_at_the_end_or_in_each_chunk() -> None:
     asked = [
         {**BODY, "stream": True, "stream_options": {name: True, "include_obfuscation": False}}
         for name in ("include_usage", "continuous_usage_stats")
@@ -199,7 +199,7 @@ def test_a_call_in_which_an_answer_ends_is_the_same_whole_and_streamed(
     assert choices[-1]["finish_reason"] == case["reason"]
 
 
-def test_an_answer_that_a_stop_of_the_client_ends_outside_a_call_says_stop() -> None:
+def test_client_stop_string_outside_a_call_finishes_with_stop() -> None:
     talk = spelling("Hi", stopping_word="!")
     (answer,) = answered(talk, {**BODY, "stop": "!"})
     assert answer.json()["choices"][0]["finish_reason"] == "stop"
@@ -210,7 +210,7 @@ def test_an_answer_that_a_stop_of_the_client_ends_outside_a_call_says_stop() -> 
 
 
 @table("reasoned")
-def test_json_comes_after_the_reasoning_whoever_opens_that(case: dict[str, str]) -> None:
+def test_json_follows_reasoning_opened_by_prompt_or_model(case: dict[str, str]) -> None:
     template, json_answer = case["template"], '{"city": "Malmö"}'
     text = case["before"] + json_answer
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

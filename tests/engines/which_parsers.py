@@ -119,7 +119,7 @@ def _row(engine: str, words: str, pairs: Sequence[Record]) -> str:
 
 
 def counts(found: Sequence[Record]) -> Iterator[str]:
-    """Say what was asked, and how long it took."""
+    """Yield the number of texts asked, and the time taken."""
     asked = [record for record in found if "error" not in record]
     names = {record["template"] for record in found}
     yield f"{len(names)} templates, {len({row['template'] for row in asked})} of them write calls"

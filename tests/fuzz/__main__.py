@@ -56,7 +56,7 @@ class Target(NamedTuple):
 
 
 class Find(NamedTuple):
-    """A text on which the parser did what it must not do."""
+    """A text on which the parser broke a promise."""
 
     template: str
     text: str
@@ -129,7 +129,7 @@ def attack(target: Target, rng: random.Random, others: Sequence[Target] = ()) ->
 
 
 def skipped_words(message: ParsedMessage, text: str) -> str:
-    """Say which words of a message were skipped that is said to be read in full; else empty."""
+    """Return the skipped words of a message with a regular status, or empty."""
     last = max((span.end for span in message.spans if span.kind is not SpanKind.JUNK), default=0)
     skipped = (text[span.start : span.end] for span in message.spans if span.end <= last)
     kinds = (span.kind for span in message.spans if span.end <= last)

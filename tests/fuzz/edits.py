@@ -150,7 +150,7 @@ def _mutated(rng: random.Random, text: str, pieces: Sequence[str], other: str, k
 
 
 def marker_parts(text: str, pieces: Sequence[str]) -> list[str]:
-    """Return the markers of a text and what is between them; without markers, its words."""
+    """Return the markers of a text and the text between them; without markers, its words."""
     if not pieces:
         return re.findall(r"[\s\S]{1,12}", text)
     longest = sorted(pieces, key=len, reverse=True)

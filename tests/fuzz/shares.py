@@ -1,4 +1,4 @@
-"""The trials of both programs of this folder: options, templates in shares, and what is found."""
+"""The trials of both programs of this folder: options, templates in shares, and finds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = 20
 
 @dataclass
 class Tally:
-    """How much was asked, and what was found."""
+    """The counts of a trial, and its finds."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
     finds: list[Any] = field(default_factory=list[Any])

@@ -25,7 +25,7 @@ from .golden_file import differences, write_digests
 
 
 def main() -> int:
-    """Do what the command line asks for; 1 where something differs."""
+    """Run the command line; return 1 if something differs."""
     options = argparse.ArgumentParser(prog="python -m tests.goldens", description=__doc__)
     options.add_argument("--write", action="store_true", help="write the digests anew")
     options.add_argument("--beside", nargs=2, metavar=("COMMIT", "TEMPLATE"), help="show how")
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def _beside(commit: str, path: Path) -> Iterator[str]:
-    """Compare the answers of a commit with those of this tree, section by section."""
+    """Compare the answers of a commit and of this tree, section by section."""
     now = answers(path)
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"

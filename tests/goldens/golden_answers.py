@@ -1,4 +1,4 @@
-"""What is said of one template, in named sections: the JSON, the grammars, findings, round trips.
+"""The answers about one template, in named sections: JSON, grammars, findings, round trips.
 
 Only the public face is used. So this file also runs as a program beside an older checkout, whose
 package then answers (`PYTHONPATH=CHECKOUT python golden_answers.py TEMPLATE.jinja`):
@@ -119,7 +119,7 @@ def template_paths() -> dict[str, Path]:
 
 
 def answers(path: Path) -> dict[str, Json]:
-    """Return what is said of a template by section; null for a section that says nothing of it."""
+    """Return the answers about a template by section; null for a section without one."""
     template = ChatTemplate(path.read_text(encoding="utf-8"), name=path.stem)
     found: dict[str, Json] = dict.fromkeys(SECTIONS)
     analysis: Analysis | None = None
@@ -242,7 +242,7 @@ def _message(message: ParsedMessage) -> Json:
 
 
 def _findings(subject: Subject) -> Json:
-    """Return what the rules find that run by default: codes and places, without the words."""
+    """Return the findings of the default rules: codes and places, without messages."""
     return [
         f"{finding.code} line {finding.line} "
         + " ".join((finding.severity.name, finding.confidence.name, *finding.also))

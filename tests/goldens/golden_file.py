@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("digests.txt")
 WIDTH = 11
 """Of a column: a digest and a space."""
 SHOWN_TEMPLATES = 2
-"""What is there now is printed of so many templates that differ; the others are named."""
+"""Most differing templates that are printed in full; the others are named."""
 SHOWN_LINES = 8
 """So many lines of an answer are printed."""
 SHOWN_CHARACTERS = 140
@@ -52,7 +52,7 @@ def write_digests() -> None:
 
 
 def differences(names: Sequence[str]) -> str:
-    """Say in words how templates differ from the file; an empty text where none does."""
+    """Describe how templates differ from the file, or return an empty text."""
     golden, paths = golden_digests(), template_paths()
     found: dict[str, dict[str, Json]] = {}
     for name in names:

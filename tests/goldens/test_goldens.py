@@ -1,4 +1,4 @@
-"""What is said of each template is what was said of it before."""
+"""The answers about each template equal the recorded ones."""
 
 from __future__ import annotations
 

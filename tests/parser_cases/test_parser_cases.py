@@ -122,7 +122,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("stem", "case"), CASES)
-def test_an_output_is_read_as_its_table_says_however_it_comes(stem: str, case: Case) -> None:
+def test_output_parses_as_its_table_in_every_chunking(stem: str, case: Case) -> None:
     analysis, tools_, text = analysis_of(stem, case.template), _offered(case), case.output
     parser = analysis.parser(tools_, prompt=case.prompt, **case.request)
     whole = parser.parse(text, complete=case.complete)

@@ -138,7 +138,7 @@ def page_of(name: str, *, tokens: bool = False) -> str:
 
 
 @pytest.mark.parametrize("name", sampled(TABLE["said"], 7))
-def test_a_page_is_whole_and_says_what_it_rests_on(name: str) -> None:
+def test_page_has_every_section_and_its_sources(name: str) -> None:
     fixture, _, tokens = name.partition(" with ")
     text = page_of(fixture, tokens=bool(tokens))
     assert set(TABLE["sections"]) <= set(checked(text, TRACED).ids)
@@ -212,9 +212,7 @@ def test_every_value_of_a_switch_is_rendered() -> None:
 
 
 @pytest.mark.slow
-def test_prompts_stand_beside_each_other_each_text_once_and_those_that_end_otherwise_first() -> (
-    None
-):
+def test_plain_prompts_are_distinct_with_different_endings_first() -> None:
     source = (
         "{{ 'Today ' ~ date ~ '.' if date is defined }}{% for m in messages %}"
         "<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<assistant>"
@@ -249,7 +247,7 @@ TALKS = [
 
 
 @pytest.mark.parametrize(("steps", "words"), TALKS)
-def test_ten_turns_say_what_the_cache_loses_and_what_a_bridge_avoids(
+def test_conversation_section_counts_cache_losses_and_bridge_savings(
     steps: tuple[PortraitStep, ...], words: str
 ) -> None:
     section = conversation_section(PortraitConversation(steps, "tokens"))
@@ -261,7 +259,7 @@ def test_ten_turns_say_what_the_cache_loses_and_what_a_bridge_avoids(
 
 
 @pytest.mark.slow
-def test_findings_name_their_place_and_those_not_in_the_usual_profile_are_folded() -> None:
+def test_findings_have_places_and_strict_ones_are_folded() -> None:
     source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
     portrait = portray_template(analyze(ChatTemplate(source, origin="own/x.jinja")))
     shown = [FindingFilter(Profile.RELEASE).shows(finding) for finding in portrait.lint.findings]
@@ -294,7 +292,7 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
 
 
 @pytest.mark.slow
-def test_pages_of_comparisons_show_what_differs_or_that_nothing_does() -> None:
+def test_comparison_page_shows_differences_or_equality() -> None:
     left, right = (analyzed(name) for name in ("history-last-query", "history-tool-cycle"))
     found = checked(comparison_page(compare_templates(left, right), "1.2.3"))
     assert {"summary", "format", "renders", "round-trips"} <= set(found.ids)
@@ -348,7 +346,7 @@ def test_no_kind_of_block_lets_markup_through() -> None:
     assert shown.count("x()") > 30
 
 
-def test_an_entry_unfolds_and_two_texts_stand_beside_each_other() -> None:
+def test_entry_unfolds_to_two_texts_side_by_side() -> None:
     pieces = tuple(compare_texts("a one b", "a two b"))
     texts = ComparedTexts((TextSide("old"), TextSide("new", "aside")), pieces, "which")
     entry = Entry("title", Text("so"), "T1", blocks=[texts], opened=True, anchor="phase-T1")
@@ -412,7 +410,7 @@ def test_the_templates_of_pages_have_no_handler_and_check_each_address() -> None
         assert "autoescape" not in text
 
 
-def test_each_piece_of_a_traced_prompt_leads_to_its_line_and_a_failure_says_why() -> None:
+def test_traced_prompt_links_pieces_to_lines_and_shows_failures() -> None:
     template = ChatTemplate(
         "{% macro turn(m) %}\n<{{ m.role }}>{{ m.content }}{% endmacro %}\n"
         "{% for m in messages %}\n{% if m.content %}\n{{ turn(m) }}\n{% else %}\n-\n{% endif %}\n"

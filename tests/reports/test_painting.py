@@ -92,7 +92,7 @@ def test_the_blocks_here_are_all_kinds_and_an_empty_line_is_of_terminals_alone()
 HOSTILE = "@everyone #12 https://evil.example/a_b <img src=x> | `x` [a](javascript:x) *b* @a|b"
 
 
-def test_markdown_makes_nothing_of_what_a_template_says() -> None:
+def test_template_text_has_no_effect_in_markdown() -> None:
     table = Table((TableColumn("h"),), ((Text(HOSTILE),),))
     text = markdown_text("t", [Paragraph(Text(HOSTILE)), table])
     assert "`@everyone` `#12` `https://evil.example/a_b` \\<img src=x\\>" in text
@@ -116,7 +116,7 @@ def test_no_character_and_no_style_is_lost_where_lines_are_broken_anywhere() -> 
         assert {str(piece.style) for piece in pieces} == {"red"}
 
 
-def test_labels_and_texts_stand_in_two_columns_and_long_labels_are_broken() -> None:
+def test_facts_print_in_two_columns_with_wrapped_labels() -> None:
     drawn = drawn_lines(rows([("name", Text("a text of words")), ("a", Text("b"))]), 18)
     assert plain(drawn) == ["  name  a text of", "        words", "  a     b"]
     drawn = drawn_lines(rows([("a label without end", Text("text"))]), 40)
@@ -182,7 +182,7 @@ def test_the_pieces_of_long_texts_give_both_back() -> None:
         assert "".join(p.text for p in pieces if p.side in {Side.BOTH, side}) == text
 
 
-def test_a_difference_shows_signs_and_of_what_both_have_the_ends_beside_it() -> None:
+def test_difference_shows_signs_and_shortens_shared_text() -> None:
     before = "".join(f"line {number}\n" for number in range(50))
     pieces = [
         DifferencePiece(Side.BOTH, before),
@@ -198,7 +198,7 @@ def test_a_difference_shows_signs_and_of_what_both_have_the_ends_beside_it() -> 
     assert drawn[-1] == "  - … 6600 more characters"
 
 
-def test_what_one_side_has_alone_begins_with_the_line_that_wrote_it() -> None:
+def test_one_sided_text_starts_with_its_template_line() -> None:
     pieces = compare_texts("<a>one two</a>", "<a>three\nfour</a>!")
     origins = [(0, 1), (3, 7)], [(0, 1), (3, None), (17, 12)]
     assert plain(difference_lines(pieces, 40, 0, origins)) == [

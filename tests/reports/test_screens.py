@@ -204,7 +204,7 @@ def test_a_report_is_as_it_was_and_keeps_to_any_width(name: str) -> None:
         assert all(line.isprintable() and line == line.rstrip() for line in lines)
 
 
-def test_a_chunk_is_one_line_with_its_deltas_and_the_end_says_how_the_message_came_out() -> None:
+def test_stream_screen_has_a_line_per_chunk_and_the_final_status() -> None:
     lines = [chunk_report("ab", deltas, 4).plain for deltas in DELTAS]
     assert lines == [
         "ab    → -",
@@ -215,7 +215,7 @@ def test_a_chunk_is_one_line_with_its_deltas_and_the_end_says_how_the_message_ca
     assert end_report([], MESSAGE, 4).plain == ended
 
 
-def test_documents_hold_in_full_what_reports_cut() -> None:
+def test_documents_keep_texts_that_reports_shorten() -> None:
     whole = decode_document(DECODED, SETTING, ChatTemplate(""))
     compare_snapshot("decode.json", json_text(whole, 2))
     assert "model" not in decode_document(CLEAN, PLAIN_SETTING, ChatTemplate(""))
@@ -223,7 +223,7 @@ def test_documents_hold_in_full_what_reports_cut() -> None:
 
 
 @pytest.mark.parametrize(("reasoning", "prompt", "words"), TABLE["summaries"])
-def test_a_summary_says_when_reasoning_is_kept_and_how_it_begins(
+def test_summary_shows_reasoning_retention_and_opening(
     reasoning: str, prompt: str, words: str
 ) -> None:
     summary = section_report(analyze(turn(reasoning, CONTENT, prompt=prompt)), "summary", 200)
@@ -257,7 +257,7 @@ def test_no_width_is_too_narrow() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_texts_of_the_named_parts_of_an_example_are_what_the_format_writes(name: str) -> None:
+def test_named_example_parts_join_to_the_written_turn(name: str) -> None:
     learned = analyzed(name)
     format_, calls = learned.format, learned.format.calls
     message = example_message(format_)

@@ -1,4 +1,4 @@
-"""What a person gives, read or refused with its place and a way out; and readings judged."""
+"""Values that a person passes are read, or refused with their place and a way out."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_wrong_value_is_refused_with_its_place_and_a_way_out(case: Any) -> Non
     assert case["hint"] in (error.hint or "")
 
 
-def test_a_place_goes_on_from_where_the_value_stands_and_a_hint_is_the_callers() -> None:
+def test_error_place_extends_the_callers_and_keeps_its_hint() -> None:
     with pytest.raises(AutoparserError, match=r"not a text; start again$"):
         read_value({"leaves": [{"name": 1}]}, Tree, file="f", hint="start again")
     with pytest.raises(AutoparserError, match=r"^f: line 3\.leaves\[0\]: this has no name"):
@@ -88,7 +88,7 @@ def test_the_first_difference_of_a_reading_is_named(case: Any) -> None:
     assert found.right is (case["agreement"] != "other")
 
 
-def test_a_difference_that_the_template_does_not_write_is_right_where_a_schema_allows_it() -> None:
+def test_schema_allowed_difference_is_right() -> None:
     def reading(content: str, arguments: str) -> ReadMessage:
         return ReadMessage(content, "So.", (ReadCall("f", arguments),))
 

@@ -1,4 +1,4 @@
-"""What is read of JSON schemas; jsonschema judges whether two of them mean the same."""
+"""Readings of JSON schemas; jsonschema judges whether two schemas are equivalent."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_schema_allows_the_types_of_the_table(case: Any) -> None:
 
 
 @table("not_schemas")
-def test_what_is_not_a_schema_raises_and_says_nothing_of_members(case: Any) -> None:
+def test_non_schema_raises_and_has_no_members(case: Any) -> None:
     document = SchemaDocument.of(case["schema"])
     with pytest.raises(SchemaError) as caught:
         kinds_of(document.root, document)
@@ -150,7 +150,7 @@ def test_other_options_stay_as_they_are(case: Any) -> None:
 
 
 def unlike(part: SchemaPart, value: Any) -> str:
-    """Say where a value is of a type that its part of the schema has not; nothing if nowhere."""
+    """Return where a value has a type that its part of the schema lacks, or an empty text."""
     kinds = part.kinds
     whole = isinstance(value, float) and value.is_integer()
     if kinds is not None and not {type_of(value), *([JsonType.INTEGER] * whole)} & kinds:
@@ -162,7 +162,7 @@ def unlike(part: SchemaPart, value: Any) -> str:
 
 
 @pytest.mark.parametrize("seed", sampled(range(400), 4))
-def test_a_joined_schema_accepts_what_the_original_accepts(seed: int) -> None:
+def test_joined_schema_accepts_the_same_values(seed: int) -> None:
     rng = random.Random(seed)
     parts: list[Json] = [random_schema(rng, 3) for _ in range(rng.randint(1, 3))]
     schema: dict[str, Any] = {"allOf": parts, "$ref": f"#/$defs/{rng.choice([*DEFS])}"}

@@ -26,7 +26,7 @@ MARKUP = st.text(st.sampled_from('ab1 _<>/|[]"\n=⟦⟧.{}'), max_size=24)
 
 
 @table("differing_parts")
-def test_differing_parts_stand_between_what_two_texts_share(case: Any) -> None:
+def test_differing_parts_lie_between_shared_text(case: Any) -> None:
     assert [*differing_parts(case["left"], case["right"])] == case["expected"]
 
 
@@ -72,7 +72,7 @@ def test_a_text_of_many_gaps_has_no_more_spellings_than_one_of_eight() -> None:
 
 
 @table("ids")
-def test_an_id_of_unknown_form_names_the_only_tool_that_stands_whole_in_it(case: Any) -> None:
+def test_unknown_id_form_names_the_one_tool_it_contains(case: Any) -> None:
     assert NamingId().name_in(case["call_id"], case["offered"]) == case["name"]
 
 
@@ -97,7 +97,7 @@ def test_an_id_of_known_form_is_read_by_its_row_and_another_by_the_general_rule(
         assert re.fullmatch(pattern, written)
 
 
-def test_a_misspelled_word_has_a_hint_and_an_unlike_one_has_none() -> None:
+def test_misspelled_word_gets_a_hint_and_unlike_word_does_not() -> None:
     assert nearest_word("t33", ["T2", "T3"]) == "T3"
     assert nearest_word("TOOLS", ["tools"]) == "tools"
     assert nearest_word("anything", []) is None

@@ -29,7 +29,7 @@ from autoparser.analysis.core.text_format import (
 
 @settings(max_examples=40)
 @given(st.text())
-def test_escapes_are_what_jinja_and_python_write(text: str) -> None:
+def test_escapes_equal_jinjas_and_pythons(text: str) -> None:
     assert f'"{StringText(escape=StringEscape.JSON).write(text)}"' == json.dumps(
         text, ensure_ascii=False
     )

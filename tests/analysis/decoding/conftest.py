@@ -48,5 +48,5 @@ def unigram_backend() -> Iterator[GrammarBackend]:
 
 @pytest.fixture
 def start() -> Generator[Start]:
-    """Start a server: what it does, and the engine that it is."""
+    """Start a server with a given behavior, as a given engine."""
     yield from servers()

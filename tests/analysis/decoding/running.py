@@ -20,7 +20,7 @@ from autoparser.analysis.decoding.mask_sampling import RandomSampler, masked_wal
 from .tokenizers_here import small
 
 CLOSERS = ("<tool>", "</tool>")
-"""Those of the fixture that the tests ask with."""
+"""Fields of the fixture that the tests send."""
 FIELDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "vllm": lambda body: str(body["structured_outputs"]["grammar"]),
     "sglang": lambda body: str(body["ebnf"]),
@@ -40,7 +40,7 @@ def backend() -> GrammarBackend:
 
 @dataclass
 class Running:
-    """A server: its address, and what it was asked."""
+    """A server with its address and the requests that it received."""
 
     mode: str
     engine: str

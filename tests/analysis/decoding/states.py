@@ -1,4 +1,4 @@
-"""What tests see of a grammar object: the tokens it allows, whole texts written into it."""
+"""The view of a grammar object in tests: its allowed tokens, and whole texts fed to it."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def calling(
 
 
 @table("rewriting")
-def test_what_a_template_rewrites_is_not_clean(case: dict[str, Any]) -> None:
+def test_answer_that_the_template_rewrites_is_not_clean(case: dict[str, Any]) -> None:
     how = {key: case[key] for key in ("written", "listed", "content") if key in case}
     asked = trial(calling(**how))
     found = judgment(asked, case["wrong"])
@@ -118,7 +118,7 @@ CLOSED = turn(REASONING, CONTENT, end="<end>\n", prompt="A:(r)(/r)")
         (PLAIN, "\x1fa", MessageRendering.SAME, ""),
     ],
 )
-def test_what_is_reformed_or_not_asked_is_counted_apart(
+def test_reformed_and_unasked_answers_are_counted_separately(
     template: ChatTemplate, text: str, rendering: MessageRendering | None, words: str
 ) -> None:
     found = judgment(trial(template), text)
@@ -154,7 +154,7 @@ def test_arguments_that_no_schema_names_may_stand_elsewhere_or_twice() -> None:
 
 
 @pytest.mark.parametrize("separator", ["\x1c", "\x1f", " ", "\x85"])
-def test_what_a_template_strips_is_refused_at_the_edges(separator: str) -> None:
+def test_stripped_edge_whitespace_is_refused(separator: str) -> None:
     """Python strips separators of ASCII, which are not whitespace to a regular expression."""
     asked = trial(turn("{{ (m.content or '')|trim }}", end="<end>\n"))
     for text in (f"{separator}a", f"a{separator}", separator):
@@ -281,7 +281,7 @@ def test_after_free_reasoning_the_grammar_holds() -> None:
 
 
 @pytest.mark.slow
-def test_what_follows_free_reasoning_is_as_the_template_writes_it() -> None:
+def test_text_after_free_reasoning_follows_the_template() -> None:
     asked = freed(XML)
     report = judge_answers(asked.walks(8, seed=1, limit=2000), asked.judge)
     assert (report.wrong, report.not_asked) == (0, 0)

@@ -1,4 +1,4 @@
-"""Constraints of every kind, as fields of a request: what they accept, and how they are refused.
+"""Constraints of every kind as request fields: accepted values and refusals.
 
 The table is `constraints.yaml`; its formats of structural tags are xgrammar's, and it reads them.
 """

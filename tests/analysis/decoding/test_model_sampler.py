@@ -74,7 +74,9 @@ def is_valid(text: str) -> bool:
     return True
 
 
-def test_masked_all_are_valid_and_unmasked_none(device: str, bytes_backend: GrammarBackend) -> None:
+def test_masked_answers_are_valid_and_unmasked_ones_are_not(
+    device: str, bytes_backend: GrammarBackend
+) -> None:
     tokenizer = bytes_backend.tokenizer
     model = random_model(tokenizer, device)
     prompts = [tokenizer.encode(text) for text in ("Go", "Where to?", "a", "<think>")]
@@ -94,7 +96,7 @@ def texts_of(backend: GrammarBackend, prompts: list[list[int]], **options: Any) 
 
 
 @pytest.mark.usefixtures("torch")
-def test_a_batch_writes_what_each_would_alone_and_a_seed_the_same_again(
+def test_batched_answers_equal_single_ones_and_repeat_by_seed(
     bytes_backend: GrammarBackend,
 ) -> None:
     """Padding on the left and answers that end early change nothing, shown by a greedy choice."""
@@ -143,7 +145,7 @@ def test_devices_that_are_not_there(torch: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("torch")
-def test_a_model_is_loaded_as_wide_as_its_directory_says_or_not_at_all(tmp_path: Path) -> None:
+def test_model_dtype_follows_its_directory_or_loading_fails(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="there is no model here"):
         load_model(tmp_path, "cpu")
     (tmp_path / "config.json").write_text("{}", "utf-8")

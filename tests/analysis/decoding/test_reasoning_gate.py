@@ -199,7 +199,7 @@ NUMBER = Constraint.json_schema({"type": "integer"})
 
 
 def faults(analysis: Analysis, backend: GrammarBackend) -> Iterator[str]:
-    """Feed what the template writes after its prompts, held to its content from there on."""
+    """Feed the template's turns after its prompts, constrained to their content from there on."""
     for continuation in analysis.continuations:
         message, text = continuation.message, continuation.text
         if text is None or message.calls or not message.content or not message.reasoning:
@@ -237,7 +237,7 @@ def test_the_constraint_begins_where_the_templates_content_does(
     assert list(faults(analysis_of(name), byte_backend)) == []
 
 
-def test_the_prompt_says_whether_reasoning_is_open(plain_backend: GrammarBackend) -> None:
+def test_prompt_decides_whether_reasoning_is_open(plain_backend: GrammarBackend) -> None:
     analysis, tokenizer = analysis_of("j1-json-in-tags"), plain_backend.tokenizer
     header = "<|im_start|>assistant\n"
     for prompt, taken, refused in (
@@ -256,7 +256,7 @@ def test_the_prompt_says_whether_reasoning_is_open(plain_backend: GrammarBackend
     assert takes(bound, tokenizer.encode("7"))
 
 
-def test_the_ends_of_turns_end_answers_where_the_tokenizer_names_none() -> None:
+def test_turn_ends_are_eos_if_the_tokenizer_has_none() -> None:
     analysis = analysis_of("j1-json-in-tags")
     made = bytes_and([("<think>", False), ("</think>", False), ("<|im_end|>", True)])
     with analysis.backend(made) as backend:

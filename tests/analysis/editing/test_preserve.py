@@ -54,7 +54,7 @@ HISTORIES = ["history-last-query", "history-content-stripped", "history-tool-cyc
 
 
 @pytest.mark.parametrize("name", sampled(HISTORIES, 3))
-def test_by_the_edits_more_steps_hold_and_those_that_held_render_the_same(name: str) -> None:
+def test_edits_fix_steps_and_keep_passing_renders(name: str) -> None:
     analysis = analyzed(name)
     found = preserving_template(analysis, shipped_scenarios())
     before, after = (
@@ -85,7 +85,7 @@ def test_a_switch_under_which_a_scenario_holds_becomes_the_default(newline: str)
 
 
 @pytest.mark.parametrize(("right", "wrong"), TABLE["wrong"])
-def test_a_template_that_renders_otherwise_is_not_proven(right: str, wrong: str) -> None:
+def test_different_render_is_not_proven(right: str, wrong: str) -> None:
     either = "(f.arguments if f.arguments is string else f.arguments|tojson)"
     text = chat("{{ m.content }}", JSON.replace("f.arguments|tojson", either)).text
     if right not in (either, "{{ m.content }}", "f.name"):

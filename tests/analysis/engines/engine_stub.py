@@ -21,7 +21,7 @@ from autoparser import ChatTemplate
 
 Body = Mapping[str, Any]
 Answer = tuple[int, Any]
-"""A status and what is written as JSON; a text is written as it is."""
+"""A status and a body: JSON, or a text sent verbatim."""
 
 _CALL = re.compile(r"<tool_call>\s*(\{.*?)\s*</tool_call>", re.DOTALL)
 
@@ -61,7 +61,7 @@ def choices(message: object) -> dict[str, Any]:
 
 @dataclass
 class EngineStub:
-    """What a server answers, and what it was asked."""
+    """A server's answers, and the requests that it received."""
 
     owner: str
     template: ChatTemplate

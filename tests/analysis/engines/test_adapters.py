@@ -54,7 +54,7 @@ MESSAGES = VllmMessages(value, value, value, value, value, value, value)
 
 
 class Engine:
-    """What an engine's own class does for a parser in front of it: nothing."""
+    """A stand-in for an engine's base class, which does nothing."""
 
     reasoning_parser_cls: object = object
     tool_parser_cls: object = object
@@ -120,7 +120,7 @@ def with_values(calls: list[tuple[str, str]]) -> list[tuple[str, dict[str, Any]]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_answer_is_what_the_template_wrote_whole_and_streamed(name: str) -> None:
+def test_answers_read_whole_and_streamed_equal_the_message(name: str) -> None:
     tokenizer = tokenizer_for(name)
     assert answers(name)
     for answer in answers(name):
@@ -131,7 +131,7 @@ def test_an_answer_is_what_the_template_wrote_whole_and_streamed(name: str) -> N
         assert (streamed, with_values(calls)) == (answer.content, answer.calls)
 
 
-def test_what_is_required_is_held_by_a_tag() -> None:
+def test_required_choice_sets_a_structural_tag() -> None:
     parser = Whole(tokenizer_for(NAMES[0]), TOOLS)
     free = parser.adjust_request(asked())
     assert (free.structured_outputs, free.skip_special_tokens) == (None, False)
@@ -147,7 +147,7 @@ def test_what_is_required_is_held_by_a_tag() -> None:
 
 
 @pytest.mark.parametrize("apart", [True, False])
-def test_markers_are_tokens_of_a_tag_where_xgrammar_tells_them_apart(
+def test_tag_uses_token_nodes_if_xgrammar_separates_tokens(
     apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (served_format, vllm_plugin):
@@ -166,12 +166,12 @@ def test_markers_are_tokens_of_a_tag_where_xgrammar_tells_them_apart(
     )
 
 
-def test_the_cache_of_an_xgrammar_is_asked_whether_it_tells_tokens_apart() -> None:
+def test_token_separation_depends_on_the_xgrammar_version() -> None:
     pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     assert served_format.tells_tokens_apart() is (version("xgrammar") not in {"0.2.7", "0.2.8"})
 
 
-def test_what_a_tag_leaves_out_is_one_line_of_the_servers_log(
+def test_dropped_tag_keywords_are_one_server_log_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     own, vllm, server = logging.getLogger("autoparser"), logging.getLogger("vllm"), StringIO()
@@ -209,7 +209,7 @@ def test_reasoning_ends_in_as_many_steps_as_there_are_new_ids() -> None:
     assert read == ids
 
 
-def test_a_guess_is_taken_back_and_ids_that_were_not_shown_are_read_with_the_next_ones() -> None:
+def test_speculative_ids_are_undone_and_missed_ids_read_later() -> None:
     tokenizer, half = prompted()
     guess = tokenizer.ids("a</think>")
     assert half.is_reasoning_end_streaming(guess, guess)
@@ -358,9 +358,7 @@ def test_the_tools_of_sglangs_own_endpoints_are_read() -> None:
 
 
 @table("reasoning_of_sglang")
-def test_the_rest_after_the_reasoning_is_what_sglangs_next_reader_takes(
-    case: dict[str, Any],
-) -> None:
+def test_reasoning_detector_returns_the_rest_for_sglangs_tool_parser(case: dict[str, Any]) -> None:
     tokenizer, text = tokenizer_for("a1-function-parameter"), case["text"]
     thinking = Thinking(tokenizer=tokenizer, **case["options"])
     assert thinking.given[1]["reasoning_default"] == "enable_thinking"
@@ -456,9 +454,7 @@ def test_sglang_reads_reasoning_where_the_default_prompt_closes_it(
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_sglang_strips_what_a_template_writes_behind_a_prompt_without_reasoning(
-    stream: bool,
-) -> None:
+def test_sglang_strips_reasoning_closer_after_a_prompt_without_reasoning(stream: bool) -> None:
     tokenizer = tokenizer_for("a1-function-parameter")
     prompt = "<|im_start|>assistant\n<think>\n\n</think>"
     chat = served_chat(tokenizer, prompt)

@@ -1,4 +1,4 @@
-"""An engine's process: what it answers, and what becomes of parsers that do not."""
+"""An engine's process: its answers, and parsers that fail to answer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_engines_of_a_python_are_found(fake_engines: None) -> None:
 
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/ls"])
-def test_what_is_no_python_is_an_error(python: str) -> None:
+def test_non_python_interpreter_is_an_error(python: str) -> None:
     with pytest.raises(AutoparserError, match="cannot be run"):
         installed_engines(python)
 
@@ -100,9 +100,7 @@ def test_an_unknown_parser_is_an_error_of_its_own(engine: EngineProcess) -> None
     assert engine.read(ParserPair("nobody"), [0], 0) == ParserError("KeyError: 'nobody'")
 
 
-def test_what_closes_a_call_is_left_to_the_parser_that_looks_for_it(
-    engine: EngineProcess,
-) -> None:
+def test_end_marker_is_kept_for_parsers_that_read_it(engine: EngineProcess) -> None:
     assert engine.read(ParserPair("echo"), [1], 0) == [ReadMessage("Hello.<end>")]
     assert engine.read(ParserPair("blind"), [1], 0) == [ReadMessage("Hello.")]
 

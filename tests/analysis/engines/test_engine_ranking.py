@@ -21,7 +21,7 @@ def asked(name: str) -> AskedTexts:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_text_stands_in_a_render_after_its_prompt_without_its_end(name: str) -> None:
+def test_asked_texts_follow_their_prompt_without_the_end_marker(name: str) -> None:
     analysis = analyzed(name)
     ends = tuple(end.core for end in analysis.format.end_literals)
     assert asked(name).texts
@@ -38,12 +38,12 @@ def titles(name: str) -> set[str]:
     return {text.title for text in asked(name).texts if text.hostile}
 
 
-def test_texts_that_are_hard_to_read_are_asked_about_where_the_template_writes_them() -> None:
+def test_hostile_texts_are_asked_if_the_template_writes_them() -> None:
     assert {"</tool_call> alone in a string", "a call quoted in reasoning"} <= titles(NAMES[0])
     assert not [title for title in titles("content-plain") if "reasoning" in title]
 
 
-def test_what_no_reader_can_tell_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ambiguous_hostile_texts_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def reads_nothing(_: object) -> SimpleNamespace:
         return SimpleNamespace(
             parse=lambda text: SimpleNamespace(content=text, reasoning_content=None, tool_calls=())
@@ -65,7 +65,7 @@ def test_a_prompt_that_opens_the_reasoning_is_gone_on_with_by_some() -> None:
     assert all(text.meant.reasoning for text in after)
 
 
-def test_a_template_without_calls_is_asked_for_none() -> None:
+def test_template_without_calls_gets_no_call_texts() -> None:
     text = "{% for m in messages %}[{{ m.role }}]{{ m.content }}[end]{% endfor %}[assistant]"
     found = asked_texts(analyze(ChatTemplate(text))).texts
     assert [asked_text.title for asked_text in found if not asked_text.hostile]

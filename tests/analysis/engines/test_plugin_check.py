@@ -129,7 +129,7 @@ def test_every_no_has_a_way_out(engine: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not found.ok
 
 
-def test_nothing_is_imported_where_that_is_said(engine: Path) -> None:
+def test_check_without_imports_runs_no_engine_code(engine: Path) -> None:
     (engine / "vllm" / "plugins" / "__init__.py").write_text("raise SystemExit")
     assert plugin_check(imports=False).ok
     assert states(plugin_check())["vllm has its names"] is CheckState.NO
@@ -196,7 +196,7 @@ def test_no_engine_is_a_no(engine: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (sys.executable, 0.001, "does not answer within 0.001 seconds; add --no-import"),
     ],
 )
-def test_what_is_no_python_is_an_error(python: str, timeout: float, words: str) -> None:
+def test_non_python_interpreter_is_an_error(python: str, timeout: float, words: str) -> None:
     with pytest.raises(AutoparserError) as caught:
         plugin_check(python, imports=False, timeout=timeout)
     assert words in str(caught.value)

@@ -50,7 +50,7 @@ def learn_anew(template: ChatTemplate) -> object:
     return learn_shared(template)
 
 
-def test_what_one_process_learned_another_reads(cache: Path) -> None:
+def test_learned_format_is_shared_between_processes(cache: Path) -> None:
     first, second = learn_shared(template_of()), learn_anew(template_of())
     assert isinstance(first, Analysis)
     assert isinstance(second, SharedFormat)
@@ -106,7 +106,7 @@ def test_another_version_of_the_package_learns_anew(
     assert len([*cache.glob("*.json")]) == 3
 
 
-def test_what_nobody_wrote_in_a_month_is_removed(cache: Path) -> None:
+def test_cache_entries_unused_for_a_month_are_removed(cache: Path) -> None:
     learn_shared(template_of())
     (old,) = cache.glob("*.json")
     os.utime(old, (1, old.stat().st_mtime - UNUSED - 9))
@@ -161,7 +161,7 @@ def test_a_template_that_the_tokenizer_gets_later_is_seen() -> None:
     assert served_format(copy) is after
 
 
-def test_a_file_that_changes_under_a_server_is_said_once(
+def test_changed_format_file_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "chat.jinja"
@@ -179,7 +179,7 @@ def test_a_file_that_changes_under_a_server_is_said_once(
     )
 
 
-def test_a_request_with_a_template_of_its_own_is_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_request_template_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "autoparser"):
         for _ in range(2):
             served_request(SimpleNamespace(tools=None, chat_template="{{ messages }}"))

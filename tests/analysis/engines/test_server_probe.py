@@ -68,7 +68,7 @@ def complaint(stub: EngineStub, *, key: str = "", model: str = "", timeout: floa
 
 
 @table("no_engine")
-def test_what_is_no_engine_is_an_error(case: dict[str, Any]) -> None:
+def test_non_engine_answers_are_errors(case: dict[str, Any]) -> None:
     stub = listing(case["status"], case["said"])
     told = complaint(stub, key="secret")
     assert case["words"] in told
@@ -116,7 +116,7 @@ def test_an_address_of_this_machine_is_asked(case: dict[str, Any]) -> None:
 
 
 @table("no_addresses")
-def test_what_is_no_address_that_may_be_asked_is_an_error(case: dict[str, Any]) -> None:
+def test_refused_addresses_are_errors(case: dict[str, Any]) -> None:
     with pytest.raises(ProbeError) as caught:
         checked_address(case["given"], anywhere=case.get("anywhere", False))
     assert case["words"] in str(caught.value)
@@ -174,7 +174,7 @@ def stub_of(make: Callable[..., EngineStub], **how: object) -> EngineStub:
 
 
 @pytest.mark.parametrize("name", [NAME, "p1-python-lines"])
-def test_every_text_is_what_the_template_writes_after_its_prompt(name: str) -> None:
+def test_known_texts_follow_the_rendered_prompt(name: str) -> None:
     analysis = analyzed(name)
     known = known_texts(analysis, {})
     assert len(known.texts) + len(known.not_asked) >= 13
@@ -228,7 +228,7 @@ def test_a_prompt_of_another_template_is_found() -> None:
         (None, "500: something else", "serve", "autoparser serve TEMPLATE --server URL"),
     ],
 )
-def test_llama_server_is_told_the_flag_that_helps(
+def test_llama_server_advice_names_the_flag(
     served: str | None, refusal: str, kind: str, command: str
 ) -> None:
     """`served` is the template that it says it serves, or None for the probed one."""
@@ -244,7 +244,7 @@ def test_llama_server_is_told_the_flag_that_helps(
 DERENDER = "/v1/chat/completions/derender"
 
 
-def test_what_a_server_refuses_to_read_is_its_failure() -> None:
+def test_refused_texts_fail_the_probe() -> None:
     stub = stub_of(vllm_stub)
     reads = stub.routes[DERENDER]
     refusal = 500, {"error": {"message": "no such thing"}}
@@ -299,7 +299,7 @@ def test_a_forced_text_is_written_in_the_tokens_of_the_tokenizer() -> None:
     assert titles(found, ReadVerdict.DIFFERENT) == ["an argument that holds what closes a call"]
 
 
-def test_what_a_model_likes_to_write_is_the_last_rung() -> None:
+def test_sampled_answers_are_the_last_route() -> None:
     stub = stub_of(vllm_stub)
     call = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}\n'
 

@@ -50,7 +50,7 @@ def test_a_limit_concerns_messages_with_its_part() -> None:
         assert not export.whole
 
 
-def test_names_that_are_not_plain_words_are_not_promised_where_plain_ones_are_read() -> None:
+def test_exports_promise_only_plain_names() -> None:
     export = Export({}, plain_names=True)
     assert export.promises(calling({"a_1": "x"}))
     assert not export.promises(calling({"a-1": "x"}))

@@ -54,7 +54,7 @@ def trial_of(
     dialect: TemplateDialect = TemplateDialect.COMMON,
     cases: Sequence[BatteryCase] | None = None,
 ) -> tuple[Export, ExportTrial]:
-    """Export a fixture, and let transformers read what the template writes."""
+    """Export a fixture, and let transformers parse the template's output."""
     format_ = analysis_of(name).formats.united
     export = response_template(format_, dialect)
     return export, try_out(format_, export, parse_response, analysis_of(name).prober(), cases)
@@ -71,7 +71,7 @@ def test_an_analysis_is_exported_as_its_format_with_every_setting() -> None:
 
 
 @pytest.mark.parametrize("name", fixture_names())
-def test_what_is_promised_comes_back(name: str) -> None:
+def test_promised_messages_parse_back(name: str) -> None:
     # The dialects differ in one name and in joined content, so some fixtures show the second.
     at = fixture_names().index(name)
     dialect = TemplateDialect.COMMON if at % 4 else TemplateDialect.TRANSFORMERS
@@ -91,7 +91,7 @@ def test_the_table_of_parts_names_fixtures() -> None:
 
 
 @pytest.mark.parametrize("name", ENDED_OTHERWISE)
-def test_the_token_that_ends_an_output_is_no_part_of_it(name: str) -> None:
+def test_end_token_is_not_part_of_the_message(name: str) -> None:
     """A model may end its output by a token that the template never writes."""
     analysis = analysis_of(name)
     format_ = analysis.formats.united
@@ -168,7 +168,7 @@ def test_only_the_last_header_of_the_prompt_counts_and_it_may_open_reasoning() -
     assert parsed("a1-function-parameter", "Hm.\n</think>\n\nHello.<|im_end|>\n") == message
 
 
-def test_without_tools_arguments_are_texts_where_the_export_says_so() -> None:
+def test_arguments_without_tools_stay_text_if_the_export_says_so() -> None:
     format_ = analysis_of("a1-7-break-after-value").format
     export = response_template(format_)
     assert export.needs_tools
@@ -180,7 +180,7 @@ def test_without_tools_arguments_are_texts_where_the_export_says_so() -> None:
 
 
 @pytest.mark.parametrize("prompt", ["A:", "A:(/r)"])
-def test_what_a_prompt_has_closed_is_not_content(prompt: str) -> None:
+def test_reasoning_closed_by_the_prompt_is_not_content(prompt: str) -> None:
     closed = f"{REASONING}{{% if not m.reasoning_content %}}(/r){{% endif %}}"
     analysis = analyze(turn(closed, CONTENT, end="<end>\n", prompt=prompt))
     format_ = analysis.formats.united
@@ -189,7 +189,7 @@ def test_what_a_prompt_has_closed_is_not_content(prompt: str) -> None:
     assert trial.foretold < trial.total
 
 
-def test_the_template_is_asked_to_write_what_was_read() -> None:
+def test_parsed_message_is_rendered_again() -> None:
     """An export that loses a character is found out by the template, whatever the format says."""
     analysis = analyze(turn(CONTENT, end="<.^$*+?{2}|(end)[]\\>\n"))
     format_ = analysis.formats.united

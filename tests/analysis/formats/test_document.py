@@ -1,4 +1,4 @@
-"""The JSON of an analysis: as its schema says, and the renders in it are those of the template."""
+"""The JSON of an analysis fits its schema, and its renders are the template's."""
 
 from __future__ import annotations
 

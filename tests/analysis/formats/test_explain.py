@@ -1,4 +1,4 @@
-"""Deviations from the template: where, what was expected, why it may be.
+"""Deviations from the template: place, expected text, likely cause.
 
 The outputs and their places are in `explanations.yaml`.
 """
@@ -37,7 +37,7 @@ TABLE = case_tables(__file__, "explanations.yaml")
 def explained(
     fixture: str, text: str, prompt: str | None = None, *, complete: bool = True
 ) -> tuple[DeviationExplanation, ...]:
-    """Explain what follows a prompt, or the template's default one."""
+    """Explain the text after a prompt, by default the template's own."""
     analysis = analysis_of(fixture)
     others = [
         PromptedParser(PromptFormat(format_, opening), analysis.parser(TOOLS, prompt=opening.text))
@@ -50,7 +50,7 @@ def explained(
 
 
 @TABLE("explained")
-def test_the_cause_is_another_format_where_the_status_says_so(case: dict[str, Any]) -> None:
+def test_foreign_format_status_has_that_cause(case: dict[str, Any]) -> None:
     fixture, complete = case.get("fixture", JSON), case.get("complete", True)
     message = analysis_of(fixture).parser(TOOLS).parse(case["text"], complete=complete)
     found = explained(fixture, case["text"], complete=complete)
@@ -121,7 +121,7 @@ AMBIGUOUS |= {"j3-8-header-recipient"}
 @pytest.mark.parametrize(
     "name", sampled([name for name in fixture_names() if name not in AMBIGUOUS], 60)
 )
-def test_what_the_template_writes_needs_no_explanation(name: str) -> None:
+def test_template_output_has_no_explanations(name: str) -> None:
     format_ = analysis_of(name).format
     for case in third_of_battery(name):
         message = with_ids(format_, case.message)

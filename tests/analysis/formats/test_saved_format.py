@@ -1,4 +1,4 @@
-"""Saved formats: what is kept, what is refused, and that they do without Jinja what analyses do."""
+"""Saved formats: kept values, refusals, and the same results as an analysis, without Jinja."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLAIN = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", range(4))
-def test_files_do_where_jinja_is_missing_what_the_analyses_do(share: int, tmp_path: Path) -> None:
+def test_saved_formats_work_without_jinja(share: int, tmp_path: Path) -> None:
     wrong, counts = differing({name: analyzed(name) for name in NAMES[share::32]}, tmp_path)
     assert not any(wrong.values()), wrong
     assert all(counts.values())
@@ -88,7 +88,7 @@ def saved_file(folder: Path, change: str = "renders", value: object = 5) -> Path
 
 
 @pytest.mark.parametrize("name", ["turns", "prober", "rendering", "continuations", "trials"])
-def test_what_takes_renders_says_so(name: str, tmp_path: Path) -> None:
+def test_saved_format_refuses_what_needs_renders(name: str, tmp_path: Path) -> None:
     saved = load_format(saved_file(tmp_path))
     with pytest.raises(TemplateNeededError, match=f"{name} takes renders, and a saved format has"):
         getattr(saved, name)
@@ -107,7 +107,7 @@ def test_a_file_without_a_saved_format_is_refused(case: dict[str, Any], tmp_path
 
 
 @TABLE("broken")
-def test_a_broken_file_says_where(case: dict[str, Any], tmp_path: Path) -> None:
+def test_broken_format_file_names_the_place(case: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(AutoparserError) as caught:
         load_format(saved_file(tmp_path, case["place"], case["value"]))
     assert case["words"] in str(caught.value)
@@ -130,9 +130,7 @@ def test_a_format_at_its_template_has_the_gate_of_the_analysis(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_the_page_on_saved_formats_shows_what_is_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_saved_format_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "format-files.md").read_text("utf-8")
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     monkeypatch.chdir(tmp_path)

@@ -58,7 +58,7 @@ class Judge:
         return self.accepts(json.dumps(value, ensure_ascii=ascii_only))
 
     def walk(self, rng: random.Random) -> str:
-        """Write at random what the masks allow, until the grammar ends; prefer to end."""
+        """Sample tokens from the masks until the grammar ends; prefer to end."""
         matcher = self.matcher.deep_copy()
         end = tokenizer().eos_token
         tokens: list[int] = []
@@ -80,7 +80,7 @@ FEW = 20
 
 
 def _likely(allowed: list[int], written: int, rng: random.Random) -> int:
-    """Choose a token; the longer the text, the more likely one that closes what is open."""
+    """Choose a token; the longer the text, the more likely a closing one."""
     closing = [token for token in allowed if token in (b'"' if len(allowed) > FEW else b"]}")]
     if closing and rng.random() < 0.1 + written / 500:
         return rng.choice(closing)

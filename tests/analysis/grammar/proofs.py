@@ -1,4 +1,4 @@
-"""Both proofs for one format: what it writes is accepted, what its grammar allows reads cleanly."""
+"""Both proofs for one format: its turns are accepted, and walks of its grammar parse cleanly."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MASKED = 4
 
 
 class Question(StrEnum):
-    """What was asked of a grammar."""
+    """A question to a grammar."""
 
     COMPLETE = "accepts what the template writes"
     SOUND = "allows what reads cleanly"
@@ -149,7 +149,7 @@ def turn_without_end(format_: TurnFormat, message: Message) -> str:
 
 
 def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[ParserRequest, int]:
-    """Say where in a turn the model begins: after the prompt, the header, or at once."""
+    """Return where in a turn the model begins: after the prompt, the header, or at once."""
     default = next((opening for opening in format_.openings if not opening.setting), None)
     if default is not None and default.text and turn.startswith(default.text):
         return request_of(tools, prompt=default.text), len(default.text)

@@ -1,4 +1,4 @@
-"""Where a text is refused, and what was allowed there: by bytes, by tokens, in both dialects.
+"""The place of a refusal and the texts allowed there: by bytes, by tokens, in both dialects.
 
 Accepted texts, and complete markers that are refused, are tested in `tests/cli/uses`.
 """
@@ -38,7 +38,7 @@ def _called(arguments: str) -> str:
         (_called('{"days": 2}'), "d", "", ('city": "',)),
     ],
 )
-def test_a_refused_text_has_its_place_its_argument_and_what_was_allowed(
+def test_refused_text_reports_place_argument_and_allowed_texts(
     dialect: GrammarDialect,
     text: str,
     refused: str | None,
@@ -58,7 +58,7 @@ def test_a_refused_text_has_its_place_its_argument_and_what_was_allowed(
     assert text[found.place :].startswith(refused or "")
 
 
-def test_tokens_are_those_of_the_tokenizer() -> None:
+def test_acceptance_follows_the_tokenizers_tokens() -> None:
     grammar = analysis_of("j1-json-in-tags").grammar(STRICT)
     found = grammar.accepts(CALL.replace("{}", '{"a": 1}'), TOKENS)
     assert (found.refused, found.part, found.call) == ('"', SpanKind.ARGUMENTS, "list_rooms")

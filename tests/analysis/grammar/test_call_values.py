@@ -1,4 +1,4 @@
-"""What a template writes of a valid value is accepted and read back, and of an invalid one refused.
+"""Rendered valid values are accepted and parsed back; rendered invalid ones are refused.
 
 The table is `call_values.yaml`. The template writes; llguidance reads the grammar in Lark and in
 GBNF; the parser of the same request reads what is accepted.
@@ -47,7 +47,7 @@ class Case(NamedTuple):
         return self.analysis.grammar(tools, tool_choice="required", loosen=loosen)
 
     def call(self, arguments: dict[str, Json]) -> str:
-        """Return what the template writes after its prompt for a call."""
+        """Return the template's text of a call, after its prompt."""
         template, tools = self.analysis.template, [{"type": "function", "function": self.tool}]
         function = {"name": "book", "arguments": arguments}
         call = {"id": "abcDEF123", "type": "function", "function": function}

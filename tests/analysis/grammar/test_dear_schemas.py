@@ -40,7 +40,7 @@ def test_unions_whose_options_multiply_are_refused_by_name(template: str, place:
         analysis.grammar([tool(JOINED[place])]).gbnf()
 
 
-def test_an_enum_costs_what_its_values_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enum_cost_grows_with_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = analyze(load_template(f"fixtures/templates/{J1}.jinja"))
     counts: list[int] = []
 

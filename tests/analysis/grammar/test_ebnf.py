@@ -39,7 +39,7 @@ def written(name: str, call: ToolCall) -> tuple[str, str] | None:
 
 @pytest.mark.parametrize("choice", ["auto", "required"])
 @pytest.mark.parametrize("name", sampled(fixture_names(), 12))
-def test_what_a_template_writes_is_taken(name: str, choice: str) -> None:
+def test_ebnf_accepts_template_output(name: str, choice: str) -> None:
     xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     matcher_of = importlib.import_module("xgrammar.testing")._get_matcher_from_grammar
     for prompt, text in filter(None, (written(name, call) for call in CALLS)):

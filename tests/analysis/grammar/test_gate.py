@@ -1,4 +1,4 @@
-"""The gate: what a template writes after its own prompts, against grammar and parser."""
+"""The gate: a template's turns after its own prompts, checked by grammar and parser."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_prompts_that_end_alike_and_go_on_differently() -> None:
 
 
 @pytest.mark.parametrize("prompt", ["", "{{ '\\n' }}", "A:<why>"])
-def test_a_prompt_that_nothing_goes_on_from_is_asked_nothing(prompt: str) -> None:
+def test_prompt_without_continuation_is_not_asked(prompt: str) -> None:
     analysis = analyze(turn(CONTENT, CALLED, prompt=prompt))
     # The last one opens reasoning, which is left out of every turn that has been written.
     opens = prompt.startswith("A:")
@@ -202,7 +202,7 @@ def test_prompts_behind_a_result_begin_a_turn_where_the_template_does(
         assert grammar.accepts(text).accepted
 
 
-def test_what_ends_users_messages_too_tells_no_prompt_behind_a_result() -> None:
+def test_shared_end_marker_identifies_no_prompt_after_results() -> None:
     text = (TEMPLATES["looped"] % {"head": "false", "later": "''"}).replace("{/result}", "{/user}")
     text = text.replace("{end}' if", "{/user}' if m.role == 'user' else '{end}' if")
     analysis = analyze(ChatTemplate(text))

@@ -44,7 +44,9 @@ PERSON: dict[str, Any] = {
         ),
     ],
 )
-def test_json_of_a_style_is_what_dumps_writes(style: dict[str, Any], dumps: dict[str, Any]) -> None:
+def test_json_style_accepts_exactly_dumps_output(
+    style: dict[str, Any], dumps: dict[str, Any]
+) -> None:
     judge = Judge.of(PERSON, **style)
     value = {"name": 'Zoë "\\\x00\x1f\x7f\u2028😀\n', "age": 3, "mail": "né"}
     text = json.dumps(value, **dumps)

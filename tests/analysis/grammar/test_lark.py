@@ -34,7 +34,7 @@ QWEN = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</t
 ADDED = ("<a>", "<|b|>", "</c d>", "[e]", "⟦f⟧", "｜g｜", "<h>i", "  ")
 
 
-def test_the_special_tokens_are_those_that_llguidance_takes_for_special() -> None:
+def test_special_tokens_equal_llguidances() -> None:
     tokenizer, loaded = byte_tokenizer(ADDED), guidance(ADDED)
     known = tokenizer_of(tokenizer).opaque.ids
     for number, token in tokenizer.get_added_tokens_decoder().items():
@@ -45,7 +45,7 @@ def test_the_special_tokens_are_those_that_llguidance_takes_for_special() -> Non
 
 
 @pytest.mark.parametrize("added", [QWEN, QWEN[1:], ()])
-def test_a_token_is_masked_until_its_whitespace_stands_before_it(added: tuple[str, ...]) -> None:
+def test_token_is_masked_until_its_leading_whitespace(added: tuple[str, ...]) -> None:
     tokenizer = byte_tokenizer(added)
     grammar = analysis_of("j1-json-in-tags").grammar(STRICT, tool_choice="required")
     text = grammar.lark(tokenizer)
@@ -97,7 +97,7 @@ def test_a_list_that_begins_as_the_list_around_it_is_accepted() -> None:
         ((NEWLINES, NEWLINES), "/[^\\n]+(?:(?s:.*)[^\\n])?/", {"\na": False, "a\n": False}),
     ],
 )
-def test_a_text_whose_line_breaks_are_stripped_has_a_first_character_that_repeats(
+def test_stripped_text_begins_with_a_repeated_class(
     edges: tuple[EdgeStrip, EdgeStrip], begun: str, accepted: dict[str, bool]
 ) -> None:
     """With one first character llguidance finds no slice for the first mask of the text."""

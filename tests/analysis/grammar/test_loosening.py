@@ -42,9 +42,7 @@ def write(grammar: Grammar, form: str) -> object:
 
 @FORMS
 @pytest.mark.parametrize("style", sampled([HERMES, XML], 2))
-def test_tools_that_are_not_strict_are_written_without_what_cannot_be_held(
-    form: Any, style: str
-) -> None:
+def test_non_strict_tools_drop_unsupported_keywords(form: Any, style: str) -> None:
     for _ in range(2):
         grammar = analysis_of(style).grammar([GOOD, HARD], tool_choice="required")
         assert write(grammar, form)
@@ -57,7 +55,7 @@ def test_tools_that_are_not_strict_are_written_without_what_cannot_be_held(
 
 @FORMS
 @pytest.mark.parametrize("style", sampled([HERMES, XML], 2))
-def test_of_many_tools_those_that_are_refused_are_found(form: Any, style: str) -> None:
+def test_refused_tools_are_found_among_many(form: Any, style: str) -> None:
     inner: dict[str, Json] = {"never": {"type": "array", "items": NEVER}}
     good = [tool(f"look_{at}", {"city": {"type": "string"}}, "city") for at in range(14)]
     grammar = analysis_of(style).grammar(
@@ -117,7 +115,7 @@ def test_loosen_decides_for_all_tools() -> None:
     assert grammar.loosened("lark")
 
 
-def test_what_is_not_held_to_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_dropped_keywords_are_one_log_line(caplog: pytest.LogCaptureFixture) -> None:
     log_loosening.cache_clear()
     unlike: Json = {"type": "array", "uniqueItems": True}
     sets = tool("sets", {"a": unlike, "b": unlike, "\n": NEVER}, "a", "b", "\n")

@@ -35,7 +35,7 @@ TABLE: dict[str, tuple[dict[str, Json], bool, bool]] = {
     "false": ({"additionalProperties": False}, False, False),
     "a schema": ({"additionalProperties": WHOLE}, True, False),
 }
-"""What an object says of other members, and whether it may hold a number and a text."""
+"""A schema's `additionalProperties`, and whether it allows a number and a text."""
 OTHERS: dict[str, Json] = {"number": 7, "text": "Oslo"}
 
 
@@ -123,9 +123,7 @@ def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> 
 
 
 @FORMS
-def test_names_that_stand_twice_are_declared_ones_unless_a_schema_opens_the_object(
-    load: Any,
-) -> None:
+def test_doubled_names_are_declared_unless_a_schema_opens_the_object(load: Any) -> None:
     known = [form for form in called().values() if names_stand_twice(form)]
     assert known
     for format_ in known:

@@ -48,7 +48,7 @@ TOOLS = [
 
 
 @pytest.mark.parametrize("name", NOTATIONS)
-def test_what_tools_have_alike_is_written_once(name: str) -> None:
+def test_shared_tool_parts_are_written_once(name: str) -> None:
     """Each further tool of the same parameters adds its name and its own rules, no text."""
     for choice in ("auto", "required"):
         tag = analysis_of(name).grammar(TOOLS, tool_choice=choice).structural_tag()
@@ -62,7 +62,7 @@ def test_what_tools_have_alike_is_written_once(name: str) -> None:
     assert abs((many - some) - (some - few)) < 200
 
 
-def test_a_text_that_is_not_empty_may_begin_as_what_ends_it() -> None:
+def test_nonempty_text_may_begin_like_its_closer() -> None:
     saved = tool("save", {"text": {"type": "string", "minLength": 1}}, "text")
     format_ = analysis_of("a1-function-parameter")
     grammar = format_.grammar([saved], tool_choice="required", loosen=False)

@@ -1,4 +1,4 @@
-"""Every fixture's grammar accepts what the fixture writes, and allows nothing that reads badly."""
+"""Every fixture's grammar accepts the fixture's turns and allows only text that parses cleanly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ wrong."""
 
 
 def check(name: str, verdict: Verdict) -> None:
-    """Check that there are no faults but the known ones, and that those are there."""
+    """Check that the faults are exactly the known ones."""
     expected = {Question.COMPLETE} if name in KNOWN else set[Question]()
     faults = verdict.faults
     left = [fault for fault in faults if fault.question not in expected]

@@ -1,4 +1,4 @@
-"""What llguidance is asked about schemas, and how often: of plain ones nothing, of others once."""
+"""Questions to llguidance about schemas: none for plain ones, one for each other."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLAIN: tuple[Json, ...] = (
 
 
 @pytest.mark.parametrize("schema", PLAIN)
-def test_nothing_is_asked_where_the_keywords_settle_it(schema: Json, questions: list[int]) -> None:
+def test_plain_schemas_need_no_question(schema: Json, questions: list[int]) -> None:
     ensure_loaded([guidance_schema(schema)])
     assert questions == []
 
@@ -53,7 +53,7 @@ def holding(pattern: str, length: int, *required: str) -> GuidanceSchema:
     return guidance_schema({"type": "object", "properties": {"a": text}, "required": [*required]})
 
 
-def test_all_are_asked_about_at_once_and_none_twice(questions: list[int]) -> None:
+def test_schemas_are_asked_in_one_batch_and_cached(questions: list[int]) -> None:
     schemas = [holding("^a+$", length, "a") for length in range(1, 21)]
     ensure_loaded(schemas)
     ensure_loaded(schemas)

@@ -73,7 +73,7 @@ def test_turns_in_qwens_tokens_are_accepted(name: str) -> None:
 
 LETTERS = "a" * 19_999
 MARKUP = random.Random(3).choices('abc<>/= \n"\\{}é日', k=36_000)
-"""Beginnings of what closes a text, of escapes, and of characters of several bytes."""
+"""Prefixes of closers, of escapes, and of multi-byte characters."""
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ MARKUP = random.Random(3).choices('abc<>/= \n"\\{}é日', k=36_000)
     ids=lambda value: "".join(value) if isinstance(value, dict) else None,
 )
 @pytest.mark.parametrize("style", ["a1-function-parameter", "j1-json-in-tags"])
-def test_a_long_text_is_taken_to_its_end(
+def test_long_text_is_accepted_to_its_end(
     style: str, said: dict[str, Json], text: str, left_out: tuple[tuple[str, ...], ...]
 ) -> None:
     tools = [tool("save", {"text": {"type": "string", **said}}, "text")]

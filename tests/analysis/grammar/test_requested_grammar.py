@@ -1,4 +1,4 @@
-"""A request decides its grammar: what is called, how often, behind which prompt, in which form."""
+"""A request decides its grammar: tools, number of calls, prompt and form."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reader(grammar: Grammar, form: str) -> Callable[[str], bool]:
 
 @pytest.mark.parametrize("form", ["lark", *SLOW_FORMS])
 @pytest.mark.parametrize("request_", TABLE["requests"], ids=lambda request: request["name"])
-def test_a_request_decides_what_is_accepted(request_: dict[str, Any], form: str) -> None:
+def test_request_options_decide_acceptance(request_: dict[str, Any], form: str) -> None:
     if form not in request_.get("forms", ["lark", "gbnf", "structural_tag"]):
         return
     accepts = reader(analysis_of(HERMES).grammar(STRICT, **request_["options"]), form)
@@ -74,7 +74,7 @@ def test_a_template_without_calls_cannot_be_made_to_call() -> None:
         ((), False),
     ],
 )
-def test_a_call_without_its_first_marker_is_no_content(
+def test_call_without_its_first_marker_is_refused_as_content(
     added: tuple[str, ...], accepted: bool
 ) -> None:
     text = "Well.\n</think>\n\nLook. <function=list_rooms>\n</function>\n"
@@ -142,7 +142,7 @@ def test_strict_closes_objects_and_nothing_that_looks_like_one() -> None:
     assert analysis.grammar([tool], strict=False).accepts(wrong).accepted
 
 
-def test_what_an_engine_needs_beside_the_rules() -> None:
+def test_grammar_lists_triggers_stops_and_preserved_tokens() -> None:
     grammar = analysis_of(HERMES).grammar(STRICT)
     assert grammar.triggers == ("<tool_call>",)
     assert grammar.stop_strings == ("<|im_end|>",)
@@ -150,14 +150,14 @@ def test_what_an_engine_needs_beside_the_rules() -> None:
 
 
 @pytest.mark.slow
-def test_a_marker_after_what_the_prompt_wrote_begins_calls_of_any_name() -> None:
+def test_marker_after_the_prompt_begins_calls_of_any_name() -> None:
     paths = {path.stem: path for path in corpus_paths()}
     template = paths["CohereForAI-c4ai-command-r7b-12-2024-tool_use"].read_text("utf-8")
     grammar = analyze(template).grammar(STRICT)
     assert grammar.triggers == ("<|START_ACTION|>",)
 
 
-def test_a_text_that_also_stands_within_a_turn_is_no_stop() -> None:
+def test_text_inside_turns_is_not_a_stop() -> None:
     """There it closes reasoning, and turns of the history: a server would cut the answer there."""
     grammar = analyzed("t2-recipient-header").grammar([])
     assert grammar.stop_strings == ("<|return|>", "<|call|>")

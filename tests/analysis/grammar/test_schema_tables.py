@@ -88,7 +88,7 @@ def test_the_schema_that_lark_embeds_accepts_the_same_values(case: dict[str, Any
 
 
 def rewritten(text: str) -> str | None:
-    """Read and write; None where a name comes twice or a float has more digits than it holds."""
+    """Read and write JSON; None for doubled names or floats that lose digits."""
     loss: list[object] = []
 
     def number(digits: str) -> float:

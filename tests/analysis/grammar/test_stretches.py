@@ -52,7 +52,7 @@ def matcher_of(rules: GrammarRules, slices: Sequence[str] = ()) -> LLMatcher:
 
 
 def done_by(start: LLMatcher, refused: str) -> dict[str, int]:
-    """Return what a matcher has done, which it tells once it is over."""
+    """Return a matcher's statistics, which are complete at its end."""
     start.consume_tokens(ids(byte_tokenizer(), refused))
     told = re.search(r"Parser: (\{.*?\n\})", start.get_error(), re.DOTALL)
     assert told is not None
@@ -68,7 +68,7 @@ def accepts(start: LLMatcher, text: str) -> bool:
 
 
 def closed_well(text: str, close: str, kept_out: Sequence[str], *, may_be_empty: bool) -> bool:
-    """Say by searching alone whether a text ends with its first close, and holds nothing else."""
+    """Return, by searching alone, whether a text ends with its first closer."""
     at = text.find(close)
     if at < 0 or at + len(close) != len(text) or (not at and not may_be_empty):
         return False
@@ -94,7 +94,7 @@ TEXTS: list[dict[str, Any]] = yaml.safe_load(
 
 @pytest.mark.parametrize("form", ["lark", "gbnf"])
 @pytest.mark.parametrize("case", sampled(TEXTS, 3), ids=lambda case: case["name"])
-def test_the_texts_are_those_that_a_search_finds(case: dict[str, Any], form: str) -> None:
+def test_stretch_texts_equal_a_search(case: dict[str, Any], form: str) -> None:
     close, kept_out = case["close"], case["kept_out"]
     may_be_empty: bool = case.get("may_be_empty", True)
     least: int = case.get("least", 0)

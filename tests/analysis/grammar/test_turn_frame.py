@@ -1,4 +1,4 @@
-"""What stands around the calls of a turn: its end, its headers, the order of its parts."""
+"""The frame of a turn's calls: its end, its headers, the order of its parts."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ FREE = [
 
 @pytest.mark.parametrize("dialect", GrammarDialect)
 @pytest.mark.parametrize(("name", "text"), FREE)
-def test_a_free_answer_may_be_what_a_reader_reads_beside_the_rows(
+def test_auto_accepts_answers_in_readable_orders(
     name: str, text: str, dialect: GrammarDialect
 ) -> None:
     grammar = analysis_of(name).grammar(TOOLS)
@@ -102,7 +102,7 @@ def test_a_free_answer_may_be_what_a_reader_reads_beside_the_rows(
 
 
 @pytest.mark.parametrize(("name", "text"), FREE)
-def test_tokens_that_no_template_writes_may_stand_in_a_header(name: str, text: str) -> None:
+def test_unknown_special_tokens_are_allowed_in_headers(name: str, text: str) -> None:
     grammar = analysis_of(name).grammar(TOOLS)
     added = (*grammar.preserved_tokens, "<|constrain|>")
     assert grammar.accepts(text, tokenizer_of(byte_tokenizer(added), eos=EOS)).accepted
@@ -146,14 +146,14 @@ def test_a_header_does_not_go_on_with_the_name(begin: str) -> None:
     assert not analysis_of(HEADERS).grammar(TOOLS).accepts(text).accepted
 
 
-def test_a_token_that_ends_answers_stands_in_no_header() -> None:
+def test_end_token_is_refused_in_headers() -> None:
     grammar = analysis_of(HEADERS).grammar(TOOLS)
     known = tokenizer_of(byte_tokenizer((*grammar.preserved_tokens, "<|constrain|>")), eos=EOS)
     found = grammar.accepts(NATIVE.replace("<|constrain|>", EOS), known)
     assert (found.accepted, found.refused) == (False, EOS)
 
 
-def test_free_rows_are_those_whose_sample_is_read_as_it_is() -> None:
+def test_auto_refuses_stray_closers_and_unfilled_openers() -> None:
     # A closer that nothing opened is stray, and an opener without a call is malformed.
     for name, text in (
         ("content-wrapped-with-reasoning", f"Look.</answer>{TAGGED.replace('tool_call', 'use')}"),

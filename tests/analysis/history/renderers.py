@@ -76,7 +76,7 @@ def result(text: str = "sunny", id_: str = ID) -> dict[str, Any]:
 
 
 def messages_from(entries: Sequence[Mapping[str, str]]) -> Messages:
-    """Return messages of what a YAML file has, such as `{call: Paris, think: Hm.}`."""
+    """Return messages from short forms of YAML such as `{call: Paris, think: Hm.}`."""
     return [_message(entry) for entry in entries]
 
 
@@ -96,7 +96,7 @@ def prompt_ids(renderer: Renderer, messages: Sequence[object], offered: Any = No
 
 
 def sampled_ids(renderer: Renderer, before: Messages, turn: dict[str, Any]) -> list[int]:
-    """Return what a model would write of a turn: the text after the prompt, encoded alone."""
+    """Return the ids that a model would write of a turn: the text after the prompt, encoded."""
     whole = renderer.attribute([*before, turn], tools())
     mine = (
         segment for segment in whole.segments if segment.message == len(before) and segment.sampled

@@ -1,4 +1,4 @@
-"""Whose each character of a render is, and templates that mark what a model writes."""
+"""Attribution of every character of a render, and templates that mark sampled text."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_text_is_found_as_the_template_writes_it(case: dict[str, Any]) -> None
     assert [piece for message, kind, piece in found if message == 0 and "T" in kind] == wanted
 
 
-def test_texts_that_are_like_the_markup_are_told_apart() -> None:
+def test_user_text_that_looks_like_markup_is_attributed_to_the_user() -> None:
     renderer = fixture_renderer()
     plain = [user("abcd"), answer("efghijklm"), user("nopq"), answer("rstu")]
     alike = [user("user"), answer("assistant"), user("user"), answer("user")]
@@ -171,7 +171,7 @@ PATCHED = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PATCHED)
-def test_a_training_template_writes_the_same_text_and_marks_what_is_sampled(name: str) -> None:
+def test_training_template_keeps_the_text_and_marks_sampled_spans(name: str) -> None:
     analysis = fixture_analysis(name)
     training = training_template(analysis)
     assert training.proof.conversations > 100

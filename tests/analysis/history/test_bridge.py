@@ -1,4 +1,4 @@
-"""From one turn to the next: what is kept and added, when there is no bridge, and what it costs."""
+"""Bridges from one turn to the next: kept and added tokens, refusals, and costs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def renderer_of(name: str, tokenizer: Any = None, **options: Any) -> Renderer:
 
 
 @pytest.mark.parametrize(("case", "vocabulary"), CASES)
-def test_a_bridge_is_what_the_table_says(case: dict[str, Any], vocabulary: str) -> None:
+def test_bridges_match_the_table(case: dict[str, Any], vocabulary: str) -> None:
     tokenizer = getattr(vocabularies, vocabulary)(*case.get("special", ()))
     renderer = renderer_of(case["template"], tokenizer, **case.get("options", {}))
     offered = TYPED_TOOLS if "types" in case else tools()
@@ -157,7 +157,7 @@ def test_the_previous_ids_are_always_a_prefix(
 
 
 class Cost(NamedTuple):
-    """What bridges asked of the template and of the tokenizer."""
+    """The work of bridges, in renders, encodings and decoded ids."""
 
     tools: list[int]
     """For each render, the number of tools that it was given."""
@@ -190,7 +190,7 @@ def spent() -> Iterator[Callable[[], Cost]]:
 def bridge_loop(
     renderer: Renderer, spent: Callable[[], Cost], results: Sequence[str]
 ) -> Iterator[Cost]:
-    """Bridge calls and results, compare each prompt with the render, and yield what it cost."""
+    """Bridge calls and results, compare each prompt with the render, and yield the costs."""
     before = [user()]
     prompt = prompt_ids(renderer, before)
     for at, text in enumerate(results):
@@ -204,7 +204,7 @@ def bridge_loop(
 
 
 @pytest.mark.parametrize("name", sampled(["call-id-post-args", "call-id-pre-func-name", XML], 3))
-def test_a_bridge_costs_one_render_and_one_encoding_however_long_the_conversation(
+def test_bridge_costs_one_render_and_encoding_at_any_length(
     name: str, spent: Callable[[], Cost]
 ) -> None:
     costs = [*bridge_loop(fixture_renderer(name), spent, [f'sunny "{at}" 🚀' for at in range(8)])]

@@ -89,7 +89,7 @@ def test_each_part_has_the_tokens_of_its_placeholder(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_placeholder_that_a_user_types_is_no_part_and_a_part_without_tokens_is_named() -> None:
+def test_typed_placeholder_is_text_and_missing_media_tokens_are_named() -> None:
     renderer = media_renderer("moved")
     prompt = renderer.render([user("a (picture) of", PICTURE, " (picture)")])
     (found,) = prompt.media
@@ -106,7 +106,7 @@ def outside(values: tuple[Any, ...], media: tuple[MediaTokens, ...]) -> list[Any
     return [value for at, value in enumerate(values) if at not in inside]
 
 
-def test_other_ids_stand_in_the_place_of_placeholders_and_are_bridged() -> None:
+def test_replaced_placeholder_ids_are_bridged() -> None:
     renderer = media_renderer("inline")
     plain = renderer.render(TWO, add_generation_prompt=True)
     (pad,) = renderer.encode("#")

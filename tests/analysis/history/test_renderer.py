@@ -49,7 +49,7 @@ def test_a_wrong_use_is_refused_by_its_place(case: dict[str, Any]) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_fast_tokenizer_of_transformers_is_taken_and_one_that_cannot_encode_is_named() -> None:
+def test_renderer_accepts_fast_tokenizers_and_refuses_unusable_ones() -> None:
     class Fast:
         backend_tokenizer = small()
 
@@ -82,7 +82,7 @@ def test_a_turn_comes_back_from_its_ids(vocabulary: str, written: dict[str, Any]
     ]
 
 
-def test_the_prompt_says_whether_the_text_begins_in_the_reasoning() -> None:
+def test_prompt_decides_whether_text_begins_in_reasoning() -> None:
     closed, opened = fixture_renderer(switches={"enable_thinking": False}), fixture_renderer()
     ids = closed.encode("Sunny.<|im_end|>")
     assert closed.parse_response(ids, prompt_ids(closed, [user()])).content == "Sunny."
@@ -101,7 +101,7 @@ def test_a_text_ends_at_its_stop_token_or_is_cut() -> None:
     assert (message.status, message.partial_call is None) == ("cut", False)
 
 
-def test_a_token_of_the_prompt_and_the_turn_is_of_the_turn_and_not_sampled() -> None:
+def test_token_across_prompt_and_turn_belongs_to_the_turn_unsampled() -> None:
     renderer = fixture_renderer()
     tokens = renderer.render([user(), answer("Hi."), user("x")])
     (newlines,) = renderer.encode("\n\n")
@@ -123,13 +123,13 @@ CHANNELS = turn(
     end="",
     prompt="",
 )
-"""What ends a turn after content also ends its reasoning; a call has an end of its own."""
+"""The end of content also ends reasoning; a call has an end of its own."""
 PLAIN = turn(CONTENT, CALLS, end="<close>msg<end><fin>\n")
 """A turn ends with several tokens, of which the first one stands nowhere else."""
 WRAPPED = turn("<do>say<end>{{ m.content }}<close>say<end>", CALLS, end="<close>msg<end><fin>\n")
-"""All but the last token of what ends a turn stands inside it."""
+"""All but the last token of the turn's end occur inside the turn."""
 RESUMED = turn(f"{{% if m.tool_calls %}}{CALLS}<over>A:{{% endif %}}", CONTENT, end="<over>")
-"""The history writes content after calls: what ends a turn stands between them."""
+"""The history writes content after calls, with the turn's end between them."""
 WAITING = turn(CALLS, CONTENT, "{% if m.tool_calls %}<over>{% else %}<end>{% endif %}", end="")
 """A turn with calls waits for their results, also where content stands after them."""
 

@@ -1,4 +1,4 @@
-"""Scenarios from YAML: those of the package, a person's own, and files that are none."""
+"""Scenarios from YAML: shipped ones, a person's own, and malformed files."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_every_key_of_a_file_is_read() -> None:
     assert [tool["name"] for tool in mine.tools] == ["look"]
 
 
-def test_a_list_alone_takes_the_tools_of_the_package_or_none() -> None:
+def test_scenario_list_uses_shipped_tools_or_none() -> None:
     text, bare = scenarios_of(
         [
             {"name": "text", "sampled": "text", "cut": True, "engine": "sglang"},

@@ -1,4 +1,4 @@
-"""What of a prefix cache a log of an engine's traffic says was lost, and why."""
+"""Losses of the prefix cache in a log of an engine's traffic, and their causes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_texts_alone_show_the_cause_that_a_replay_finds(case: dict[str, Any]
 
 
 @pytest.mark.parametrize("case", LOGS["cases"], ids=lambda case: case["name"])
-def test_a_log_loses_what_the_table_says(case: dict[str, Any]) -> None:
+def test_log_replay_counts_the_tabled_losses(case: dict[str, Any]) -> None:
     templates = LOGS["templates"]
     fixture = case.get("fixture")
     analysis = analyzed(fixture) if fixture else analysis_of(templates[case["template"]])
@@ -66,7 +66,7 @@ def test_a_log_loses_what_the_table_says(case: dict[str, Any]) -> None:
         assert loss.lost == len(whole) - parted
 
 
-def test_ids_are_counted_and_a_text_that_is_cut_otherwise_is_named() -> None:
+def test_ids_are_counted_and_retokenized_text_is_reported() -> None:
     first = TrafficRecord("U:Hi\n<|a|>", "Yes.<|end|>", (1, 2, 3), (4, 5, 6))
     second = TrafficRecord("U:Hi\n<|a|>Yes.<|end|>\nU:So?\n<|a|>", "", (1, 2, 3, 4, 7, 8, 9), ())
     found = prefix_losses(analysis_of(LOGS["templates"]["plain"]), [first, second])

@@ -15,7 +15,7 @@ SPECIAL = (
     *("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
     *(mark for name in PAIRS for mark in (f"<{name}>", f"</{name}>")),
 )
-"""What many fixtures treat as one token."""
+"""Markers that many fixtures treat as one token."""
 
 
 def _with_special(tokenizer: Tokenizer, special: tuple[str, ...]) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""What an analysis costs, counted in renders, which are the same on every machine."""
+"""The cost of an analysis in renders, which are the same on every machine."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_fixtures_cost_no_more_renders_than_they_should() -> None:
         2,
     ),
 )
-def test_renders_grow_with_what_switches_change(changes: str, count: int, most: int) -> None:
+def test_render_count_grows_with_effective_switches(changes: str, count: int, most: int) -> None:
     analysis = with_switches(count, changes)
     assert len(analysis.switches) == count
     assert analysis.renders <= most

@@ -1,4 +1,4 @@
-"""The tables in templates/: small templates, and what an analysis finds out about each.
+"""The tables in templates/: small templates, and the expected analysis of each.
 
 A template is a whole one, one of the `frames` of its table with the places in «» filled, or the
 usual frame: a turn of [reasoning], [content] and [calls] between `opening` and `end`.
@@ -31,14 +31,14 @@ STRANGE = Message(
 
 
 class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A template, and what is found out about it."""
+    """A template, and its expected analysis."""
 
     name: str
     template: str | None = None
     frame: str = ""
     """A key of `frames` in the same table."""
     fill: dict[str, str] = {}
-    """What its places hold; the others are empty."""
+    """The values of its places; the others are empty."""
     turn: str | None = None
     """The assistant's turn; None: its content, and its calls where there is a `call`."""
     call: str | None = None
@@ -50,7 +50,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     end: str = ".\n"
     prompt: str = "A:"
     front: str = ""
-    """What stands before all messages."""
+    """The text before all messages."""
 
     expected: dict[str, Any] = {}
     """By their paths in the JSON of an analysis: values, of mappings as far as they are named.
@@ -66,7 +66,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     loops: bool = False
     """Whether the self-check passes, and a call with a strange key is read back."""
     reads: list[dict[str, Any]] = []
-    """Texts, and what the parser reads of each: content, reasoning, calls, status."""
+    """Texts, and the parsed message of each: content, reasoning, calls, status."""
     fails: str | None = None
     """Words in the reason of the smallest failure of the self-check."""
     unusable: str | None = None
@@ -173,7 +173,7 @@ def simplified(value: Any) -> Any:
 
 
 def differing(found: Any, path: str, expected: Any) -> Iterator[str]:
-    """Yield how a value departs from what is expected of it."""
+    """Yield how a value differs from the expected one."""
     if path == "phases":
         for phase, words in expected.items():
             concluded = found["phases"][phase]

@@ -1,4 +1,4 @@
-"""What stands for images, videos and audio, in templates of our own."""
+"""Placeholders of images, videos and audio, in templates of our own."""
 
 from __future__ import annotations
 

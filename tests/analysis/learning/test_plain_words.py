@@ -1,4 +1,4 @@
-"""What people read of renders: the same conversations in plain words, where they are the same."""
+"""Renders for people: the same conversations in plain words, if they render alike."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_no_two_sentinels_become_one_text() -> None:
     assert len({*map(WORDS.text, words)}) == len(words)
 
 
-def test_what_is_made_of_a_sentinel_is_plain_and_a_damaged_one_stays() -> None:
+def test_sentinels_become_plain_words_and_damaged_ones_stay() -> None:
     word = MARKS.content
     assert WORDS.text(f"<a>{sentinel_sentence(word)}</a>") == "<a>Let me look.</a>"
     assert WORDS.text(sentinel_sentence(word).upper()) == "LET ME LOOK."

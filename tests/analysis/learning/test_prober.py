@@ -15,7 +15,7 @@ from autoparser.analysis.learning.prober import choose_sentinels
 MARKS = choose_sentinels("")
 
 
-def test_sentinels_survive_what_templates_do_to_texts() -> None:
+def test_sentinels_survive_template_filters() -> None:
     for word in MARKS.words():
         changed = {
             word.strip(),
@@ -45,7 +45,7 @@ def test_sentinels_begin_and_end_each_in_their_own_way() -> None:
 
 
 @pytest.mark.parametrize("taken", [MARKS.user, MARKS.content, MARKS.reasoning])
-def test_a_word_of_the_template_is_no_sentinel(taken: str) -> None:
+def test_template_word_is_not_a_sentinel(taken: str) -> None:
     chosen = choose_sentinels(f"{{# {taken.upper()} #}}")
     assert taken not in chosen.words()
     assert choose_sentinels("{{ messages }}") == choose_sentinels("{{ tools }}") == MARKS

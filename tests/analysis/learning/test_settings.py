@@ -45,7 +45,7 @@ def test_an_output_is_read_and_constrained_under_its_setting(case: dict[str, Any
         assert calls == [("look", arguments) for arguments in case["calls"]]
 
 
-def test_a_setting_that_was_not_learned_is_rendered_and_a_refused_one_is_an_error() -> None:
+def test_unlearned_setting_is_rendered_and_refused_one_raises() -> None:
     analysis = analysis_of(OPENED)
     written = analysis.under({"deep": 0}).format.write(SAID)
     assert written == "<|assistant|><say>It is warm.</say><|end|>"
@@ -80,14 +80,14 @@ def test_long_messages_are_rendered_only_for_a_variable_that_shows_no_effect() -
     assert counts == [0, 2]
 
 
-def test_a_switch_that_acts_under_another_one_says_so() -> None:
+def test_switch_that_needs_another_names_it() -> None:
     under = "deep and m.reasoning_content and (keep or loop.last or loop.index0 > 1)"
     switches = analysis_of(SWITCHED.replace("deep and m.reasoning_content", under)).switches
     (keep,) = (switch for switch in switches if switch.name == "keep")
     assert keep.only == "under another setting, such as deep=true"
 
 
-def test_text_before_the_turn_tells_the_format_of_a_whole_prompt_and_not_of_its_end() -> None:
+def test_text_before_the_turn_identifies_the_format_of_whole_prompts() -> None:
     words = "{% if form == 'json' %}Calls are JSON objects.{% else %}Calls are tags.{% endif %}"
     template = ChatTemplate(CALLS.replace("{% for m", f"{words}{{% for m", 1))
     analysis, called = analyze(template), TABLE["outputs"][-2]["text"]

@@ -1,4 +1,4 @@
-"""What the syntax tree of a template suggests to try; the table is suggestions.yaml."""
+"""Probes suggested by a template's syntax tree; the table is suggestions.yaml."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLE = yaml.safe_load((Path(__file__).parent / "suggestions.yaml").read_text("u
 
 
 @pytest.mark.parametrize("case", TABLE["suggested"], ids=lambda case: case["name"])
-def test_a_syntax_tree_suggests_what_its_table_says(case: dict[str, Any]) -> None:
+def test_syntax_tree_suggestions_match_the_table(case: dict[str, Any]) -> None:
     found = template_suggestions(ChatTemplate(case["text"]))
     for field in case.keys() - {"name", "text"}:
         seen = getattr(found, field)
@@ -31,9 +31,7 @@ def test_a_syntax_tree_suggests_what_its_table_says(case: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("text", TABLE["undeclared"])
-def test_compiled_and_parsed_templates_lack_the_names_that_jinja_finds_undeclared(
-    text: str,
-) -> None:
+def test_undeclared_names_equal_jinjas(text: str) -> None:
     parsed = chat_environment().parse(text)
     expected = meta.find_undeclared_variables(parsed)
     assert undeclared_names(ChatTemplate(text).syntax_tree) == expected

@@ -74,9 +74,7 @@ def test_a_crash_has_a_cause_and_a_smallest_tool(case: dict[str, Any]) -> None:
     assert analysis.tools_in_prompt([crash.mended]).crashes == ()
 
 
-def test_a_refusal_has_the_template_s_words_and_tools_that_fail_together_alone_are_a_cause() -> (
-    None
-):
+def test_refusal_quotes_the_template_and_tools_failing_together_are_a_cause() -> None:
     refusing = "{{ raise_exception('no such tool') if f.name == 'look' }}{{ f.name }}"
     (crash,) = asked(refusing, function("do", a=DESCRIBED), function(a=DESCRIBED)).crashes
     assert (crash.cause, crash.reason, crash.refused) == ("", "no such tool", True)
@@ -92,7 +90,7 @@ def test_the_spelling_of_texts_is_named(case: dict[str, Any]) -> None:
     assert [str(text) for text in found.spelled] == case["spelled"]
 
 
-def test_a_template_that_ignores_tools_loses_them_whole_and_one_that_raises_takes_none() -> None:
+def test_ignored_tools_are_lost_and_raising_templates_take_none() -> None:
     ignoring = analyze(ChatTemplate(TURNS)).tools_in_prompt([function(a=DESCRIBED)])
     assert (lost(ignoring), ignoring.ok) == (["tool"], False)
     refusing = ChatTemplate("{{ raise_exception('no tools') if tools }}" + TURNS)

@@ -1,4 +1,4 @@
-"""What lint renders, and how other programs are asked."""
+"""The conversations that lint renders, and the questions to other programs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ NAMES = ["minijinja", pytest.param("@huggingface/jinja", marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_another_program_renders_what_transformers_would(name: str) -> None:
+def test_other_jinjas_render_like_transformers(name: str) -> None:
     parts = {
         PLAIN: "user: Hi\n",
         "{% if true %}\na{% endif %}\nb": "ab",
@@ -104,7 +104,7 @@ FAILING = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["minijinja", "@huggingface/jinja"])
 @pytest.mark.parametrize("tag", FAILING)
-def test_another_program_says_where_it_fails(name: str, tag: str) -> None:
+def test_other_jinjas_report_the_failing_line(name: str, tag: str) -> None:
     (answer,) = ask_jinja(jinja(name), question(FAILING[tag]))
     assert answer.error
     assert answer.at is not None
@@ -118,7 +118,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_program_that_ends_or_hangs_costs_what_it_has_not_answered(
+def test_crashed_or_hanging_jinja_loses_only_open_answers(
     end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(other_renders, "SECONDS", 0.5 if "sleep" in end else 60.0)
@@ -162,9 +162,7 @@ LATE = "{%- for m in messages %}\n{{- m.content }}{{- m.contents }}\n{%- endfor 
         ("AP805", RAW + LATE, "renders no conversation with it that would tell"),
     ],
 )
-def test_rules_of_other_environments_tell_what_engines_answered(
-    code: str, text: str, words: str
-) -> None:
+def test_engine_rules_report_engine_answers(code: str, text: str, words: str) -> None:
     template = ChatTemplate(text or (FIXTURES / "lint" / code / "fires.jinja").read_text("utf-8"))
     asked = jinja("minijinja")
     (finding,) = lint(Subject(template, jinjas=[asked]), [rule_of(code)]).findings
@@ -202,7 +200,7 @@ SWITCHED = PLAIN + (
 )
 
 
-def test_a_difference_names_the_switch_that_makes_the_text_or_that_it_fails_under() -> None:
+def test_difference_names_its_switch() -> None:
     subject = Subject(ChatTemplate(SWITCHED))
     renders = {conversation.name: conversation.render for conversation in subject.matrix}
     under = "a question with thinking=True"

@@ -72,7 +72,7 @@ ONE = KnownFinding("a.jinja", "", "AP306", "d1", "said\n\x1b")
 OTHER = KnownFinding("b.jinja", "tool_use", "AP101", "d2", "also said")
 
 
-def test_a_baseline_reads_what_it_writes(tmp_path: Path) -> None:
+def test_baseline_round_trips(tmp_path: Path) -> None:
     baseline = Baseline((OTHER, ONE, ONE))
     file = tmp_path / "baseline.json"
     file.write_text(baseline.text(), encoding="utf-8")
@@ -80,7 +80,7 @@ def test_a_baseline_reads_what_it_writes(tmp_path: Path) -> None:
     assert baseline.text().isascii()
 
 
-def test_each_entry_of_a_baseline_is_used_once_and_vanishes_where_it_was_looked_for() -> None:
+def test_baseline_entries_match_once_and_vanish_if_fixed() -> None:
     baseline = Baseline((ONE, ONE, OTHER))
     assert baseline.match([ONE, ONE, ONE, OTHER]) == [True, True, False, True]
     assert baseline.count_vanished([ONE], {ONE.key[:3]}) == 1
@@ -138,7 +138,7 @@ MESSAGES = [
 
 
 @TABLE("forced_branches")
-def test_a_run_of_every_branch_sees_what_a_template_hides(case: dict[str, Any]) -> None:
+def test_forced_branches_reveal_hidden_code(case: dict[str, Any]) -> None:
     variables = {"messages": MESSAGES, "tools": None, "bos_token": "<s>"}
     seen = force_branches(ChatTemplate(case["template"]), variables)
     found = (seen.forbidden, seen.by_name, seen.gadgets, seen.loaded)

@@ -1,4 +1,4 @@
-"""Lint of whole projects: what is looked at, by which rules, what counts, and what is set aside."""
+"""Lint of whole projects: files, rules, settings, caches and baselines."""
 
 from __future__ import annotations
 
@@ -97,9 +97,7 @@ def test_a_place_without_templates_is_a_problem(argument: str) -> None:
 
 
 @TABLE("kinds")
-def test_a_file_that_is_not_a_template_is_called_what_it_is(
-    case: dict[str, str], tmp_path: Path
-) -> None:
+def test_non_template_file_is_named_by_its_kind(case: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / case["name"]
     if case["bytes"] is not None:
         file.write_bytes(case["bytes"].encode("latin-1"))
@@ -115,7 +113,7 @@ def test_a_pattern_meets_paths(case: dict[str, Any]) -> None:
     assert [path for path in paths if matches_glob(case["pattern"], path)] == case["meets"]
 
 
-def test_only_signs_that_stand_for_other_characters_make_a_pattern() -> None:
+def test_only_wildcards_make_a_pattern() -> None:
     assert all(map(is_pattern, ("a*", "a?", "[a]")))
     assert not any(map(is_pattern, ("a", "org/name", "https://a.example/?b=c")))
 
@@ -169,9 +167,7 @@ def test_every_key_of_the_settings_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_the_nearest_file_upward_with_settings_counts_and_the_own_file_goes_first(
-    tmp_path: Path,
-) -> None:
+def test_nearest_settings_file_upward_is_used(tmp_path: Path) -> None:
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     outer, own = tmp_path / "pyproject.toml", tmp_path / "a" / "autoparser.toml"
@@ -240,7 +236,7 @@ def found(run: LintRun) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_findings_come_in_the_order_of_paths_whoever_does_the_work(project: Path) -> None:
+def test_findings_are_sorted_by_path_with_any_jobs(project: Path) -> None:
     run = lint_project(request(project, jobs=2))
     assert found(run) == EVERY
     assert run == lint_project(request(project))
@@ -270,7 +266,7 @@ def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.M
     assert counts == [0, 3, 3]
 
 
-def test_a_named_tokenizer_goes_before_the_one_beside_and_that_before_the_settings(
+def test_tokenizer_order_is_named_then_neighbor_then_settings(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizers: list[str] = []
@@ -349,7 +345,7 @@ def failed(error: AutoparserError) -> int | str:
         (2, Limits(), [], []),
     ],
 )
-def test_answers_come_in_order_and_a_value_that_kills_or_never_ends_costs_its_own_alone(
+def test_answers_keep_order_and_a_killed_task_loses_only_its_own(
     jobs: int, limits: Limits | None, values: list[int], answers: list[int | str]
 ) -> None:
     steps: list[int] = []
@@ -446,7 +442,7 @@ def test_a_damaged_entry_is_not_there(damage: str, cache: InspectionCache, tmp_p
     assert cache.get(KEY) == SEEN
 
 
-def test_a_folder_for_an_entry_or_a_file_for_the_folder_is_no_crash(tmp_path: Path) -> None:
+def test_folder_as_entry_or_file_as_cache_folder_does_not_crash(tmp_path: Path) -> None:
     (tmp_path / "cache" / KEY[:2] / KEY[2:]).mkdir(parents=True)
     (tmp_path / "file").write_text("here")
     for folder in ("cache", "file"):
@@ -618,7 +614,7 @@ OF_NO_PART |= {"pyyaml", "rich", "typer"}
 """Packages without which rules would find the same."""
 
 
-def test_every_package_that_is_needed_has_a_part_in_the_key_or_none() -> None:
+def test_every_dependency_is_in_the_cache_key_or_excluded() -> None:
     text = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
     needed = tomllib.loads(text)["project"]["dependencies"]
     assert {re.split(r"[^\w-]", line)[0] for line in needed} == {*DECIDING} | OF_NO_PART

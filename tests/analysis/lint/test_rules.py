@@ -87,7 +87,7 @@ def case_template(case: dict[str, Any]) -> ChatTemplate:
 
 
 @pytest.mark.parametrize("case", sampled(TABLE["cases"], 2), ids=lambda case: case["rule"])
-def test_a_rule_says_of_a_small_template_what_the_table_says(case: dict[str, Any]) -> None:
+def test_rules_match_the_table_on_small_templates(case: dict[str, Any]) -> None:
     subject = Subject(case_template(case))
     findings = lint(subject, [rule_of(case["rule"])]).findings
     messages = [finding.message for finding in findings]
@@ -176,7 +176,7 @@ def test_each_rule_has_one_page_one_module_and_one_folder_of_fixtures() -> None:
     assert {path.name for path in LINT.iterdir() if path.is_dir()} == set(CODES)
 
 
-def test_what_pages_say_of_other_rules_and_profiles_fits_together() -> None:
+def test_rule_pages_agree_with_rules_and_profiles() -> None:
     assert {code for rule in RULES for code in rule.covers} <= set(CODES)
     for rule in RULES:
         assert (Profile.STRICT in profiles_of(rule)) is rule.default

@@ -1,4 +1,4 @@
-"""Comparisons: every edit of a template is found, under what it shows, and nothing else."""
+"""Comparisons: every edit of a template is found where it shows, and nothing else."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_renders_beyond_a_limit_are_given_up_and_counted() -> None:
     assert asked.unanswered > 100
 
 
-def test_a_special_token_that_only_one_names_is_no_difference() -> None:
+def test_special_token_named_by_one_side_is_not_a_difference() -> None:
     text = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"
     found = compare_templates(
         analyze(ChatTemplate(text)), analyze(ChatTemplate(text, {"bos_token": "<s>"}))

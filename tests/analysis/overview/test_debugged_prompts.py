@@ -16,7 +16,7 @@ TEMPLATE = ChatTemplate(
 ANSWERED = ({"role": "user", "content": "a"}, {"role": "assistant", "content": "b"})
 
 
-def test_any_text_is_a_value_of_a_switch_and_a_prompt_follows_where_it_is_asked_for() -> None:
+def test_free_text_switch_accepts_any_value() -> None:
     for asked, prompt in ((None, ""), (True, "<assistant>")):
         conversation = DebuggedConversation("own", ANSWERED, generation_prompt=asked)
         found = switched_renders(TEMPLATE, analyze(TEMPLATE).switches, conversation)

@@ -77,7 +77,7 @@ def test_the_prefix_breaks_where_reasoning_is_dropped_unless_bridged(
     assert lengths[0] > 0
 
 
-def test_a_conversation_that_is_refused_stops_and_says_why() -> None:
+def test_refused_conversation_stops_with_the_reason() -> None:
     source = (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"
         "{% if messages|length > 5 %}{{ raise_exception('enough') }}{% endif %}"

@@ -69,7 +69,7 @@ def test_a_line_is_read_back_and_valid_and_half_a_line_is_left_out() -> None:
         assert journal.size == len(content) - len(lines[-1])
 
 
-def test_a_file_that_is_no_survey_or_has_a_wrong_line_is_refused() -> None:
+def test_foreign_file_or_wrong_line_is_not_a_survey() -> None:
     for content in (b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"):
         with pytest.raises(AutoparserError, match="nothing was written"):
             journal_of(content, "notes.txt")
@@ -102,9 +102,7 @@ def test_nothing_to_survey_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_processes_give_the_records_in_order_and_an_endless_template_costs_its_own(
-    tmp_path: Path,
-) -> None:
+def test_survey_records_keep_order_and_an_endless_template_fails_alone(tmp_path: Path) -> None:
     endless = tmp_path / "endless.jinja"
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     endless.write_text(loops, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The closed loop: what a format writes of a message, read back by its parser.
+"""The closed loop: a format writes a message, and its parser reads it back.
 
 `difference` sends a message around the loop. What must come back is read off the format alone: the
 parts that its layout has, with their edges stripped, and the arguments that it writes at all.
@@ -60,7 +60,7 @@ def writes_ids(format_: TurnFormat) -> bool:
 
 
 def with_ids(format_: TurnFormat, message: Message) -> Message:
-    """Give the calls the ids that carry their names, where the id is all that is written."""
+    """Give the calls ids that carry their names, if only the id is rendered."""
     calls = format_.calls
     if calls is None or calls.naming is None:
         return message
@@ -75,7 +75,7 @@ def with_ids(format_: TurnFormat, message: Message) -> Message:
 
 
 def surviving(format_: TurnFormat, message: Message) -> ComparedMessage:
-    """Return what of a message the format writes, so that a parser can find it."""
+    """Return the parts of a message that the format writes."""
     layout = format_.layouts[message.presence]
     reasoning = content = ""
     if TurnPart.REASONING in layout.parts:

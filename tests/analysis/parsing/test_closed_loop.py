@@ -96,7 +96,7 @@ def test_a_turn_is_read_alike_however_it_comes(name: str) -> None:
     "name", [name for name in fixture_names() if LOST.get(name, ("",))[0] != UNOPENED]
 )
 def test_a_turn_cut_at_any_character_is_a_front_of_the_whole_one(name: str) -> None:
-    """Nothing is lost or retracted; what begins a marker is markup, never content or reasoning."""
+    """Nothing is lost or retracted; a prefix of a marker is markup, not content or reasoning."""
     format_ = analysis_of(name).format
     for text, parser in turns_of(name, MESSAGES[1:3]):
         whole = parser.parse(text)

@@ -76,7 +76,7 @@ def calls_of(action: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("case", TABLE["repeats"], ids=lambda case: ascii(case["unit"]))
-def test_repeats_cost_what_they_are_long(
+def test_repeated_text_costs_linear_steps(
     case: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fixture, head, unit = case.values()

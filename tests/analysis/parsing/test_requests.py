@@ -1,4 +1,4 @@
-"""What a caller may ask of a parser: invalid requests, ids of calls, names of fields."""
+"""Requests to a parser: invalid ones, ids of calls, names of fields."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_option_of_the_parser_alone_has_its_choices_in_the_error() -> None:
         analysis_of(JSON).parser(**options)
 
 
-def test_an_option_that_is_none_is_one_that_is_left_out() -> None:
+def test_option_none_equals_a_missing_option() -> None:
     text = f"<think>\nHm.\n</think>\n\n{CALL}\n{CALL}{END}"
     names = [*ParserOptions.__annotations__, *RequestOptions.__annotations__]
     for name in names:
@@ -93,14 +93,14 @@ def test_an_option_that_is_none_is_one_that_is_left_out() -> None:
         )
 
 
-def test_the_options_that_are_read_are_those_that_are_documented() -> None:
+def test_parser_options_equal_the_documented_ones() -> None:
     for options, fields in ((RequestOptions, RequestFields), (ParserOptions, ParserFields)):
         assert {"tools", *get_type_hints(options)} == {*fields.__struct_fields__}
 
 
 @pytest.mark.parametrize("text", [b"Hi.", None, 5, ["Hi."]])
 @pytest.mark.parametrize("before", ["", "So it", "<think>\nHm, so it"])
-def test_an_output_that_is_no_text_is_refused(text: Any, before: str) -> None:
+def test_non_text_output_is_refused(text: Any, before: str) -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     stream.feed(before)
     stream.feed(before)
@@ -139,7 +139,7 @@ def made_ids(call_ids: CallIds | int | Callable[[str, int], str]) -> list[str]:
     return [call["id"] for call in calls]
 
 
-def test_a_caller_chooses_ids_by_a_seed_a_maker_or_its_own_and_an_empty_one_is_the_index() -> None:
+def test_call_ids_come_from_seed_function_or_message_else_index() -> None:
     maker = CallIds(7)
     first, second = made_ids(maker), made_ids(maker)
     assert made_ids(7) == first
@@ -165,7 +165,7 @@ def test_an_end_that_was_seen_outside_the_text_counts() -> None:
     assert parser.parse("a</think>").ended().status is Status.STRAY
 
 
-def test_a_message_is_shown_by_what_it_holds() -> None:
+def test_message_repr_shows_its_parts() -> None:
     message = analysis_of(JSON).parser(TOOLS).parse(f"{'Long. ' * 9}{CALL}")
     shown = "Long. Long. Long. Long. Long. Long. Lon…"
     assert repr(message) == f"<ParsedMessage unfinished: content {shown!r}; calls 'get_forecast'>"
@@ -251,7 +251,7 @@ def test_a_schema_of_a_stranger_takes_no_exponential_time(
 # Values made of a format are cached by its identity.
 
 
-def test_a_value_is_made_once_for_objects_and_a_key_and_the_oldest_is_dropped() -> None:
+def test_object_cache_builds_once_and_drops_the_oldest() -> None:
     cache: IdentityCache[int | None] = IdentityCache(2)
     make = count().__next__
     # Equal, and not the same: a format cannot be compared quickly, or hashed.

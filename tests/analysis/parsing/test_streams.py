@@ -69,7 +69,7 @@ def test_whole_calls_come_once_they_have_closed() -> None:
 
 @pytest.mark.parametrize("call_deltas", ["incremental", "whole"])
 @pytest.mark.parametrize(("fixture", "text"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
-def test_a_cut_call_is_sent_up_to_what_may_begin_its_closer(
+def test_cut_call_is_streamed_up_to_a_possible_closer(
     fixture: str, text: str, call_deltas: Literal["incremental", "whole"]
 ) -> None:
     analysis = analysis_of(fixture)

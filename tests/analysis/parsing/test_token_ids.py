@@ -83,7 +83,7 @@ def test_a_marker_in_ordinary_tokens_is_text(case: dict[str, Any]) -> None:
     assert parser.parse(text, ids=ids) == parser.parse(text)
 
 
-def test_a_marker_without_a_token_of_its_own_is_read_as_without_ids() -> None:
+def test_marker_without_its_token_is_read_as_text() -> None:
     tokenizer = tokenizer_of("<|im_end|>")
     parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
     text, ids = ids_of(tokenizer, f"<think>\nHm.\n</think>\n\n{CALL}<|im_end|>\n")
@@ -91,7 +91,7 @@ def test_a_marker_without_a_token_of_its_own_is_read_as_without_ids() -> None:
     assert len(parser.parse(text).tool_calls) == 1
 
 
-def test_text_may_come_later_than_its_ids_and_cut_otherwise() -> None:
+def test_text_may_arrive_after_its_ids_in_other_pieces() -> None:
     tokenizer = tokenizer_of(*TAGS)
     parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
     text, ids = ids_of(tokenizer, f"Not ¦{CALL}¦ but {CALL}")
@@ -104,7 +104,7 @@ def test_text_may_come_later_than_its_ids_and_cut_otherwise() -> None:
     assert len(stream.message.tool_calls) == 1
 
 
-def test_a_piece_without_ids_is_read_as_it_is_and_takes_none_of_earlier_ids() -> None:
+def test_piece_without_ids_uses_no_earlier_ids() -> None:
     tokenizer = tokenizer_of(*TAGS)
     parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
     stream = parser.stream()
@@ -155,7 +155,7 @@ def test_a_state_can_be_continued_in_two_ways() -> None:
 
 
 @pytest.mark.parametrize(("fixture", "offered", "text", "may"), TABLE["may_hold_call"])
-def test_a_text_without_an_opener_of_calls_holds_none(
+def test_text_without_a_call_opener_has_no_calls(
     fixture: str, offered: bool | None, text: str, may: bool
 ) -> None:
     tools = None if offered is None else TOOLS if offered else []

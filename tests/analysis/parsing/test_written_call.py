@@ -77,7 +77,7 @@ def _read(parser: OutputParser, pieces: list[str], *, complete: bool) -> Read:
 
 
 @pytest.mark.parametrize("path", sampled(own_paths(), 9))
-def test_calls_read_at_once_equal_those_read_by_parts(path: Path) -> None:
+def test_fast_call_reading_equals_the_stepwise_one(path: Path) -> None:
     rng = random.Random(str(path))
     template = ChatTemplate(path.read_text(encoding="utf-8"), TOKENS)
     target = target_of(template, name=path.stem)

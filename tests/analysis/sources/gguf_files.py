@@ -1,4 +1,4 @@
-"""GGUF files for the tests: by the format's own writer, and byte by byte what it never writes."""
+"""GGUF files for the tests: by the format's own writer, and byte by byte where it would refuse."""
 
 from __future__ import annotations
 

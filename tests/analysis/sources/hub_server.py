@@ -45,7 +45,7 @@ class Model:
 
 @dataclass
 class Fault:
-    """What goes wrong with the next requests whose line matches."""
+    """The failure of the next requests whose line matches."""
 
     pattern: str = ""
     times: int = 0

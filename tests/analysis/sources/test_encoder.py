@@ -1,4 +1,4 @@
-"""Encoders in Python: what a function takes, gives and does, and that all of it is analyzed."""
+"""Encoders in Python: parameters, results and failures, and their analysis."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_format_of_an_encoder_is_found() -> None:
     assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": "x"}')]
 
 
-def test_what_must_be_given_has_the_first_value_that_is_mentioned() -> None:
+def test_required_encoder_arguments_get_their_first_mentioned_value() -> None:
     template = load_encoder(f"{DASHES}:encode_messages")
     assert template.render(USER, add_generation_prompt=True).endswith("<-model-><think>")
     chat = load_encoder(f"{DASHES}:encode_messages?thinking_mode=chat")
@@ -58,7 +58,7 @@ def test_what_must_be_given_has_the_first_value_that_is_mentioned() -> None:
     assert shown.endswith("<-model-><think>")
 
 
-def test_a_generation_prompt_that_is_written_unasked_is_taken_off(tmp_path: Path) -> None:
+def test_unrequested_generation_prompt_is_removed(tmp_path: Path) -> None:
     template: Any = load_encoder(f"{DASHES}:encode_messages")
     assert template.render(USER) == "<-begin-><-user->hi"
     # One that begins as a turn of a user does.
@@ -73,7 +73,7 @@ def test_a_generation_prompt_that_is_written_unasked_is_taken_off(tmp_path: Path
 
 
 @table("signatures")
-def test_a_function_is_called_with_what_it_takes(tmp_path: Path, case: Any) -> None:
+def test_encoder_gets_only_its_parameters(tmp_path: Path, case: Any) -> None:
     code = (
         f"def f({case['signature']}):\n"
         "    seen = dict(locals())\n"
@@ -113,7 +113,7 @@ def test_it_works_on_a_copy_and_gives_text_or_ids(tmp_path: Path) -> None:
 
 
 @table("encoder_failures")
-def test_what_an_encoder_raises_is_an_error_of_a_template(tmp_path: Path, case: Any) -> None:
+def test_encoder_exception_is_a_template_error(tmp_path: Path, case: Any) -> None:
     template = encoder(tmp_path, f"def f(m):\n    {case['body']}\n")
     with pytest.raises(TemplateRenderError) as caught:
         template.render(USER)

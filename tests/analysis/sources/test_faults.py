@@ -26,7 +26,7 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 CLOSED = Path("/sys/autoparser-cache")
-"""A place where nobody may write: the kernel makes what is there."""
+"""A place that refuses writes: the kernel makes its files."""
 
 
 def analyze(

@@ -37,7 +37,7 @@ STRING, ARRAY, UINT8, INT32 = 8, 9, 0, 5
 
 
 @pytest.mark.parametrize("big_endian", [False, True])
-def test_a_file_gives_what_its_header_holds(tmp_path: Path, big_endian: bool) -> None:
+def test_gguf_file_gives_its_header_values(tmp_path: Path, big_endian: bool) -> None:
     path = write_model(tmp_path / "m.gguf", NAMED, big_endian=big_endian)
     found = load_template(path)
     assert (found.text, found.name, found.origin) == (TEMPLATE, "default", str(path))
@@ -153,7 +153,7 @@ def test_its_tokenizer_and_where_a_template_was_looked_for(tmp_path: Path) -> No
     )
 
 
-def test_what_its_tokenizer_lacks_is_said(tmp_path: Path) -> None:
+def test_unusable_gguf_tokenizer_is_an_error(tmp_path: Path) -> None:
     for words, path in (
         (
             "of 'llama', and only that of 'gpt2' (byte-level BPE) can be read",

@@ -45,7 +45,7 @@ def test_a_url_names_a_model_a_file_and_a_revision(case: Any, hub_url: str) -> N
 
 
 @table("other_urls")
-def test_a_url_of_no_model_is_an_error_that_says_what_it_is(case: Any) -> None:
+def test_url_of_no_model_is_an_error_naming_its_kind(case: Any) -> None:
     for use in (load_template, load_tokenizer, fetch):
         with pytest.raises(TemplateNotFoundError) as caught:
             use(case["url"])
@@ -137,7 +137,7 @@ def test_a_model_gives_its_template_online_and_offline(
 
 
 @slow
-def test_only_what_is_needed_is_asked_for(hub: Hub) -> None:
+def test_only_needed_files_are_requested(hub: Hub) -> None:
     wanted = {
         "chat_template.jinja": "A",
         "additional_chat_templates/rag.jinja": "R",
@@ -188,7 +188,7 @@ def test_without_the_hub_the_cache_is_taken(hub: Hub) -> None:
 
 
 @slow
-def test_what_another_program_fetched_is_found_offline(
+def test_files_cached_by_other_programs_are_found_offline(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
@@ -258,7 +258,7 @@ def test_a_busy_hub_is_asked_again_and_a_cut_download_taken_up(hub: Hub) -> None
 @slow
 @table("hub_errors")
 @pytest.mark.usefixtures("impatient")
-def test_what_goes_wrong_is_one_line_and_leaves_nothing(
+def test_hub_failures_are_one_line_and_leave_no_partial_files(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, case: Any
 ) -> None:
     hub.add("org/model", {"chat_template.jinja": "A" * 1000})
@@ -286,7 +286,7 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(
 
 
 def nothing_is_half_there() -> bool:
-    """Whether every file in the cache is whole, and every revision points at what is there."""
+    """Whether every cached file is whole, and every revision points at an existing snapshot."""
     cache = Path(constants.HF_HUB_CACHE)
     refs = [path for path in cache.rglob("refs/*") if path.is_file()]
     return (

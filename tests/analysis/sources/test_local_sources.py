@@ -40,7 +40,7 @@ def test_the_template_of_a_directory_is_that_of_the_first_file(tmp_path: Path, c
 
 
 @table("special_tokens")
-def test_special_tokens_are_those_that_the_configuration_names(tmp_path: Path, case: Any) -> None:
+def test_special_tokens_come_from_the_configuration(tmp_path: Path, case: Any) -> None:
     files = {"chat_template.jinja": "A", CONFIG_FILE: {"chat_template": "C", **case["config"]}}
     if "map" in case:
         files["special_tokens_map.json"] = case["map"]
@@ -61,7 +61,7 @@ def test_a_source_that_cannot_be_loaded_is_one_line(tmp_path: Path, case: Any) -
     assert shown.removeprefix(str(tmp_path)).lstrip("/").removeprefix(": ") == case["line"]
 
 
-def test_a_text_file_stands_alone(tmp_path: Path) -> None:
+def test_text_file_takes_no_neighbors(tmp_path: Path) -> None:
     write(tmp_path, {"mine.txt": "A\r\nB\rC", CONFIG_FILE: {"bos_token": "B"}})
     template = load_template(tmp_path / "mine.txt")
     assert (template.text, template.name) == ("A\nB\nC", "default")
@@ -81,7 +81,7 @@ def test_every_named_template_is_loaded_as_one_alone_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["tool-use", "zebra", None])
-def test_a_missing_name_is_told_from_those_that_are_there(tmp_path: Path, name: str | None) -> None:
+def test_missing_template_name_lists_the_available_ones(tmp_path: Path, name: str | None) -> None:
     write(tmp_path, {CONFIG_FILE: {"chat_template": {"tool_use": "T", "rag": "R"}}})
     with pytest.raises(TemplateNotFoundError) as caught:
         load_template(tmp_path / CONFIG_FILE, name=name)
@@ -190,7 +190,7 @@ def test_a_snapshot_in_the_hubs_cache_is_made_of_links(model: Path, tmp_path: Pa
             load_template(folder)
 
 
-def test_a_name_of_a_template_is_no_path(model: Path) -> None:
+def test_template_name_is_not_used_as_a_path(model: Path) -> None:
     write(model, {"chat_template.jinja": "A", "additional_chat_templates/rag.jinja": "R"})
     for name in ("../secrets/key", "../../secret", "/etc/passwd", "secret\0", "..", ""):
         with pytest.raises(AutoparserError, match="there is no template named") as caught:

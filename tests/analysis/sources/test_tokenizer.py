@@ -50,7 +50,7 @@ def test_a_part_of_a_character_is_bytes() -> None:
 
 
 @pytest.mark.parametrize("make", [byte_tokenizer, lambda: piece_tokenizer("bpe")])
-def test_bytes_are_those_of_llguidance_without_loading_it(make: Callable[[], Tokenizer]) -> None:
+def test_token_bytes_equal_llguidances_without_importing_it(make: Callable[[], Tokenizer]) -> None:
     tokenizer = tokenizer_of(make(), eos="<|end|>")
     assert tokenizer.piece(10**12) == tokenizer.piece(-1) == b""
     pieces = tokenizer.token_bytes
@@ -144,7 +144,7 @@ WORDS = Tokenizer(models.WordLevel({"<unk>": 0, "a": 1}, "<unk>"))
         (byte_tokenizer(), {"eos": "<|end|>", "vocab_size": 9}, "more than the 9 asked for"),
     ],
 )
-def test_what_a_tokenizer_lacks(source: object, options: dict[str, Any], says: str) -> None:
+def test_unusable_tokenizers_are_errors(source: object, options: dict[str, Any], says: str) -> None:
     with pytest.raises(TokenizerError) as caught:
         _ = tokenizer_of(source, **options).ll
     assert says in str(caught.value)

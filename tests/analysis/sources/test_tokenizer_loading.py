@@ -126,7 +126,7 @@ def test_tiktokens_ranks_give_the_tokens_of_a_real_vocabulary(tmp_path: Path, fi
         load_tokenizer(tmp_path)
 
 
-def test_ranks_that_are_none(tmp_path: Path) -> None:
+def test_malformed_tiktoken_ranks_are_errors(tmp_path: Path) -> None:
     path = tmp_path / "vocab.tiktoken"
     long = base64.b64encode(b"x" * 5000) + b" 1"
     for line in (b"Yg==", b"!!!! 1", b"Yg== -1", b"Yg== 99999999999999999999", long):
@@ -137,7 +137,7 @@ def test_ranks_that_are_none(tmp_path: Path) -> None:
         assert str(caught.value).startswith(f"{path}: {words}")
 
 
-def test_sentencepiece_is_said_to_be_there(tmp_path: Path) -> None:
+def test_sentencepiece_model_is_named_as_unsupported(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\2")
     with pytest.raises(TokenizerError) as caught:
         load_tokenizer(tmp_path)
@@ -150,7 +150,7 @@ def test_sentencepiece_is_said_to_be_there(tmp_path: Path) -> None:
     assert load_tokenizer(tmp_path).token_to_id("a") == 0
 
 
-def test_what_is_beside_a_source(tmp_path: Path) -> None:
+def test_tokenizer_beside_a_source_is_found(tmp_path: Path) -> None:
     (tmp_path / "chat_template.jinja").write_text("A")
     file = tmp_path / "chat_template.jinja"
     assert tokenizer_beside(str(file)) is None
@@ -173,7 +173,7 @@ def test_a_tokenizer_on_the_hub(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> No
     assert load_tokenizer("org/model").token_to_id("a") == 0
 
 
-def test_a_link_out_of_the_directory_is_no_tokenizer(tmp_path: Path) -> None:
+def test_link_out_of_the_directory_is_not_a_tokenizer(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "secret").write_text("x")
     (tmp_path / "model" / "tokenizer.json").symlink_to(tmp_path / "secret")

@@ -87,7 +87,7 @@ def test_a_new_file_has_the_mode_of_new_files_and_an_old_one_keeps_its_own(tmp_p
 
 
 def odd_files(folder: Path) -> list[Path]:
-    """Make what is no file of a cache: a pipe, endless and huge files, a folder, a loop."""
+    """Make things that are not cache files: a pipe, endless and huge files, a folder, a loop."""
     pipe, endless, huge, loop = (folder / name for name in ("pipe", "endless", "huge", "loop"))
     os.mkfifo(pipe)
     endless.symlink_to("/dev/zero")
@@ -110,7 +110,7 @@ def test_a_cache_is_read_with_bounds_and_never_waited_for(tmp_path: Path) -> Non
         open_lock(tmp_path / "pipe")
 
 
-def test_a_cached_file_replaces_a_link_and_not_what_it_names(tmp_path: Path) -> None:
+def test_cached_file_replaces_the_link_not_its_target(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.write_text("mine", "utf-8")
     for at, target in enumerate((own, tmp_path / "none", Path("/dev/zero"))):
@@ -124,7 +124,7 @@ def test_a_cached_file_replaces_a_link_and_not_what_it_names(tmp_path: Path) -> 
     assert not (tmp_path / "none").exists()
 
 
-def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+def test_irregular_file_is_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(OSError, match="not a regular file"):
@@ -133,7 +133,7 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["pipe", "endless", "huge", "link"])
-def test_what_is_no_entry_of_the_lint_cache_is_not_read(name: str, tmp_path: Path) -> None:
+def test_foreign_file_in_the_lint_cache_is_not_read(name: str, tmp_path: Path) -> None:
     odd_files(tmp_path)
     entry = tmp_path / "cache" / "ab" / "cdef"
     entry.parent.mkdir(parents=True)
@@ -144,7 +144,7 @@ def test_what_is_no_entry_of_the_lint_cache_is_not_read(name: str, tmp_path: Pat
 @pytest.mark.parametrize(
     "packed", [zlib.compress(b"\x00" * (1 << 29), 9), zlib.compress(b"\x91" * 9999)]
 )
-def test_an_entry_that_unpacks_to_much_or_nests_deep_is_none(packed: bytes, tmp_path: Path) -> None:
+def test_oversized_or_deep_cache_entry_is_ignored(packed: bytes, tmp_path: Path) -> None:
     entry = tmp_path / "ab" / "cdef"
     entry.parent.mkdir()
     entry.write_bytes(hashlib.sha256(packed).digest() + packed)

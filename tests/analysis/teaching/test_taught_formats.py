@@ -1,4 +1,4 @@
-"""The tables of this folder: what a template's analysis learns from examples, or from outputs.
+"""The tables of this folder: formats learned from examples, or from outputs.
 
 An output of an `outputs` table has a message only where the learned format reads it.
 """
@@ -38,7 +38,7 @@ TOOLS = yaml.safe_load((SHOWN / "tools.yaml").read_text("utf-8"))
 
 
 class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is given beside a template, and what is learned."""
+    """Examples or outputs given with a template, and the expected format."""
 
     name: str
     template: str = ""
@@ -54,9 +54,9 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     used: str = ""
     reason: str = ""
     odd: dict[int, str] | list[int] = []
-    """What is not read, by its number; of an output, also why."""
+    """Examples that are not read, by number; for an output, also the reason."""
     misread: list[int] | None = None
-    """What the learned format does not read, used or not."""
+    """Examples that the learned format does not read, used or not."""
     exact: bool = False
     """Whether every example is written exactly, too."""
     guesses: str = ""
@@ -68,7 +68,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     evidence: dict[str, str] = {}
     """Where the parts of the format are from, as far as they are named."""
     reads: list[dict[str, Any]] = []
-    """Texts, and what the parser reads of each: content, reasoning, calls."""
+    """Texts, and the parsed message of each: content, reasoning, calls."""
     writes: list[dict[str, Any]] = []
     error: str = ""
 
@@ -134,9 +134,7 @@ def test_a_format_is_learned_from_outputs_as_the_table_says(case: Case) -> None:
     assert_reads(found.analysis, case.reads, tools)
 
 
-def test_a_widened_format_is_saved_and_its_grammar_writes_what_the_template_does(
-    tmp_path: Path,
-) -> None:
+def test_widened_format_is_saved_and_its_grammar_follows_the_template(tmp_path: Path) -> None:
     case = next(row for row in OUTPUTS.cases if "is widened" in row.name)
     found = learn_outputs(analysis_of(OUTPUTS.templates[case.template]), case.outputs, TOOLS)
     found.analysis.save(tmp_path / "widened.json")

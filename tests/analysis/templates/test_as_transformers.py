@@ -53,7 +53,7 @@ class FixedClock(datetime.datetime):
 def rendered_by_transformers(
     text: str, messages: list[dict[str, Any]], variables: dict[str, Any]
 ) -> str | None:
-    """Render as ``apply_chat_template`` does with a tokenizer, or return None where that fails."""
+    """Render as ``apply_chat_template`` does with a tokenizer, or return None if it fails."""
     without_none = [{k: v for k, v in message.items() if v is not None} for message in messages]
     try:
         [rendered], _ = reference.render_jinja_template(

@@ -1,4 +1,4 @@
-"""Hostile templates: each ends in a clear finding, within its limits, and harms nobody."""
+"""Hostile templates: each ends in a clear finding, within its limits, without harm."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CHAT = """{% for m in messages %}<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
-"""What `with: chat` puts before the attack."""
+"""The text that `with: chat` puts before the attack."""
 
 
 def text_of(
@@ -71,7 +71,7 @@ ATTACKS: dict[str, Mapping[str, Any]] = {
 LIMITS = Limits(render_seconds=0.1, seconds=3, memory=200_000_000, characters=1_000_000)
 
 CANARY = "canary-5f2c71"
-"""What stands in the environment and in a file, and must never come out."""
+"""The secret in the environment and in a file, which must never come out."""
 
 MOST_GROWTH = 100_000_000
 """Bytes by which this process may have grown after all of them; one worker may take twice that."""
@@ -81,7 +81,7 @@ TIMES = {LimitKind.RENDER_TIME, LimitKind.TASK_TIME}
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What is left when all are through."""
+    """Whatever remains after all attacks."""
 
     outcomes: dict[str, TaskOutcome[Analysis]]
     growth: int

@@ -1,4 +1,4 @@
-"""Edits of a template's text: every one of a small template, and what the edited one writes."""
+"""Edits of a template's text: all edits of a small template, and their renders."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_value_that_a_loop_sets_is_there_after_it(case: Any) -> None:
 
 
 @table("unread_values")
-def test_a_value_that_nobody_reads_after_the_loop_is_left(case: Any) -> None:
+def test_unused_loop_value_is_not_edited(case: Any) -> None:
     assert not list(kept_values(case["text"]))
 
 
@@ -105,7 +105,7 @@ def test_a_condition_that_decides_something_stays(case: Any) -> None:
 
 
 @table("comments")
-def test_comments_are_those_that_jinja_leaves_out(case: Any) -> None:
+def test_comments_equal_jinjas(case: Any) -> None:
     assert [[*comment] for comment in template_comments(case["text"])] == case["comments"]
 
 
@@ -145,7 +145,7 @@ def test_every_operand_is_taken_apart() -> None:
     assert with_generation_blocks("{{ a }}", statement_tree("{{ a }}"), owners, scopes=True) is None
 
 
-def test_a_field_is_taken_for_another_word_and_a_condition_asks_for_a_variable() -> None:
+def test_edits_rename_fields_and_add_variable_conditions() -> None:
     (edit,) = replaced_value("{{ m.role }}", "a", "b")
     assert apply_edits("{{ m.role }}", [edit]) == "{{ ('a' if m.role == 'b' else m.role) }}"
     text = "{% if a or b %}x{% endif %}"

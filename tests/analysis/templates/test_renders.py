@@ -1,4 +1,4 @@
-"""What a render gives, in both sandboxes, and what it gives in place of Jinja's exceptions."""
+"""Renders in both sandboxes, and the errors in place of Jinja's exceptions."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_objects_are_prepared_as_in_transformers() -> None:
     assert template.render([Model()]) == "from a model"
 
 
-def test_a_render_takes_variables_and_leaves_what_the_caller_has() -> None:
+def test_render_does_not_change_the_callers_values() -> None:
     message = {"role": "a", "reasoning": "r", "content": None}
     ChatTemplate("x").render([message])
     assert message == {"role": "a", "reasoning": "r", "content": None}
@@ -141,7 +141,7 @@ ENDLESS = """{%- macro down(value) -%}
 """
 
 
-def test_an_endless_recursion_is_at_one_line_however_deep_the_caller_stands() -> None:
+def test_endless_recursion_names_one_line_at_any_depth() -> None:
     template = ChatTemplate(ENDLESS)
 
     def failure(depth: int) -> tuple[str, int | None]:
@@ -198,7 +198,7 @@ def test_nothing_outlives_a_render() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_what_one_sandbox_allows_the_other_still_forbids(times: int) -> None:
+def test_mutable_sandbox_is_separate_from_the_immutable_one(times: int) -> None:
     """Whatever is remembered of one sandbox is not the other's, nor of another class."""
     appends = ChatTemplate("{% set _ = [].append(1) %}{{ {'append': 'mine'}.append }}")
     for _ in range(times):
@@ -210,7 +210,7 @@ def test_what_one_sandbox_allows_the_other_still_forbids(times: int) -> None:
 
 
 @table("accesses")
-def test_the_faster_accesses_and_calls_give_what_jinja_gives(case: Any) -> None:
+def test_fast_access_and_calls_equal_jinjas(case: Any) -> None:
     """The judge is the sandbox of Jinja itself, with nothing overridden."""
 
     def text(render: Callable[[], str]) -> str | None:

@@ -1,4 +1,4 @@
-"""What a traced render shows: who wrote what, what was tested, with which values."""
+"""Traced renders: the source of each text, the tested conditions, and their values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_span_has_the_place_that_wrote_it(case: Any) -> None:
 
 
 @table("failures")
-def test_a_failed_render_shows_what_was_at_work(case: Any) -> None:
+def test_failed_render_trace_shows_active_loops_and_macros(case: Any) -> None:
     trace = step_through(case["text"], a="word", c=None)
     assert trace.failure is not None
     assert (trace.failure.line, trace.prompt) == (case["line"], case["prompt"])
@@ -116,7 +116,7 @@ def test_a_test_has_the_names_that_it_asked_for_and_no_others(case: Any) -> None
     assert [[test, held, seen] for test, held, seen in found] == case["tests"]
 
 
-def test_loops_tell_each_pass_and_variables_what_they_are_set_to() -> None:
+def test_trace_shows_loop_passes_and_assigned_values() -> None:
     trace = step_through("{% for m in ms %}{% set n = m.a|length %}{% endfor %}", ms=[{"a": "xy"}])
     assert [(step.kind, step.words, step.number) for step in trace.steps] == [
         (StepKind.LOOP, "[{'a': 'xy'}]", 0),
@@ -152,7 +152,7 @@ TOOLS = yaml.safe_load((FIXTURES / "tools.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.jinja"))[::9], ids=lambda path: path.stem)
-def test_a_traced_render_of_a_fixture_writes_what_any_other_does(path: Path) -> None:
+def test_traced_render_equals_the_plain_render(path: Path) -> None:
     template = ChatTemplate(path.read_text("utf-8"))
     variables = template.variables(CONVERSATION["messages"], TOOLS, True)
     trace = template.step_through(variables)

@@ -103,7 +103,7 @@ def test_a_constant_that_takes_too_long_to_compile_is_an_error_of_syntax() -> No
     assert caught.value.limit is LimitKind.RENDER_TIME
 
 
-def test_a_trace_beyond_a_limit_keeps_what_was_written() -> None:
+def test_trace_over_a_limit_keeps_the_written_text() -> None:
     text = "a{% for x in range(n) %}{% if x %}-{% endif %}{% endfor %}"
     trace = isolated(ChatTemplate(text), Limits(characters=100)).step_through({"n": 500})
     assert isinstance(trace.failure, TemplateLimitError)
@@ -128,7 +128,7 @@ def test_refusals_and_broken_syntax_are_the_same_in_a_worker() -> None:
 
 
 @slow
-def test_an_isolated_analysis_is_the_same_and_goes_on_to_render_in_a_worker() -> None:
+def test_isolated_analysis_equals_the_plain_one_and_renders_in_workers() -> None:
     plain = load_template(TEMPLATE)
     found = analyze(isolated(plain, structs.replace(SHORT, seconds=20)))
     assert isinstance(found.template, IsolatedTemplate)
@@ -235,7 +235,7 @@ def test_a_fault_costs_its_own_task_and_a_worker_that_has_grown_is_replaced(
 
 
 @slow
-def test_leaving_early_ends_what_is_under_way_and_leaves_no_process() -> None:
+def test_leaving_a_pool_early_ends_its_tasks_and_processes() -> None:
     items = iter([0.2] * 100)
     numbers: set[int] = set()
     with pytest.raises(KeyboardInterrupt), WorkerPool(2, limits=SHORT) as pool:  # noqa: PT012

@@ -1,4 +1,4 @@
-"""Hold random schemas in random formats: `python -m tests.fuzz.schemas --grammars 100000`.
+"""Check grammars of random schemas in random formats: `python -m tests.fuzz.schemas`.
 
 Run it in the project's root, where the test requirements are installed. Every fixture that writes
 calls is a format; in each, a schema is made at random, its grammar is written as Lark or GBNF, and

@@ -32,7 +32,7 @@ class LeftOut(StrEnum):
 
 
 def left_out(calls: CallFormat, arguments: dict[str, Json], schema: Json) -> LeftOut | None:
-    """Return the first reason that holds; None where a grammar has to take the arguments."""
+    """Return the first reason that applies, or None if a grammar has to accept the arguments."""
     values = calls.arguments.values
     for container, value in _texts(calls.arguments.members, values, arguments):
         if value and _closer(container, values) in values.string.write(value):
@@ -56,7 +56,7 @@ def left_out(calls: CallFormat, arguments: dict[str, Json], schema: Json) -> Lef
 def _texts(
     container: ContainerNotation, notation: ValueNotation, value: Json
 ) -> Iterator[tuple[ContainerNotation, str]]:
-    """Return the strings that stand bare, each with what it stands in."""
+    """Return the strings written without quotes, each with its parent."""
     bare = not notation.string.open
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for item in items:

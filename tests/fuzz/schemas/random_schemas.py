@@ -59,7 +59,7 @@ def _leaf(rng: random.Random) -> Json:
 
 
 def _as_tools_have_it(rng: random.Random, schema: Parts) -> Parts:
-    """Return what programs write that make schemas of types: what may be null, and words."""
+    """Return a schema as generators from types write it, with nullable values and titles."""
     told: Parts = {"title": "A", "description": 'It\'s "a" <b>.', "examples": ["a", 1]}
     kind = schema.get("type")
     match rng.choice(("or null", "null type", "words", "default")):

@@ -1,4 +1,4 @@
-"""One schema in one format: what its grammar lets through is valid, and what is valid it takes.
+"""One schema in one format: its grammar accepts the valid arguments and no others.
 
 jsonschema says what is valid, formats included; llguidance reads the grammar, in Lark and in GBNF.
 A grammar that cannot be held to the schema has to say so and name the keyword; a loosened one has
@@ -39,7 +39,7 @@ from .left_out import LeftOut, left_out
 from .random_schemas import tool_schema
 
 FORMATS = FormatChecker(())
-"""What jsonschema says of formats."""
+"""jsonschema's checker of formats."""
 FORMATS.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
 
 
@@ -87,7 +87,7 @@ def _pattern(_: Any, pattern: str, text: Json, _schema: Json) -> Iterator[Valida
 
 
 JUDGE: Any = cast(Any, validators).extend(Draft202012Validator, {"pattern": _pattern})
-"""What jsonschema says of schemas."""
+"""jsonschema's validator of schemas."""
 
 TOOL = "book"
 CALL_ID = "abcDEF123"
@@ -101,7 +101,7 @@ FORMS: tuple[Form, ...] = ("lark", "gbnf")
 
 
 class Fault(StrEnum):
-    """What is wrong with a grammar."""
+    """A fault of a grammar."""
 
     NOT_LOADED = "llguidance refuses the grammar"
     NOT_VALID = "what the grammar takes is not valid"
@@ -129,7 +129,7 @@ class SchemaFind(NamedTuple):
 
 
 def told(tally: Tally) -> str:
-    """Tell what was asked.
+    """Return the summary line.
 
     Grammars are schemas in a format and a form, of which some are held to all of their schema, some
     are loosened and tell a keyword that they leave out, some are refused and tell why. Valid values
@@ -166,7 +166,7 @@ _SAMPLES: list[dict[str, Json]] = [
     {"a": ["x", 1], "b": {"a": "x"}},
     {"kind": True, "ab": None},
 ]
-"""Arguments of calls that show what a format writes."""
+"""Arguments of calls that show a format's notation."""
 
 
 class SchemaTrial:
@@ -239,7 +239,7 @@ class SchemaTrial:
         self._judge(text, sound=not told)
 
     def _judge(self, text: str, *, sound: bool) -> None:
-        """Ask what a grammar takes."""
+        """Check which arguments a grammar accepts."""
         loaded = (
             LLMatcher.grammar_from_lark(text) if self.form == "lark" else grammar_from("gbnf", text)
         )
@@ -325,7 +325,7 @@ class SchemaTrial:
         return [*filter(None, map(self._turn, _SAMPLES))]
 
     def _wish(self) -> bytes:
-        """Return a part of what the format writes: free text that holds it might be read otherwise.
+        """Return a part of the format's markup: free text with it might be parsed differently.
 
         As much of it is written as the grammar takes.
         """
@@ -355,7 +355,7 @@ _CLOSING = b"\"'}])>/"
 
 
 def _likely(allowed: list[int], written: int, rng: random.Random) -> int:
-    """Choose a byte; the longer the text, the more likely one that closes what is open."""
+    """Choose a byte; the longer the text, the more likely a closing one."""
     closing = [token for token in allowed if token in _CLOSING or token in b"<\n"]
     if closing and rng.random() < 0.15 + written / 300:
         return rng.choice(closing)

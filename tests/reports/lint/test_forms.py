@@ -38,7 +38,7 @@ HOSTILE = (
     "[bold]rich[/bold] [link](javascript:x) ![i](http://evil/i.png) @everyone #12 www.evil.com"
     " {0} {{ x }} ~~~ </details> <!-- & &amp; \\ *em* _em_"
 )
-"""What terminals, XML, HTML, Markdown, workflow commands and rich would take for their own."""
+"""Text with markup of terminals, XML, HTML, Markdown, workflow commands and rich."""
 
 DROPS, BROKEN = rule_of("AP306"), rule_of("AP101")
 NEEDS_TOKENIZER = msgspec.structs.replace(DROPS, needs=RuleNeed.TOKENIZER)
@@ -292,7 +292,7 @@ def test_markdown_cannot_be_left_from_within() -> None:
     )
 
 
-def test_a_long_markdown_comment_is_cut_and_says_so() -> None:
+def test_long_markdown_comment_is_cut_with_a_note() -> None:
     run = plain()
     written = markdown_report(replace(run, templates=run.templates * 300))
     assert len(written) < 65_536
