@@ -3,7 +3,7 @@
 What the gate counts is the analysis' word. The second judge asks without it: continuations from
 plain renders, every way to a parser. It shares nothing with the gate but the template, and is
 stricter: what was read is compared with the message itself, part by part, as far as the template
-writes that part at all. Where the two differ, the template is named.
+writes that part at all.
 """
 
 from __future__ import annotations
@@ -539,22 +539,6 @@ def _judge(done: Sequence[Gated]) -> Iterator[str]:
     )
     yield f"{not_asked.total():>6}  messages not asked"
     yield from (f"{not_asked[why]:>6}    {why}" for why in Silence)
-    yield from _disagreeing(done)
-
-
-def _disagreeing(done: Sequence[Gated]) -> Iterator[str]:
-    """Count the templates on which the judges differ, told the setting as the gate is."""
-    rows = Counter(
-        (_word(row.counts["asked"], row.fault), _word(len(row.asked), row.failed)) for row in done
-    )
-    yield "the gate / the second judge, templates:"
-    yield from (f"{count:>6}    {one} / {other}" for (one, other), count in rows.most_common())
-
-
-def _word(asked: int, bad: object) -> str:
-    if not asked:
-        return "asks nothing"
-    return "does not pass" if bad else "passes"
 
 
 def _differing(found: Sequence[Gated]) -> list[Gated]:

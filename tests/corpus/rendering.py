@@ -336,7 +336,7 @@ class Survey:
 
     @property
     def ok(self) -> bool:
-        """Whether every text is attributed rightly and every bridge equals a render or has a note."""
+        """Whether texts are attributed rightly, and bridges equal a render or have a note."""
         rounds = self.rounds.values()
         return not self.faults and not any(
             talk.silent or talk.counts["broken by bridge"] for talk in rounds

@@ -3,47 +3,37 @@ test that started them."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 
 import pytest
 
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.decoding.running import Start, servers
 
 from .tokenizers_here import deepseek, qwen, small, unigram
 
 
-@pytest.fixture(scope="session")
-def bytes_backend() -> Iterator[GrammarBackend]:
-    """The small tokenizer, with tags as added tokens."""
-    with GrammarBackend(small("<think>", "</think>", "<tool_call>", "</tool_call>")) as backend:
-        yield backend
+def _backend_of(tokenizer: Callable[[], ModelTokenizer]) -> Callable[[], Iterator[GrammarBackend]]:
+    """Return a fixture of a backend; pytest knows it by the name that it is assigned to."""
+
+    @pytest.fixture(scope="session")
+    def backend() -> Iterator[GrammarBackend]:
+        with GrammarBackend(tokenizer()) as made:
+            yield made
+
+    return backend
 
 
-@pytest.fixture(scope="session")
-def plain_backend() -> Iterator[GrammarBackend]:
-    """The small tokenizer, in which every tag is plain text."""
-    with GrammarBackend(small()) as backend:
-        yield backend
-
-
-@pytest.fixture(scope="session")
-def qwen_backend() -> Iterator[GrammarBackend]:
-    with GrammarBackend(qwen()) as backend:
-        yield backend
-
-
-@pytest.fixture(scope="session")
-def deepseek_backend() -> Iterator[GrammarBackend]:
-    with GrammarBackend(deepseek()) as backend:
-        yield backend
-
-
-@pytest.fixture(scope="session")
-def unigram_backend() -> Iterator[GrammarBackend]:
-    """A vocabulary in the manner of SentencePiece."""
-    with GrammarBackend(unigram()) as backend:
-        yield backend
+bytes_backend = _backend_of(partial(small, "<think>", "</think>", "<tool_call>", "</tool_call>"))
+"""The small tokenizer, with tags as added tokens."""
+plain_backend = _backend_of(small)
+"""The small tokenizer, in which every tag is plain text."""
+qwen_backend = _backend_of(qwen)
+deepseek_backend = _backend_of(deepseek)
+unigram_backend = _backend_of(unigram)
+"""A vocabulary in the manner of SentencePiece."""
 
 
 @pytest.fixture
