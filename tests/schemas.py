@@ -58,7 +58,7 @@ def definition_of(kind: type[object]) -> dict[str, Any]:
     """Return the schema of a class and of those in it, by their names."""
     _, components = msgspec.json.schema_components([kind])
     classes = {class_.cls.__name__: class_ for class_ in _classes(kinds.type_info(kind))}
-    # A class that shares its name with another gets a longer one, which nobody wants to read.
+    # msgspec gives classes of one name longer ones, which are hard to read.
     assert set(components) <= set(classes), set(components) - set(classes)
     return {name: _renamed(_told(found, classes[name])) for name, found in components.items()}
 

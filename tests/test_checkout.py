@@ -48,7 +48,7 @@ def check_both_uses(cwd: Path, packages: list[str] | None) -> None:
     assert run(cwd, "-m", "autoparser", "--version", packages=packages).endswith(__version__)
 
 
-def test_works_in_a_checkout_where_the_dependencies_alone_are_installed() -> None:
+def test_works_in_a_checkout_with_only_dependencies_installed() -> None:
     check_both_uses(ROOT, PACKAGES)
 
 

@@ -92,7 +92,7 @@ def plugin_packages() -> list[str]:
     return re.findall(r"`([\w-]+)`", row)
 
 
-def test_a_plugin_reads_calls_where_the_packages_of_its_page_alone_are_installed() -> None:
+def test_plugin_needs_only_the_packages_on_its_page() -> None:
     template = ROOT / "fixtures" / "templates" / "j1-json-in-tags.jinja"
     command = ["tests/plugin_session.py", str(template), *plugin_packages()]
     done = subprocess.run(  # noqa: S603 - a file of this repository

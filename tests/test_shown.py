@@ -177,7 +177,7 @@ def test_value_without_a_template_raises_with_a_hint(given: Any) -> None:
         analyze(given)
 
 
-def test_a_tokenizer_of_transformers_is_rendered_with_its_own_tokens() -> None:
+def test_transformers_tokenizer_gives_its_special_tokens() -> None:
     transformers = pytest.importorskip("transformers")
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer(models.BPE()), bos_token="<s>"

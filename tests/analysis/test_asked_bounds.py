@@ -22,7 +22,7 @@ def test_nothing_asked_has_empty_bounds() -> None:
     assert (bounds.forms, bounds.settings, bounds.messages, bounds.name_signs) == ({}, (), 0, "")
 
 
-def test_a_request_is_counted_with_its_nested_values() -> None:
+def test_bounds_count_nested_values() -> None:
     tally = AskedTally()
     tally.add([{"role": "user", "content": "Hello"}], None, {})
     tally.add([{"role": "assistant", "content": "", "tool_calls": [CALL]}], [], {"think": True})
@@ -55,7 +55,7 @@ def test_analysis_reports_its_asked_bounds() -> None:
     assert {"enable_thinking": False} in bounds.settings
 
 
-def test_requests_that_a_template_refuses_are_not_claimed() -> None:
+def test_refused_requests_are_not_in_the_bounds() -> None:
     whole = turn(REASONING, CONTENT, calls(JSON_CALL)).text
     refusing = "{% for m in messages if m.tool_calls %}{{ raise_exception('none') }}{% endfor %}"
     assert analyze(whole).asked.calls > 0

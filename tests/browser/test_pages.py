@@ -125,7 +125,7 @@ def test_report_starts_with_a_turn_and_links_its_folded_sections(browser: Any, p
             target = link.get_attribute("href")
             link.click()
             inside = f"main > section{target}, main > section > details[open] > {target}"
-            # A click comes back before the page has opened what its link leads to.
+            # A click returns before the page has opened the target of its link.
             page.locator(inside).wait_for(state="visible")
         everything_open(page)
         assert page.evaluate("document.documentElement.scrollHeight") > 3 * short

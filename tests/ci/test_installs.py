@@ -63,7 +63,7 @@ def test_grammars_load_in_the_oldest_llguidance_that_is_allowed(tmp_path: Path) 
     pip("install", "--no-deps", "--target", tmp_path, f"llguidance=={floor}")
     files = [str(ROOT / "tests" / "analysis" / "grammar" / name) for name in GRAMMAR_TESTS]
     options = ["-q", "-m", "not slow", "-p", "no:cacheprovider"]
-    # The folder comes before what is installed.
+    # The folder precedes installed packages.
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     found = "import llguidance, sys; sys.exit(not llguidance.__file__.startswith(sys.argv[1]))"
     for command in (["-c", found, str(tmp_path)], ["-m", "pytest", *options, *files]):

@@ -43,7 +43,7 @@ def shared_analysis(template: ChatTemplate, *, isolate: object = False) -> Analy
     del isolate
     origin = (template.name, template.origin, str(template.source))
     key = (type(template), template.text, *sorted(template.special_tokens.items()), *origin)
-    # An encoder's text says nothing of what its code does.
+    # An encoder's text does not tell its behavior.
     if type(template) is not ChatTemplate:
         return analyze(template)
     if key not in ANALYSES:

@@ -48,7 +48,7 @@ def test_json_is_the_same_in_every_process_and_time_zone(process: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["summary", "markers", "switches", "call", "turn", "phases"])
-def test_a_section_alone_is_that_of_the_whole_report(name: str, autoparser: Run) -> None:
+def test_single_section_equals_that_of_the_full_report(name: str, autoparser: Run) -> None:
     ran = autoparser("analyze", TEMPLATE, "--show", name)
     assert ran.code == 0
     assert ran.out in autoparser("analyze", TEMPLATE, "--full").out
@@ -67,9 +67,7 @@ def test_a_terminal_gets_color_unless_it_is_refused(
     assert ("\x1b[36m" in shown.out) is not refused
 
 
-def test_a_format_from_before_the_usual_form_was_asked_is_read(
-    tmp_path: Path, autoparser: Run
-) -> None:
+def test_format_file_without_openai_form_checks_is_read(tmp_path: Path, autoparser: Run) -> None:
     template, saved = tmp_path / "spoiled.jinja", tmp_path / "x.json"
     table = yaml.safe_load(Path("fixtures/usual_form.yaml").read_text("utf-8"))
     template.write_text(table["arguments reversed"]["template"])
@@ -168,7 +166,7 @@ def test_probe_without_a_template_takes_the_servers(autoparser: Run, vllm: Engin
     assert f"comparing with the template of {root}, which the server says it serves" in ran.err
 
 
-def test_the_key_comes_from_the_environment(
+def test_api_key_is_read_from_the_environment(
     autoparser: Run, vllm: EngineStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUTOPARSER_API_KEY", "secret")

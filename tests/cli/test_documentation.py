@@ -118,7 +118,7 @@ def test_the_quick_start_runs_where_nothing_is(
     monkeypatch.chdir(tmp_path)
     page = QUICK_START.read_text("utf-8")
     sessions = [session for block in _BLOCK.findall(page) for session in _SESSION.findall(block)]
-    # A block of any other kind would be one that nobody runs; the first installs the package.
+    # Blocks of another kind would not be run; the first one installs the package.
     kinds = (*_BLOCK.findall(page), *_EXAMPLES.findall(page))
     assert page.count("```") == 2 * (len(kinds) + 1)
     for command, shown in sessions:
@@ -237,7 +237,7 @@ def template_of(what: str) -> str:
         for at, row in enumerate(corner_rows())
     ],
 )
-def test_a_corner_is_named_as_the_table_says(
+def test_documented_limits_match_the_table(
     autoparser: Run, tmp_path: Path, what: str, by: str, words: str
 ) -> None:
     path = tmp_path / "corner.jinja"
@@ -257,7 +257,7 @@ def test_there_are_nineteen_corners() -> None:
     assert len(corner_rows()) == 19
 
 
-# The page on modes explains every word there is, and what it shows is so.
+# The page on modes explains every mode, and its examples are true.
 
 
 MODES_PAGE = (ROOT / "docs" / "modes.md").read_text("utf-8")

@@ -134,6 +134,6 @@ def test_a_terminal_gets_only_colors_of_our_own(
     assert "\x1b[38;5;213m" not in shown
 
 
-def test_a_pipe_gets_the_prompt_as_it_is(files: dict[str, str], autoparser: Run) -> None:
+def test_prompt_goes_verbatim_to_a_pipe(files: dict[str, str], autoparser: Run) -> None:
     out = autoparser("render", files["PLAIN"], "--messages", files["USER"]).out
     assert f"hi {EVIL}" in out

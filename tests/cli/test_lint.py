@@ -130,7 +130,7 @@ def test_the_cache_has_a_place_that_can_be_named_or_done_without(
     assert [times("--cache-dir", tmp_path / "own" / "one"), times()] == [1, 0]
     monkeypatch.setenv("AUTOPARSER_CACHE_DIR", str(tmp_path / "other"))
     assert [times(), times(), times("--cache-dir", tmp_path / "own" / "one")] == [1, 0, 0]
-    # Other rules look anew; what is shown of it decides nothing.
+    # Other rules lint again; a filter of findings does not.
     shows = ((), ("--profile", "release"), ("--statistics",), ("--fail-on", "info"))
     assert [times(*show, select="AP101,AP102") for show in shows] == [1, 0, 0, 0]
     monkeypatch.setenv("AUTOPARSER_NO_CACHE", "1")

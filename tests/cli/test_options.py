@@ -153,7 +153,7 @@ def test_the_page_on_options_names_every_form() -> None:
 
 
 COMPLETED = [
-    # shell, words so far, what is among the answers
+    # shell, words so far, some of the completions
     ("bash", "autoparser gr", "grammar"),
     ("bash", "autoparser compare --fo", "--format"),
     *(("bash", f"autoparser {command} --format ", forms) for command, forms in FORMS.items()),

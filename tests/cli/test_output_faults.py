@@ -70,7 +70,7 @@ def test_a_closed_pipe_ends_quietly_with_the_code_of_shells(start: Start) -> Non
     assert running.returncode == 141
 
 
-def test_a_reader_that_goes_away_leaves_no_traceback(start: Start) -> None:
+def test_closed_pipe_prints_no_traceback(start: Start) -> None:
     with start("analyze", "fixtures/templates/j1-json-in-tags.jinja", "--json") as writer:
         assert writer.stdout is not None
         assert writer.stderr is not None

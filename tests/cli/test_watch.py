@@ -51,7 +51,7 @@ def test_a_change_is_one_of_the_content(
     assert not watched.changed()
 
 
-def test_files_of_a_directory_are_watched_and_one_may_come(tmp_path: Path) -> None:
+def test_watch_sees_changed_and_new_files(tmp_path: Path) -> None:
     watched = PolledFiles([tmp_path, tmp_path / "later"])
     (tmp_path / "a").write_text("a", encoding="utf-8")
     assert watched.changed()

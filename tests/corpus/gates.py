@@ -332,7 +332,7 @@ def _counts(analysis: Analysis) -> Counter[str]:
     gate, formats = analysis.gate, analysis.formats
     names = ("asked", "passed", "not_asked", "usual_asked", "usual_passed")
     counts = Counter({name: getattr(gate, name) for name in names})
-    # Settings beyond the number that is tried, and those under which there is no prompt.
+    # Untried settings, and those without a generation prompt.
     counts["untried"] = formats.untried
     counts["unprompted"] = sum(not opening.text.strip() for opening in formats.openings)
     counts["formats"] = len(formats)

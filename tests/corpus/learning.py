@@ -113,7 +113,7 @@ def _unlearned(name: str, analysis: Analysis) -> LearnedReadings | None:
         return None
     every = list(_shown_by(analysis))
     own = _read(every, analysis.formats)
-    # What the template writes so that nobody can tell it again is no question to examples.
+    # Messages that the template renders ambiguously are not asked of examples.
     shown = [message for message in every if message.title not in own.missed]
     return LearnedReadings(name, shown, own, {})
 

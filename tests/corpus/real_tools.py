@@ -146,7 +146,7 @@ def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, 
             score.unwritten[tool.name] = f"{kind}{error}".strip()[:300]
             continue
         score.counts["written"] += 1
-        # The schema without what the grammar says that it is not held to.
+        # The schema without the keywords that the grammar drops.
         schema, told = tool.schema, grammar.loosened(form)
         score.counts["loosened"] += bool(told)
         for loosening in told:

@@ -137,7 +137,7 @@ def test_the_table_of_causes_holds_no_template_that_does_better(rounds: list[Loo
     assert not better, f"at least {ENOUGH:.0%} of their messages come back: {better}"
 
 
-def test_every_message_that_an_export_promises_comes_back(exported: list[Exported]) -> None:
+def test_promised_export_messages_parse_back(exported: list[Exported]) -> None:
     broken = [export for export in exported if not export.trial.ok]
     told = "\n".join(f"{export.name}: {export.first}" for export in broken)
     assert {export.name for export in broken} == BEGUN_OTHERWISE, told
@@ -166,7 +166,7 @@ def test_causes_name_templates_that_exist(board: str, corpus: list[Path]) -> Non
     assert known_causes(board).keys() <= {path.stem for path in (*corpus, *own_paths())}
 
 
-def test_five_thousand_texts_without_calls_come_back_whole(corpus: list[Path]) -> None:
+def test_five_thousand_texts_without_calls_parse_without_loss(corpus: list[Path]) -> None:
     paths = corpus[::12]
     words = words_of(paths)
     assert len(words) > 500

@@ -75,7 +75,7 @@ SPOKEN = "{% if m.content %}>>>all\n{{ m.content }}{% endif %}"
         ),
     ],
 )
-def test_triggers_of_invented_formats_begin_calls_alone(
+def test_triggers_of_invented_formats_begin_only_calls(
     template: ChatTemplate, kinds: set[TriggerKind]
 ) -> None:
     asked = found(template)
@@ -129,7 +129,7 @@ def test_the_judge_finds_a_turn_that_nothing_ends() -> None:
     ("template", "triggered"),
     [
         (turn(REASONING, CONTENT, calls(opening="<do>", close="</do>"), end="<end>\n"), True),
-        # Nothing closes the section, or it begins with what is no trigger.
+        # The section has no closer, or begins with text that is not a trigger.
         (turn(CONTENT, calls(opening="<do>"), end="<end>\n"), False),
         (turn(CONTENT, calls(opening="[", close="]", separator=", "), end="<end>\n"), False),
     ],
@@ -168,7 +168,7 @@ def test_a_sound_template_passes_every_way() -> None:
 
 
 def test_second_judge_finds_ambiguous_quotes() -> None:
-    # What closes a value is also how a quote inside of it is written: nobody can tell them apart.
+    # The closing quote of a value is also its quote inside: the two are indistinguishable.
     pairs = '{% for k, v in f.arguments.items() %}{{ k }}="{{ v }}"{% endfor %}'
     analysis = analyze(turn(CONTENT, calls(f"<do {{{{ f.name }}}}({pairs})>"), end="<end>\n"))
     bad = {verdict.title for verdict in verdicts(analysis) if verdict.faults}

@@ -88,7 +88,7 @@ def _renderer(analysis: Analysis, turns: RenderedTurns) -> Renderer:
     """Make an engine for which every marker of the turns is a token."""
     texts = [turns.prompt, *(turn.text for turn in turns.turns)]
     marks = {unit for text in texts for unit in edge_units(text) if _is_token(unit)}
-    # Whatever it looks like, what ends a turn is a token of the model.
+    # The end of a turn is a token of the model, whatever it looks like.
     for stop in (stop for format_ in analysis.formats for stop in format_.stop_strings):
         units = {unit for unit in edge_units(stop) if _is_token(unit)}
         marks |= units or ({stop} if stop[2:] and " " not in stop else set())

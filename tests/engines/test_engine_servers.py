@@ -99,12 +99,12 @@ def test_every_message_is_that_of_the_parser(served: Served) -> None:
     setup, name, running = served
     every = list(chats_of(name))
     assert len(every) in (len(messages()), len(messages()) // 2)
-    # An export cannot hold what a tool choice asks for: engines refuse the request, or ignore it.
+    # An export cannot enforce a tool choice: engines refuse the request, or ignore it.
     chats = [asking_auto(chat) for chat in every] if setup.exported else every
     whole = asked(running, chats, answered)
     parts = asked(running, chats, partial(streamed, says_done=setup.engine.says_done))
     meant = [expected(setup.engine, chat) for chat in chats]
-    # What our own parser reads is what the template was given to write.
+    # Our own parser gives the message that the template rendered.
     assert [with_values(answer)["calls"] for answer in meant] == [
         [(call.name, dict(call.arguments)) for call in chat.message.calls] for chat in chats
     ]

@@ -48,7 +48,7 @@ def test_probe_names_the_engine_and_its_template(llama: RunningLlama) -> None:
         assert [rung.rung for rung in server.rungs()] == [TextRoute.FORCED]
 
 
-def test_its_own_parser_is_judged_by_texts_of_the_template(
+def test_probe_judges_the_servers_own_parser(
     llama: RunningLlama, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out = printed(capsys, "probe", llama.url, "--json")

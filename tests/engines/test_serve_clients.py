@@ -80,7 +80,7 @@ def counts(usage: Any) -> tuple[int, int]:
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
-def test_an_agent_comes_to_its_answer(url: str, api: ClientApi, streamed: bool) -> None:
+def test_agent_loop_reaches_its_answer(url: str, api: ClientApi, streamed: bool) -> None:
     said: list[Any] = [{"role": "user", "content": QUESTION}]
     called = api.ask(url, said, TOOLS, SYSTEM, streamed=streamed)
     calls = [("get_weather", {"city": "Malmö"})]

@@ -88,7 +88,7 @@ def test_backend_failures_are_one_error(
 
 
 @pytest.mark.parametrize("talk", [whole, strange])
-def test_an_event_ends_at_a_line_feed_alone(talk: Pieces) -> None:
+def test_events_end_only_at_line_feeds(talk: Pieces) -> None:
     (answer,) = answered(talk, BODY)
     assert answer.status_code == 200, answer.text
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
@@ -165,7 +165,7 @@ def test_unexpected_exception_is_a_500_with_its_traceback_in_the_log(
     assert "KeyError: '/root/secret'" in caplog.text
 
 
-def test_paths_of_this_machine_reach_nobody() -> None:
+def test_error_messages_hide_local_paths() -> None:
     here = str(Path(__file__).resolve())
     error = ChatError(f"cannot read {here}: see '{here}' or POST /v1/chat/completions")
     message = "cannot read test_serve_failures.py: see 'test_serve_failures.py' or"
@@ -275,7 +275,7 @@ def test_a_client_that_leaves_ends_the_completion(leave: Callable[[str], None]) 
         assert "autoparser_hangups_total 1.0" in metrics(url, "autoparser_running 0.0")
 
 
-def test_a_body_that_does_not_come_is_one_error() -> None:
+def test_missing_body_times_out_with_one_error() -> None:
     limits = ServingLimits(body_seconds=0.2)
     with running_serve(analyzed(TEMPLATE), "http://127.0.0.1:9", limits=limits) as url:
         host, port = url.removeprefix("http://").split(":")

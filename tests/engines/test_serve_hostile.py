@@ -144,7 +144,7 @@ def test_400_unfinished_heads_block_no_other_client(url: str) -> None:
         while open_ and time.monotonic() < until:
             for client in list(open_):
                 try:
-                    # What drips is no reason to wait longer.
+                    # A dripping client does not extend the deadline.
                     client.sendall(b"x")
                 except OSError:
                     open_.discard(client)

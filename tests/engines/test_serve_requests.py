@@ -151,7 +151,7 @@ def test_log_probabilities_are_of_openais_form_whole_and_streamed() -> None:
     assert alone.json()["choices"][0]["logprobs"]["content"] == [{**found, "top_logprobs": []}]
 
 
-def test_several_choices_are_asked_side_by_side_each_with_a_seed_of_its_own() -> None:
+def test_choices_are_sampled_in_parallel_with_their_own_seeds() -> None:
     asked: list[dict[str, Any]] = []
     body = {**BODY, "n": 3, "seed": 5}
     answer, stream = answered(likely, body, {**body, "stream": True}, asked=asked)

@@ -82,7 +82,7 @@ def test_a_block_is_shown_by_every_painter(block: Block) -> None:
     assert "said" in unescape(text.partition("H</h2>")[2].partition("</section>")[0])
 
 
-def test_the_blocks_here_are_all_kinds_and_an_empty_line_is_of_terminals_alone() -> None:
+def test_table_covers_every_kind_of_block() -> None:
     assert {type(block) for block in BLOCKS} | {Gap} == set(get_args(Block))
     assert report_text([Gap(), Gap()], 80).plain == "\n"
     assert markdown_text("t", [Gap()]) == "### t\n"

@@ -190,7 +190,7 @@ print(bool(check("%s")), "lark" in sys.modules, bool(check("no address")), "lark
 
 
 @pytest.mark.slow
-def test_the_grammar_of_addresses_is_imported_for_addresses_alone() -> None:
+def test_uri_grammar_is_imported_only_for_uris() -> None:
     for format_, value, printed in (
         ("date", "2026-11-22", "False False True False"),
         ("iri", "https://example.org/ä", "False True True True"),

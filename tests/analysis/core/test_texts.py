@@ -105,5 +105,5 @@ def test_misspelled_word_gets_a_hint_and_unlike_word_does_not() -> None:
     assert spelling_hint("zebra", ["rag"], "there is rag") == "there is rag"
     assert spelling_hint("zebra", ["rag"]) == ""
     assert missing_name_hint("role", ["rol", "content"], "x") == "did you mean role for rol? x"
-    # A name that is there is no other name's misspelling.
+    # An existing name is not a misspelling of another.
     assert missing_name_hint("role", ["role"], "x") == "x"

@@ -56,7 +56,7 @@ class Running:
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         if self.mode == "heedless":
-            # A server that heeds nothing does not say what it wrote either.
+            # A server that ignores constraints does not return its ids either.
             return {"choices": [{"index": 0, "text": "Hello.", "finish_reason": "stop"}]}
         state = backend().grammar(Constraint.ebnf(FIELDS[self.engine](body)))
         sampler = RandomSampler(backend().tokenizer, body["seed"], closers=CLOSERS)

@@ -138,7 +138,7 @@ SORTING: list[object] = [{"name": "note", "parameters": {**CITY, "required": ["c
 
 
 @pytest.mark.slow
-def test_arguments_that_no_schema_names_may_stand_elsewhere_or_twice() -> None:
+def test_undeclared_arguments_may_move_or_repeat() -> None:
     template = analysis_of("g1-pseudo-json").template
     asked = trial(template, tools=SORTING, tool_choice="required")
     for arguments, rendering in (
@@ -217,7 +217,7 @@ def test_walks_are_clean(name: str, options: dict[str, Any]) -> None:
     assert report.tokens > 0
 
 
-def test_a_seed_gives_the_same_walks_wherever_it_stands() -> None:
+def test_seed_gives_the_same_walks_in_any_order() -> None:
     asked = trial_of(HERMES)
     told: list[int] = []
     four = list(asked.walks(4, seed=3, limit=300))

@@ -37,7 +37,7 @@ def compiled(backend: GrammarBackend, request: dict[str, Any]) -> Any:
     ],
 )
 @pytest.mark.parametrize("case", sampled(ACCEPTED, 2), ids=lambda case: case["name"])
-def test_a_constraint_accepts_its_answers_alone(
+def test_constraint_accepts_only_its_answers(
     case: dict[str, Any], vocabulary: str, request: pytest.FixtureRequest
 ) -> None:
     backend: GrammarBackend = request.getfixturevalue(vocabulary)

@@ -76,6 +76,6 @@ def deepseek() -> ModelTokenizer:
 def qwen() -> ModelTokenizer:
     made = qwen_without_special()
     for _, text in QWEN3_5_SPECIAL_TOKENS:
-        # As Qwen ships them: what a turn is made of is control, tags in a turn are text.
+        # As Qwen ships them: markers of turns are control tokens, tags within turns are text.
         made.add_tokens([AddedToken(text, special=text.startswith("<|"), normalized=False)])
     return tokenizer_of(made, eos=["<|im_end|>", "<|endoftext|>"])

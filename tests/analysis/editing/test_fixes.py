@@ -87,7 +87,7 @@ def test_every_fixable_rule_is_fixed_where_it_fires(code: str) -> None:
     assert found.changed is (code not in REWRITTEN)
 
 
-def test_a_sound_template_is_left_alone() -> None:
+def test_sound_template_is_not_edited() -> None:
     text = shipped("AP401", "quiet")
     found = fixed(text, "AP401")
     assert (found.template.text, found.fixes, found.changed) == (text, (), False)

@@ -339,7 +339,7 @@ def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(case: dict[
     assert ("".join(piece.normal_text for piece in pieces), sums) == (content, arguments)
 
 
-# As SGLang's own endpoints hold a tool, and what it does.
+# A tool and its function, as SGLang's own endpoints hold them.
 NativeFunction: Any = msgspec.defstruct("NativeFunction", ["name", "parameters"], array_like=True)
 NativeTool: Any = msgspec.defstruct("NativeTool", ["function"], array_like=True)
 

@@ -80,7 +80,7 @@ def test_parsers_are_named_and_read(engine: EngineProcess) -> None:
         assert answers == [read, ReadMessage("Hello.")]
 
 
-def test_bad_parsers_cost_their_own_answers_alone(engine: EngineProcess) -> None:
+def test_failing_parsers_lose_only_their_answers(engine: EngineProcess) -> None:
     raised = engine.read(ParserPair("raising"), [0, 1], 0)
     assert raised == [ParserError("ValueError: no idea what <tool is"), ReadMessage("Hello.")]
     looped = engine.read(ParserPair("looping"), [0, 1], 0)
@@ -96,7 +96,7 @@ def test_bad_parsers_cost_their_own_answers_alone(engine: EngineProcess) -> None
     assert engine.read(ParserPair("careful"), [1], 0) == [ReadMessage("Hello.")]
 
 
-def test_an_unknown_parser_is_an_error_of_its_own(engine: EngineProcess) -> None:
+def test_unknown_parser_is_a_parser_error(engine: EngineProcess) -> None:
     assert engine.read(ParserPair("nobody"), [0], 0) == ParserError("KeyError: 'nobody'")
 
 

@@ -111,7 +111,7 @@ def test_nothing_that_listens_is_an_error() -> None:
 
 
 @table("addresses")
-def test_an_address_of_this_machine_is_asked(case: dict[str, Any]) -> None:
+def test_local_addresses_are_accepted(case: dict[str, Any]) -> None:
     assert checked_address(case["given"], anywhere=case.get("anywhere", False)) == case["address"]
 
 

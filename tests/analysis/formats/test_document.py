@@ -20,7 +20,7 @@ NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_document_of_each_fixture_is_as_the_schema_says(name: str) -> None:
+def test_fixture_documents_fit_the_schema(name: str) -> None:
     analysis = analyzed(name)
     whole: dict[str, Any] = json.loads(json.dumps(analysis.to_dict(), allow_nan=False))
     Draft202012Validator(SCHEMA).validate(whole)

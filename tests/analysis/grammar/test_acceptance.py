@@ -64,7 +64,7 @@ def test_acceptance_follows_the_tokenizers_tokens() -> None:
     assert (found.refused, found.part, found.call) == ('"', SpanKind.ARGUMENTS, "list_rooms")
     assert found.allowed == ("}}\n</tool_call>",)
     assert grammar.accepts(f"{CALL}<|im_end|>", TOKENS).accepted
-    # The marker's token alone opens a call: cut in another way it is no call.
+    # Only the marker's token opens a call: in other tokens it is text.
     assert not grammar.accepts(CALL[:-1], TOKENS).accepted
 
 

@@ -74,7 +74,7 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_calls_are_accepted_or_refused_as_the_table_says(case: Case) -> None:
+def test_call_values_match_the_table(case: Case) -> None:
     row, dialect = case.row, case.dialect
     loosen = row.get("loosen", False)
     grammar = case.grammar(loosen=loosen)

@@ -52,7 +52,7 @@ def accepts(analysis: Analysis, text: str, setting: Mapping[str, Json]) -> bool:
         (ALIKE, None, "(r)Hm.(/r)Hi<end>", "turns have reasoning under the switch alone"),
     ],
 )
-def test_a_grammar_is_right_for_its_setting_alone(
+def test_grammar_fits_only_its_setting(
     template: ChatTemplate, off: str | None, on: str | None, reason: str
 ) -> None:
     analysis = analyze(template)
@@ -218,9 +218,7 @@ def test_shared_end_marker_identifies_no_prompt_after_results() -> None:
         ("'{}'", "'city' in a call's arguments is not written as it was said"),
     ],
 )
-def test_the_form_that_users_send_is_asked_where_the_template_takes_another(
-    change: str, detail: str
-) -> None:
+def test_openai_form_is_asked_if_the_template_takes_another(change: str, detail: str) -> None:
     written = f"(arguments if arguments is string else {change})"
     # An object is refused alone, so that another form is taken, and not beside content.
     refused = "(raise_exception('give text') if not m.content and arguments is not string else '')"
@@ -244,7 +242,7 @@ def test_the_form_that_users_send_is_asked_where_the_template_takes_another(
     assert any(detail in fault.detail for fault in gated.faults) is bool(detail)
 
 
-def test_reasoning_of_another_name_is_asked_under_the_usual_one() -> None:
+def test_renamed_reasoning_field_is_asked_as_reasoning_content() -> None:
     both = "(m.thinking or m.reasoning_content)"
     shown = f"{{% if {both} %}}(r){{{{ {both} }}}}(/r){{% endif %}}"
     found = analyze(turn(shown, CONTENT, CALLED, end="<end>\n")).gate

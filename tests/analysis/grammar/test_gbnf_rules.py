@@ -106,7 +106,7 @@ def test_a_billion_items_take_few_rules() -> None:
         ("&-ab", "[\\x26\\x2D\\x61\\x62]"),
     ],
 )
-def test_a_class_holds_its_characters_alone(characters: str, written: str) -> None:
+def test_character_class_accepts_only_its_characters(characters: str, written: str) -> None:
     points = CodePoints.among(characters)
     assert character_class(points) == written
     alone, negated = (

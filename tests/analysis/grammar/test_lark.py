@@ -142,7 +142,7 @@ def test_an_option_that_is_not_known_is_left_out(monkeypatch: pytest.MonkeyPatch
     assert (ESCAPES in lark_of(escaping)) is knows_guidance_option(ESCAPES)
     assert not knows_guidance_option("an_option_that_no_version_has")
     monkeypatch.setattr(lark_writer, "knows_guidance_option", lambda _: False)
-    # Grammars are cached: this one nobody has asked for.
+    # Grammars are cached: this one is new.
     text = lark_of(escaping, "other")
     assert ESCAPES not in text
     assert '"x-guidance"' in text

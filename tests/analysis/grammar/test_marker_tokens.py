@@ -52,7 +52,7 @@ def test_a_tag_takes_the_token_and_masks_its_spelling(name: str, asked: str) -> 
     for tag_ in (tag, grammar.structural_tag()):
         assert engine.masked(tag_, text + EOS) == ""
     assert engine.taken(grammar.structural_tag(), text + EOS, FORMATS[name])
-    # Where the model may choose, what is spelled is text.
+    # If the model may choose, a spelled marker is text.
     assert engine.taken(tag, text + EOS, FORMATS[name]) is (asked == "strict")
 
 

@@ -141,7 +141,7 @@ def test_doubled_names_are_declared_unless_a_schema_opens_the_object(load: Any) 
 
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("dialect", [*GrammarDialect])
-# Of the second, what closes a call does not begin with what parts members.
+# In the second one, the closer of a call does not begin with the separator of members.
 @pytest.mark.parametrize("name", [XML, "a1-8-indented"])
 def test_tools_that_share_members_require_their_own(
     name: str, dialect: GrammarDialect, is_open: bool

@@ -84,7 +84,7 @@ WALKS = 6
 
 
 @pytest.mark.parametrize("name", ["a1-function-parameter", "a2-key-value-tags", "j1-json-in-tags"])
-def test_walks_under_xgrammar_come_to_an_end_in_a_real_vocabulary(name: str) -> None:
+def test_xgrammar_walks_end_in_a_real_vocabulary(name: str) -> None:
     xgrammar: Any = importlib.import_module("xgrammar")
     grammar = analysis_of(name).grammar(TOOLS, tool_choice="required")
     vocabulary = qwen_without_special()

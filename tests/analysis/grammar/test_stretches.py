@@ -164,7 +164,7 @@ def test_a_close_of_1500_characters_is_refused_in_gbnf() -> None:
 def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign() -> None:
     prose = FreeProse(("</a>",), may_be_empty=True, shape=StringShape(most=100))
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "</a>", NOTHING),)), {})
-    # Those of the same text without bounds, since the slices are those of the format.
+    # The same as without bounds, since the slices depend on the format.
     slices = write_lark(
         replace(rules, root=FreeTextNode((ProseExit(FREE, "</a>", NOTHING),))), ALL_TEXT
     )
@@ -176,7 +176,7 @@ def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign()
     assert done_by(start, "</a>\n")["slices_applied"] == len(text)
 
 
-def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
+def test_mask_checks_only_tokens_with_a_sign() -> None:
     signs = "=>|"
     prose = FreeProse(("</a>", "<b=", "<c|"), may_be_empty=True)
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "</a>", NOTHING),)), {})

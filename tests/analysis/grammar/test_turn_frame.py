@@ -123,16 +123,16 @@ def test_each_marker_of_a_turn_is_preserved(name: str) -> None:
     for calls in ((), (call,)):
         message = Message("So.", "Hm.", calls)
         written = analysis.turns(TOOLS).written_turn(message).continuation or ""
-        # What ends an answer is no text to decode.
+        # The end of an answer is not decoded as text.
         for end in analysis.grammar(TOOLS).stop_strings:
             written = written.partition(end)[0]
         found = TemplateLiteral.of(written).markers
-        # With a word of the call in it, it is no token.
+        # A marker with a word of the call in it is not a token.
         fixed = [marker for marker in found if not any(word in marker for word in said)]
         assert [marker for marker in fixed if marker not in kept] == []
 
 
-def test_a_class_leaves_out_characters_of_ascii_alone() -> None:
+def test_negated_class_excludes_only_ascii() -> None:
     # xgrammar 0.2.7, which SGLang pins, cannot compile `[^\u1680]`.
     assert character_class(CodePoints.among("a").inverse()) == "[^a]"
     written = character_class(CodePoints.among("a\u1680").inverse())

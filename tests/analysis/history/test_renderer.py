@@ -60,7 +60,7 @@ def test_renderer_accepts_fast_tokenizers_and_refuses_unusable_ones() -> None:
         Renderer(fixture_analysis(XML), words).render([user()])
 
 
-def test_an_unknown_special_token_is_asked_for() -> None:
+def test_unknown_special_token_raises_with_its_name() -> None:
     text = "{{ bos_token }}{% for m in messages %}{{ m.role }}{{ m.content }};{% endfor %}"
     with pytest.raises(AutoparserError, match="the template reads bos_token, which is not known"):
         Renderer(analysis_of(text), small())
@@ -71,7 +71,7 @@ TURNS = [("small", CALL), ("small", answer("Sunny.", "Fine.")), ("qwen", CALL), 
 
 
 @pytest.mark.parametrize(("vocabulary", "written"), sampled(TURNS, 4))
-def test_a_turn_comes_back_from_its_ids(vocabulary: str, written: dict[str, Any]) -> None:
+def test_turn_parses_back_from_its_ids(vocabulary: str, written: dict[str, Any]) -> None:
     renderer = fixture_renderer(XML, getattr(vocabularies, vocabulary)())
     ids = sampled_ids(renderer, [user()], written)
     message = renderer.parse_response(ids, prompt_ids(renderer, [user()]), tools=tools())
@@ -164,7 +164,7 @@ def test_a_stop_is_known_as_text_and_as_ids(name: str) -> None:
         assert (stop.eos is None) is bool(without)
 
 
-def test_a_stop_inside_turns_ends_them_after_content_alone() -> None:
+def test_stop_inside_turns_ends_them_only_after_content() -> None:
     renderer = byte_renderer(CHANNELS)
     thought, text = "<do>think<msg>Hm.<end>", "<do>say<msg>Hi.<end>"
     assert renderer.find_stop(renderer.encode(thought)) is None

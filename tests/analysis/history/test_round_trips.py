@@ -145,13 +145,13 @@ def check_places(verdict: Verdict, case: dict[str, Any]) -> None:
         for at, case in enumerate(TABLE["cases"])
     ],
 )
-def test_a_scenario_goes_as_the_table_says(case: dict[str, Any]) -> None:
+def test_scenarios_match_the_table(case: dict[str, Any]) -> None:
     check(play(analysis_for(case), case), case)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ESSAY, ids=lambda case: case["name"])
-def test_a_real_template_goes_as_the_fixture_of_the_table(case: dict[str, Any]) -> None:
+def test_real_template_round_trips_like_its_fixture(case: dict[str, Any]) -> None:
     pytest.importorskip(PACKAGE, reason=f"the corpus is the package {PACKAGE}")
     check(play(real_analysis(case["real"]), case), case)
 
@@ -209,7 +209,7 @@ def test_a_tokenizer_that_splits_a_stop_is_reported() -> None:
 
 
 @pytest.mark.slow
-def test_the_format_is_asked_for_variations_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_round_trip_writes_only_variations_by_the_format(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise NotWrittenError("the format was asked")
 

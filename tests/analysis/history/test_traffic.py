@@ -29,7 +29,7 @@ STEPS = [case for case in TABLE["cases"] if case["name"] in LOGS["trips"]]
 
 
 @pytest.mark.parametrize("case", sampled(STEPS, 9))
-def test_the_texts_alone_show_the_cause_that_a_replay_finds(case: dict[str, Any]) -> None:
+def test_log_texts_show_the_cause_of_a_replay(case: dict[str, Any]) -> None:
     analysis, scenario = analysis_for(case), scenario_from(case["scenario"])
     stage = ReplayStage(analysis)
     exchange, _ = exchange_of(stage, scenario, scenario.next[0], {})

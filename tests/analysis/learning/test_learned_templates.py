@@ -115,7 +115,7 @@ CASES = all_cases()
 
 
 @pytest.mark.parametrize("name", sampled(CASES, 4))
-def test_a_template_is_analyzed_as_its_table_says(name: str) -> None:
+def test_analyses_match_the_tables(name: str) -> None:
     case, source = CASES[name]
     if case.unusable is not None:
         with pytest.raises(AutoparserError, match=case.unusable) as error:

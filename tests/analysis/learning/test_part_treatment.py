@@ -21,7 +21,7 @@ def analysis_of(name: str) -> Analysis:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parts_are_treated_as_the_file_beside_the_template_says(name: str) -> None:
+def test_media_placeholders_follow_the_processor_file(name: str) -> None:
     expected: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
     analysis = analysis_of(name)
     before = analysis.renders

@@ -83,7 +83,7 @@ def appending() -> ChatTemplate:
 
 
 @pytest.mark.parametrize("isolate", sampled([False, True], 2))
-def test_a_template_that_the_sandbox_alone_forbids_is_read_and_does_not_pass(isolate: bool) -> None:
+def test_sandbox_error_is_reported_and_fails_the_check(isolate: bool) -> None:
     analysis = analyze(appending(), isolate=isolate)
     check, plain = analysis.check, analyze(turn(CONTENT, calls(**TAGS)))
     assert analysis.format.calls == plain.format.calls

@@ -139,7 +139,7 @@ def test_a_program_that_cannot_be_started_is_an_answer_or_an_error() -> None:
             installed_jinjas([python])
 
 
-def test_every_conversation_is_asked_or_counted() -> None:
+def test_conversations_are_rendered_or_counted() -> None:
     refusing = PLAIN + "{%- if messages | length > 2 %}{{- raise_exception('no') }}{%- endif %}"
     subject = Subject(ChatTemplate(refusing), jinjas=[jinja("minijinja")])
     (found,) = subject.in_other_jinjas

@@ -147,7 +147,7 @@ def test_forced_branches_reveal_hidden_code(case: dict[str, Any]) -> None:
     assert case.get("writes", "") in seen.text
     assert not seen.error
     assert len(seen.text) < 1_000_000
-    # What does not compile is no crash.
+    # A template that does not compile causes no crash.
     assert force_branches(ChatTemplate("{{ 'x' | nosuchfilter }}"), {}).error
 
 

@@ -80,7 +80,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("tree")
 @TABLE("found")
-def test_arguments_stand_for_sources(case: dict[str, str]) -> None:
+def test_arguments_resolve_to_sources(case: dict[str, str]) -> None:
     sources, problems = gather_sources(case["arguments"].split(), case.get("exclude", "").split())
     assert sorted(Path(source.argument).as_posix() for source in sources) == case["sources"].split()
     assert problems == ()
@@ -385,7 +385,7 @@ def entries(folder: Path) -> list[Path]:
     return [path for path in folder.glob("cache/??/*") if path.is_file()]
 
 
-def test_an_answer_comes_out_as_it_went_in(cache: InspectionCache) -> None:
+def test_cached_answer_equals_the_stored_one(cache: InspectionCache) -> None:
     cache.put(KEY, SEEN)
     found = cache.get(KEY)
     # The text, too: one and true and 1.0 are equal, and origins are left out of comparisons.
@@ -404,7 +404,7 @@ def test_an_answer_that_may_be_another_next_time_is_not_cached(
 
 
 @pytest.mark.parametrize("value", ["a lone \ud800", 2**80, {1}], ids=ascii)
-def test_a_value_that_is_not_json_is_cached_as_it_is_or_not(
+def test_non_json_value_is_cached_unchanged_or_not_at_all(
     value: object, cache: InspectionCache
 ) -> None:
     shown = ShownText("", messages=({"at": value},))

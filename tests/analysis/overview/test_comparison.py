@@ -44,7 +44,7 @@ def compare(case: dict[str, Any]) -> Comparison:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", TABLE["mutations"], ids=lambda case: case["name"])
-def test_a_mutation_is_found_under_its_settings_alone(case: dict[str, Any]) -> None:
+def test_mutation_is_found_only_under_its_settings(case: dict[str, Any]) -> None:
     assert SWITCHED.count(case["old"]) == 1
     changes, asked = changed_renders(analysis_of(SWITCHED), analysis_of(edit(SWITCHED, case)))
     assert changes

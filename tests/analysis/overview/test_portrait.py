@@ -25,9 +25,7 @@ NAMES = ("roles-alternate", "history-last-query", "j3-json-array", "t8-recipient
 @pytest.mark.slow
 @pytest.mark.parametrize("tokens", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_the_pieces_of_a_turn_are_its_text_and_reused_as_the_verdict_says(
-    name: str, tokens: bool
-) -> None:
+def test_turn_pieces_join_to_its_text_and_match_the_verdict(name: str, tokens: bool) -> None:
     found = portrait_of(name, tokens=tokens)
     assert found.conversation.unit.partition(",")[0] == ("tokens" if tokens else "bytes")
     assert len(found.conversation.steps) == 10

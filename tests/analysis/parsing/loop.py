@@ -263,7 +263,7 @@ def _invalid(message: ParsedMessage) -> Iterator[str]:
         try:
             json.loads(call.arguments, parse_constant=_no_constant)
         except RecursionError:
-            # Python's reader gives up where an object is too deep, which is no fault of the text.
+            # Python's reader gives up on too deep objects, which are valid.
             continue
         except ValueError:
             yield f"not JSON: {call}"

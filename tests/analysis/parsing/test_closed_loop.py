@@ -58,7 +58,7 @@ MESSAGES = (
 
 
 @pytest.mark.parametrize("name", fixture_names())
-def test_the_battery_comes_back(name: str) -> None:
+def test_battery_messages_parse_back(name: str) -> None:
     total, lost = lost_messages(analysis_of(name).format, BATTERY)
     needed = LOST[name][1] if name in LOST else total * ENOUGH
     assert total - len(lost) >= needed, f"{len(lost)} of {total}, first: {lost[0]}"
@@ -66,7 +66,7 @@ def test_the_battery_comes_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in fixture_names() if name not in LOST])
-def test_random_messages_come_back(name: str) -> None:
+def test_random_messages_parse_back(name: str) -> None:
     total, lost = lost_messages(analysis_of(name).format, random_messages(RANDOM))
     assert len(lost) <= total * (1 - ENOUGH), f"{len(lost)} of {total}, first: {lost[0]}"
 
@@ -82,7 +82,7 @@ def turns_of(name: str, messages: Sequence[Message]) -> Iterator[tuple[str, Outp
 
 
 @pytest.mark.parametrize("name", fixture_names())
-def test_a_turn_is_read_alike_however_it_comes(name: str) -> None:
+def test_turn_parses_alike_in_every_chunking(name: str) -> None:
     source = random.Random(name)
     for text, parser in turns_of(name, MESSAGES):
         ends = (

@@ -72,7 +72,7 @@ def test_an_option_of_another_name_or_type_is_one_line_of_parser_and_grammar(
         assert "\n" not in str(raised.value)
 
 
-def test_an_option_of_the_parser_alone_has_its_choices_in_the_error() -> None:
+def test_wrong_parser_option_lists_its_choices() -> None:
     options: dict[str, Any] = {"call_deltas": "whol"}
     with pytest.raises(RequestError, match="did you mean whole"):
         analysis_of(JSON).parser(**options)
@@ -149,7 +149,7 @@ def test_call_ids_come_from_seed_function_or_message_else_index() -> None:
     assert made_ids(lambda *_: "") == ["call_0", "call_1"]
 
 
-def test_reasoning_has_the_field_that_is_asked_for() -> None:
+def test_reasoning_goes_to_the_requested_field() -> None:
     parser = analysis_of(JSON).parser()
     found = streamed(parser, ["<think>\nHm.\n</think>\n\nHi."])
     assert found.message.to_openai(reasoning_field="reasoning")["reasoning"] == "Hm."
@@ -206,7 +206,7 @@ def test_arguments_that_break_the_schema_are_a_fact_beside_the_call(
     )
 
 
-def test_a_schema_is_looked_at_when_its_errors_are_asked_for() -> None:
+def test_schema_is_read_only_if_errors_are_requested() -> None:
     checks = "autoparser.analysis.core.schema_document.schema_breaches"
     with mock.patch(checks, side_effect=schema_breaches) as asked:
         call = call_of(DAYS, '{"days": "three"}')

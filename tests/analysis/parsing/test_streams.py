@@ -38,7 +38,7 @@ def test_the_end_of_the_reasoning_is_known_at_its_closer() -> None:
     assert ends == [None] * 17 + [18] * 4
 
 
-def test_the_last_delta_is_the_finish_reason_and_comes_once() -> None:
+def test_finish_reason_is_the_last_delta_once() -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     stream.feed("Hi.")
     assert (stream.message.status, stream.message.finish_reason) == (Status.OK, None)
@@ -59,7 +59,7 @@ def test_a_value_streams_while_its_fence_is_open() -> None:
     assert "".join(delta.text for delta in fed(stream, '```json\n{"a": 1')) == '{"a": 1'
 
 
-def test_whole_calls_come_once_they_have_closed() -> None:
+def test_whole_calls_are_sent_when_closed() -> None:
     stream = analysis_of(JSON).parser(TOOLS, call_deltas="whole").stream()
     assert fed(stream, CALL.removesuffix("}\n</tool_call>")) == []
     late = [*stream.feed("}\n</tool_call>"), *stream.finish()]
@@ -131,7 +131,7 @@ MUSED = ChatTemplate(
 )
 
 
-def test_reasoning_is_held_from_a_possible_call_on_alone() -> None:
+def test_reasoning_is_held_back_only_after_a_possible_call() -> None:
     call = '(call){"name": "get_forecast", "arguments": {"city": "Oslo"}}(/call)'
     stream = analyze(MUSED).parser(TOOLS).stream()
     assert "".join(delta.text for delta in stream.feed("Hm, let me see. ")) == "Hm, let me see. "

@@ -141,7 +141,7 @@ def test_it_is_loaded_by_the_name_of_a_package_and_finds_its_neighbors(
     assert encoder(tmp_path, code).render(USER) == "there"
 
 
-def test_another_process_makes_its_own() -> None:
+def test_encoder_is_loaded_again_in_another_process() -> None:
     template = load_encoder(f"{DASHES}:encode_messages?thinking_mode=chat")
     copy = pickle.loads(pickle.dumps(template))  # noqa: S301 - made here
     assert copy.render(USER, None, True) == template.render(USER, None, True)

@@ -63,7 +63,7 @@ def test_the_formats_own_reader_reads_the_same(tmp_path: Path) -> None:
         assert ours[key] == value, key
 
 
-def test_a_directory_that_holds_none_but_a_gguf_file(tmp_path: Path) -> None:
+def test_directory_with_only_a_gguf_file_loads_its_template(tmp_path: Path) -> None:
     write_model(tmp_path / "model-Q8_0.gguf", "later")
     write_model(tmp_path / "model-Q4_K_M.gguf", "first")
     write_model(tmp_path / "mmproj-model.gguf", None)
@@ -91,7 +91,7 @@ LIES: list[tuple[bytes, str]] = [
     (header(pair("k" * 70_000, UINT8, b"\0"), 1), "byte 24: a key of 70000 bytes is too long"),
     (header(text(CHAT_TEMPLATE) + TEXT + HUGE + b"abc", 1), f"byte 59: {1 << 60} bytes of a text"),
     (header(text("a") + LIST + TEXT + HUGE, 1), f"byte 41: {1 << 60} values of an array"),
-    # Numbers that nobody wants are skipped, after their count is checked.
+    # Unused numbers are skipped, after their count is checked.
     (header(text("scores") + SHORT_LIST, 1), "byte 46: 3 values of an array are claimed, and 8"),
     (header(text("a") + DEEP_LIST, 1), "byte 85: arrays are nested too deep"),
     (header(pair("a", 99, bytes(20)), 1), "byte 33: there is no type 99 of values"),
@@ -200,9 +200,7 @@ def test_a_model_of_gguf_files_without_its_weights(
     assert len(hub.requests) == asked
 
 
-def test_templates_in_files_come_before_gguf_files_and_a_file_must_be_there(
-    hub: Hub, tmp_path: Path
-) -> None:
+def test_template_files_precede_gguf_files(hub: Hub, tmp_path: Path) -> None:
     commit = hub.add("org/model", {"chat_template.jinja": "A", "m.gguf": published(tmp_path)})
     assert load_template("org/model").text == "A"
     assert load_template("org/model/m.gguf").text == TEMPLATE
@@ -218,7 +216,7 @@ def test_templates_in_files_come_before_gguf_files_and_a_file_must_be_there(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_long_header_comes_in_parts(
+def test_long_gguf_header_is_fetched_in_parts(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gguf_files, "FIRST_PART", 1000)
@@ -235,7 +233,7 @@ def test_a_long_header_comes_in_parts(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_header_that_does_not_come_leaves_nothing(hub: Hub, tmp_path: Path) -> None:
+def test_missing_gguf_header_leaves_no_partial_file(hub: Hub, tmp_path: Path) -> None:
     hub.add("org/model", {"m.gguf": published(tmp_path)})
     ways: list[tuple[str, dict[str, Any]]] = [
         ("m.gguf: the connection was cut in the middle; try again", {"keep": 0}),

@@ -180,7 +180,7 @@ def test_a_revision_is_loaded_and_a_branch_is_followed(
 
 @slow
 @pytest.mark.usefixtures("impatient")
-def test_without_the_hub_the_cache_is_taken(hub: Hub) -> None:
+def test_unreachable_hub_falls_back_to_the_cache(hub: Hub) -> None:
     hub.add("org/model", {"chat_template.jinja": "A"})
     first = load_template("org/model")
     hub.fail("/api/", times=99, status=503)
@@ -203,9 +203,7 @@ def test_files_cached_by_other_programs_are_found_offline(
 
 
 @slow
-def test_a_token_opens_a_model_and_goes_no_further_than_the_hub(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hub_token_is_sent_only_to_the_hub(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.add("org/new", {"chat_template.jinja": "B"})
     hub.moved["org/old"] = "org/new"
     assert load_template("org/old").text == "B"
@@ -239,7 +237,7 @@ def test_a_local_path_wins(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @slow
 @pytest.mark.usefixtures("impatient")
-def test_a_busy_hub_is_asked_again_and_a_cut_download_taken_up(hub: Hub) -> None:
+def test_busy_hub_is_retried_and_a_cut_download_resumed(hub: Hub) -> None:
     busy = [(what, 503) for what in ("GET /api/", "HEAD .*/resolve/", "GET .*/resolve/")]
     files = {"chat_template.jinja": "ab" * 5000, "tokenizer_config.json": CONFIG}
     faults = [*busy, *[("GET /cdn/", status) for status in (429, 500, 502, 504)]]

@@ -68,7 +68,7 @@ def test_text_file_takes_no_neighbors(tmp_path: Path) -> None:
     assert template.special_tokens == {}
 
 
-def test_every_named_template_is_loaded_as_one_alone_is(tmp_path: Path) -> None:
+def test_named_templates_load_alike_together_and_alone(tmp_path: Path) -> None:
     named = [{"name": name, "template": name} for name in ("tool_use", "default")]
     write(tmp_path, {CONFIG_FILE: {"chat_template": named, "bos_token": "<s>"}})
     for source in (tmp_path, tmp_path / CONFIG_FILE):

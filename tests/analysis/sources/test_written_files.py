@@ -37,11 +37,11 @@ def test_a_saved_format_survives_a_full_disk(
     assert file.read_bytes() == before
     assert [*tmp_path.iterdir()] == [file]
     assert load_format(file).format == analysis.format
-    # A program may write over what it has read.
+    # A program may overwrite its input.
     analysis.save(file)
 
 
-def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path) -> None:
+def test_file_changed_since_reading_is_not_written(tmp_path: Path) -> None:
     file = tmp_path / "t.jinja"
     file.write_bytes(b"one\r\ntwo")
     # Newlines are read as Python's text mode does.
@@ -76,7 +76,7 @@ def test_a_command_writes_over_no_name_of_a_file_that_it_has_read(tmp_path: Path
     assert (file.read_bytes(), hard.read_bytes()) == (b"more", b"text")
 
 
-def test_a_new_file_has_the_mode_of_new_files_and_an_old_one_keeps_its_own(tmp_path: Path) -> None:
+def test_new_file_gets_the_default_mode_and_old_file_keeps_its_mode(tmp_path: Path) -> None:
     new, old, usual = (tmp_path / name for name in ("new", "old", "usual"))
     usual.touch()
     old.touch(0o600)

@@ -94,7 +94,7 @@ def analysis_of(text: str) -> Analysis:
 
 
 @pytest.mark.parametrize("case", sampled(EXAMPLES.cases, 4), ids=lambda case: case.name)
-def test_a_format_is_learned_from_examples_as_the_table_says(case: Case) -> None:
+def test_formats_learned_from_examples_match_the_table(case: Case) -> None:
     text = EXAMPLES.templates[case.template] if case.template else CHAT
     found = learn(analysis_of(text), given_examples(case.examples, "examples.yaml"))
     places = [f"examples[{at}]" for at in range(len(case.examples))]
@@ -114,7 +114,7 @@ def test_a_format_is_learned_from_examples_as_the_table_says(case: Case) -> None
 
 
 @pytest.mark.parametrize("case", sampled(OUTPUTS.cases, 4), ids=lambda case: case.name)
-def test_a_format_is_learned_from_outputs_as_the_table_says(case: Case) -> None:
+def test_formats_learned_from_outputs_match_the_table(case: Case) -> None:
     text = OUTPUTS.templates[case.template] if case.template else CHAT
     tools = OUTPUTS.tools[case.tools] if case.tools else TOOLS
     if case.error:
@@ -145,7 +145,7 @@ def test_widened_format_is_saved_and_its_grammar_follows_the_template(tmp_path: 
         assert "[do " not in grammar
 
 
-def test_a_saved_format_serves_its_own_template_alone(tmp_path: Path) -> None:
+def test_saved_format_is_refused_for_another_template(tmp_path: Path) -> None:
     file = tmp_path / "model.format.json"
     examples = yaml.safe_load((SHOWN / "examples.yaml").read_text("utf-8"))
     learn(analysis_of(CHAT), given_examples(examples, "examples.yaml")).analysis.save(file)
@@ -230,5 +230,5 @@ def test_only_added_tokens_that_nothing_renders_are_named(
     assert [*unwritten_tokens(analysis, tokens)] == named
 
 
-def test_a_template_that_shows_all_parts_is_not_asked_for_its_tokens() -> None:
+def test_template_with_all_parts_needs_no_special_tokens() -> None:
     assert unwritten_tokens(analyzed("a7-token-pairs"), ["(never)"]) == ()

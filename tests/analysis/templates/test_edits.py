@@ -135,7 +135,7 @@ def test_a_variable_set_in_a_generation_block_is_forgotten_after_it(scopes: bool
     assert (rendered == ChatTemplate(text).render_prepared({"a": "A"})) is not scopes
 
 
-def test_every_operand_is_taken_apart() -> None:
+def test_edits_reach_every_operand() -> None:
     text = "<{{- 'a' ~ (b + c) -}}>{{ (d + 'e') }}{{ f if g else h }}"
     apart, places = split_operands(text, statement_tree(text))
     assert apart == "<{{- 'a' }}{{ (b + c) -}}>{{ d }}{{ 'e' }}{{ f if g else h }}"

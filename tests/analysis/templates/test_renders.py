@@ -107,7 +107,7 @@ def test_wrong_arguments_are_named() -> None:
             template.render(messages, **given)
 
 
-def test_a_render_error_is_one_short_line_whatever_the_template_says() -> None:
+def test_render_error_is_one_short_line() -> None:
     with pytest.raises(TemplateRenderError) as caught:
         ChatTemplate("{{ raise_exception('\x1b[31m\n' + 'a' * 100000) }}").render([USER])
     shown = str(caught.value)
@@ -165,7 +165,7 @@ APPENDS = ChatTemplate(
 
 
 @pytest.mark.parametrize("form", [copy, isolated], ids=["here", "in a worker"])
-def test_lists_may_change_in_the_mutable_sandbox_alone(
+def test_lists_change_only_in_the_mutable_sandbox(
     form: Callable[[ChatTemplate], ChatTemplate],
 ) -> None:
     with pytest.raises(TemplateRenderError, match="append") as caught:

@@ -111,7 +111,7 @@ def asked(trace: RenderTrace) -> list[tuple[str, bool | None, dict[str, str]]]:
 
 
 @table("tests")
-def test_a_test_has_the_names_that_it_asked_for_and_no_others(case: Any) -> None:
+def test_trace_of_a_test_lists_only_the_read_names(case: Any) -> None:
     found = asked(step_through(case["text"], **case["variables"]))
     assert [[test, held, seen] for test, held, seen in found] == case["tests"]
 
@@ -139,7 +139,7 @@ def test_a_piece_has_the_tests_that_let_it_be_written() -> None:
     ]
 
 
-def test_steps_beyond_the_most_are_counted_alone_and_values_are_cut() -> None:
+def test_trace_counts_steps_over_its_limit_and_cuts_values() -> None:
     trace = step_through("{% for x in range(n) %}{% endfor %}-", n=MOST_STEPS + 5)
     assert (len(trace.steps), trace.left_out) == (MOST_STEPS, 6)
     assert trace.prompt == "-"

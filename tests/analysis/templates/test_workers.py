@@ -140,7 +140,7 @@ def test_isolated_analysis_equals_the_plain_one_and_renders_in_workers() -> None
 
 
 @slow
-def test_one_render_beyond_a_limit_is_evidence_and_the_analysis_goes_on() -> None:
+def test_one_render_over_a_limit_does_not_end_the_analysis() -> None:
     text = TEMPLATE.read_text(encoding="utf-8")
     # Few messages of the self-check hold markup.
     trap = f"{{% if '<b>' in messages[-1].content | default('', true) %}}{ENDLESS}{{% endif %}}"
@@ -178,14 +178,14 @@ def _die(number: int) -> int:
     return number
 
 
-def test_results_come_in_the_order_of_the_items_by_the_same_workers(pool: WorkerPool) -> None:
+def test_pool_results_keep_order_and_workers(pool: WorkerPool) -> None:
     before = processes(pool)
     assert [outcome.error for outcome in pool.map(time.sleep, [0.1, 0.0, 0.05, 0.0])] == [None] * 4
     assert [outcome.value for outcome in pool.map(abs, range(-50, 0))] == [*range(50, 0, -1)]
     assert processes(pool) == before
 
 
-def test_a_worker_that_dies_costs_its_own_task_and_an_idle_one_nothing(pool: WorkerPool) -> None:
+def test_dead_worker_loses_only_its_task(pool: WorkerPool) -> None:
     signals = [0, 0, signal.SIGKILL, 0, signal.SIGSEGV, 0]
     found = list(pool.map(_die, signals, name=str))
     assert [type(outcome.error) for outcome in found] == [
@@ -217,7 +217,7 @@ def test_a_silent_worker_is_killed_and_a_late_one_is_waited_for(
 
 
 @slow
-def test_a_fault_costs_its_own_task_and_a_worker_that_has_grown_is_replaced(
+def test_failed_task_is_alone_and_a_grown_worker_is_replaced(
     pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items: list[Any] = [[1], range(10**12), [2], "x", [3]]
@@ -280,7 +280,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def test_an_error_comes_out_of_a_worker_as_it_was() -> None:
+def test_worker_error_equals_the_raised_one() -> None:
     for error in (
         AutoparserError("wrong", file="a", place="line 1", hint="fix it"),
         TemplateRenderError("no", file="a", line=3, refused=True),
@@ -292,7 +292,7 @@ def test_an_error_comes_out_of_a_worker_as_it_was() -> None:
         assert (str(caught.value), caught.value.__dict__) == (str(error), error.__dict__)
 
 
-def test_an_error_of_python_comes_out_with_the_place_it_was_raised_at() -> None:
+def test_python_error_of_a_worker_has_its_traceback_as_a_note() -> None:
     with pytest.raises(ValueError, match="invalid literal") as caught:
         run_task(int, "x")
     assert any("In a worker" in note for note in caught.value.__notes__)
@@ -312,7 +312,7 @@ def test_a_task_beyond_its_limits_is_ended(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(TaskLimitError, match="more than 100 MB") as caught:
         run_task(bytearray, 200_000_000, limits=SHORT)
     assert caught.value.limit is LimitKind.MEMORY
-    # Memory is counted from what the worker has.
+    # Memory is counted on top of the worker's own.
     assert len(run_task(bytearray, 10_000_000, limits=SHORT)) == 10_000_000
 
 
@@ -330,7 +330,7 @@ def test_how_a_worker_died_is_named() -> None:
         assert run_task(abs, -1) == 1
 
 
-def test_an_interrupt_leaves_the_worker_alone_and_ends_it_in_the_parent(
+def test_interrupt_is_ignored_by_the_worker_and_ends_it_in_the_parent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     worker = TaskWorker()

@@ -166,7 +166,7 @@ LINES: dict[str, Callable[[LintRun], str]] = {
     "concise": concise_report,
     "github": github_report,
     "markdown": markdown_report,
-    # Of all rules their number is no matter of the form.
+    # The number of rules is independent of the form.
     "card": lambda run: card_table(replace(run, rules=run.rules[:2]), "1.2.3"),
     "badge": badge_image,
     "junit": junit_report,
