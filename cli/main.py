@@ -74,7 +74,9 @@ class PlainValueCommand(TyperCommand):
 
 def _with_plain_values(parameters: Sequence[Any]) -> list[Any]:
     for parameter in parameters:
-        # Typer before pydantic has other names, and converts no value that nobody gave.
+        # A private hook of typer's, for what it saves: `rule AP301` takes 0.46 s of processor time
+        # with it and 0.58 s without, `import typer` 0.19 s (best of 7; 2 cores, no GPU, busy).
+        # Typer before pydantic has no such hook, and does not convert defaults.
         usual = getattr(parameter, "get_runtime_param", None)
         if usual is not None and not isinstance(usual, _PlainConversion):
             parameter.__dict__["get_runtime_param"] = _PlainConversion(usual)
