@@ -48,13 +48,18 @@ def compare(
         typer.Argument(metavar="A", help=SOURCES, show_default=False),
     ],
     right: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="B",
             help="What to compare it with, such as the same file after a change.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    history: Annotated[
+        bool,
+        "Compare each revision of A with the one before it: a file or model directory in git, or a"
+        " model on the Hub.",
+    ] = False,
     form: Annotated[
         ComparisonForm | None,
         format_option(
@@ -84,6 +89,8 @@ def compare(
     --chat-template-kwargs and --switch apply to every render of both. If one of the two is a saved
     format, what was learned is compared, and nothing is rendered.
 
+    --history compares the revisions of one template, the newest first, and exits with 0.
+
     Exit code: 0 if nothing that was tested differs, 1 if anything does, 2 if there is nothing to
     compare.
     """
@@ -92,6 +99,20 @@ def compare(
         raise refuse_full(form)
 
     setting = switch_options.values()
+    if history:
+        if right is not None or revision or left_revision or right_revision:
+            raise AutoparserError(
+                "--history has every revision of one source",
+                hint="leave out B and the revisions",
+            )
+        changes = _history_changes(left, name, switch_options)
+        with open_outlet(output) as outlet:
+            _write_history(changes, left, form, outlet, full=full)
+        return 0
+    if right is None:
+        raise AutoparserError(
+            "Missing argument B", hint="name a second template, or see the first's --history"
+        )
     sources = [
         NamedSource(source, name, own or revision)
         for source, own in ((left, left_revision), (right, right_revision))
@@ -108,6 +129,39 @@ def compare(
     with open_outlet(output) as outlet:
         _write_comparison(found, form, outlet, full=full)
     return 0 if found.equal or exit_zero else DIFFERS
+
+
+def _history_changes(
+    source: str, name: str | None, switch_options: SwitchOptions
+) -> Sequence[wings.RevisionChange]:
+    """Compare the revisions of a template; says on standard error how many are done."""
+    with status_line("reading revisions") as show_step:
+        revisions = wings.template_history(source, name=name)
+
+        def show_progress(done: int, count: int) -> None:
+            show_step(f"comparing revision {done + 1} of {count}")
+
+        setting = switch_options.values()
+        return list(wings.compare_history(revisions, setting, show_progress))
+
+
+def _write_history(
+    changes: Sequence[wings.RevisionChange],
+    source: str,
+    form: ComparisonForm,
+    outlet: Outlet,
+    *,
+    full: bool,
+) -> None:
+    match form:
+        case ComparisonForm.TEXT:
+            outlet.report(wings.history_report(changes, source, outlet.width, in_full=full))
+        case ComparisonForm.JSON:
+            outlet.json(wings.history_document(changes, source))
+        case ComparisonForm.MARKDOWN:
+            outlet.text(wings.history_markdown(changes, source))
+        case ComparisonForm.HTML:
+            outlet.text(wings.history_page(changes, source, __version__))
 
 
 def _compare_formats(

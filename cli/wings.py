@@ -227,6 +227,10 @@ if TYPE_CHECKING:
         summary_of as summary_of,
         templates_in as templates_in,
     )
+    from autoparser.analysis.overview.template_history import (
+        RevisionChange as RevisionChange,
+        compare_history as compare_history,
+    )
     from autoparser.analysis.parsing.output_parser import OutputParser as OutputParser
     from autoparser.analysis.parsing.parsed_message import ParsedMessage as ParsedMessage
     from autoparser.analysis.parsing.turn_request import (
@@ -243,6 +247,7 @@ if TYPE_CHECKING:
         read_path as read_path,
         read_standard_input as read_standard_input,
     )
+    from autoparser.analysis.sources.template_history import template_history as template_history
     from autoparser.analysis.sources.template_loading import (
         fetch as fetch,
         load_template as load_template,
@@ -391,6 +396,12 @@ if TYPE_CHECKING:
     )
     from autoparser.reports.settings import prompt_warning as prompt_warning
     from autoparser.reports.survey import survey_page as survey_page, survey_report as survey_report
+    from autoparser.reports.template_history import (
+        history_document as history_document,
+        history_markdown as history_markdown,
+        history_page as history_page,
+        history_report as history_report,
+    )
     from autoparser.reports.template_page import (
         report_page as report_page,
         saved_page as saved_page,

@@ -9,8 +9,14 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.formats.format_document import check_counts
 from autoparser.analysis.overview.compared_texts import RenderChange
-from autoparser.analysis.overview.comparison import AskedRenders, Comparison, FindingChange
+from autoparser.analysis.overview.comparison import (
+    AskedRenders,
+    Comparison,
+    FindingChange,
+    FindingFate,
+)
 from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
 from .blocks import (
@@ -29,12 +35,12 @@ from .blocks import (
     rows,
     sentence,
 )
-from .markdown import markdown_text
+from .markdown import cell, markdown_text
 from .pages import PageTop, page
 from .places import short_name, template_origin
 from .terminal import report_text
 from .verdict import check_score, verdict_with_basis
-from .visible import LEGEND, marker_text, setting_words, some_of, value_words, visible
+from .visible import LEGEND, marker_text, number_of, setting_words, some_of, value_words, visible
 from .what_was_asked import asked_rows, equal_words
 
 NAMED = 4
@@ -46,6 +52,8 @@ WAYS = 12
 FIRST, FIRST_WAYS = 4, 2
 """Differences of a section, and kinds of differences, in the first view."""
 ABSENT = "(none)"
+HOLDS = "holds"
+"""The verdict of a round trip that re-renders exactly."""
 NOT_RENDERED = (
     "Renders, round trips and findings were not compared: a saved format has no template."
 )
@@ -63,9 +71,8 @@ def comparison_report(comparison: Comparison, width: int, *, in_full: bool = Fal
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """Return a comparison as Markdown, for a comment on a pull request."""
-    verdict = "no difference in behavior" if comparison.equal else "they differ"
-    return markdown_text(f"Templates compared: {verdict}", _whole(comparison))
+    """Write a comparison as Markdown, for a comment on a pull request."""
+    return markdown_text(f"Chat template {cell(origin_of(comparison.right))}", _whole(comparison))
 
 
 def comparison_page(comparison: Comparison | FormatComparison, version: str) -> str:
@@ -93,12 +100,29 @@ def _whole(comparison: Comparison) -> Blocks:
     asked = [(label, Text(words)) for label, words in asked_rows(comparison)]
     return [
         *_head(comparison),
+        *comparison_blocks(comparison),
+        Heading(Text("What was tested"), "asked"),
+        *rows(asked),
+    ]
+
+
+def comparison_blocks(comparison: Comparison) -> Blocks:
+    """Show every difference."""
+    return [
         *_facts(comparison.facts),
         *_renders(comparison),
         *_trips(comparison),
         *_findings(comparison.findings),
-        Heading(Text("What was tested"), "asked"),
-        *rows(asked),
+    ]
+
+
+def first_differences(comparison: Comparison) -> Blocks:
+    """Show the first differences of each kind."""
+    return [
+        *_facts(comparison.facts, FIRST),
+        *_renders(comparison, FIRST_WAYS),
+        *_trips_counted(comparison),
+        *_findings(comparison.findings, FIRST),
     ]
 
 
@@ -106,10 +130,7 @@ def _at_first(comparison: Comparison) -> Blocks:
     closing = Text("--full shows everything, with what was tested and what was not.", style="dim")
     return [
         *_head(comparison),
-        *_facts(comparison.facts, FIRST),
-        *_renders(comparison, FIRST_WAYS),
-        *_trips_counted(comparison),
-        *_findings(comparison.findings, FIRST),
+        *first_differences(comparison),
         *blank(),
         *prose(closing, indent=0),
     ]
@@ -151,11 +172,52 @@ def _head(comparison: Comparison) -> Blocks:
     drawn = _compared_sides(comparison)
     if comparison.equal:
         return [*drawn, *prose(Text(equal_words(comparison), style="green"), indent=0)]
-    return [*drawn, *prose(f"They differ: {', '.join(_counted(comparison))}.", indent=0)]
+    counts = f"Differences: {', '.join(difference_counts(comparison))}."
+    return [*prose(verdict_sentence(comparison), indent=0), *drawn, *prose(counts, indent=0)]
 
 
-def _counted(comparison: Comparison) -> Iterator[str]:
-    """Return the number of differences of each kind."""
+def verdict_sentence(comparison: Comparison) -> Text:
+    """Return whether the second template is better or worse, by findings, round trips and cache."""
+    worse, better = list(_effects(comparison, worse=True)), list(_effects(comparison, worse=False))
+    if comparison.equal:
+        return Text("No difference in behavior.", style="green")
+    if worse and better:
+        return sentence(("Better: ", "green"), "; ".join(better), (". Worse: ", "red"), _end(worse))
+    if worse:
+        return sentence(("Worse: ", "red"), _end(worse))
+    if better:
+        return sentence(("Better: ", "green"), _end(better))
+    return Text("The output changes; findings, round trips and prefix cache do not.")
+
+
+def _end(effects: Sequence[str]) -> str:
+    return f"{'; '.join(effects)}."
+
+
+def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
+    """Yield what got worse, or better, each with its count."""
+    fates = Counter(change.fate for change in comparison.findings)
+    if worse and fates[FindingFate.NEW]:
+        yield number_of(fates[FindingFate.NEW], "new finding")
+    if not worse and fates[FindingFate.FIXED]:
+        yield f"{number_of(fates[FindingFate.FIXED], 'finding')} fixed"
+    held = [(change.left == HOLDS, change.right == HOLDS) for change in comparison.trips]
+    trips = sum(before is worse and after is not worse for before, after in held)
+    if trips:
+        yield f"{number_of(trips, 'round trip')} {'broken' if worse else 'repaired'}"
+    before, after = comparison.cache
+    if (after.lost > before.lost) if worse else (after.lost < before.lost):
+        yield (
+            f"{after.lost} of {number_of(after.turns, 'turn')} lose the prefix cache"
+            f" (before: {before.lost} of {before.turns})"
+        )
+    left, right = (check_counts(side.check) for side in (comparison.left, comparison.right))
+    if left != right and comparison.right.check.ok is not worse:
+        yield "the self-check"
+
+
+def difference_counts(comparison: Comparison) -> Iterator[str]:
+    """Count what differs."""
     if comparison.facts:
         yield f"{len(comparison.facts)} fact{'s' * (len(comparison.facts) != 1)} of the format"
     if comparison.renders:
@@ -165,8 +227,9 @@ def _counted(comparison: Comparison) -> Iterator[str]:
     if not comparison.same_check:
         yield "the self-check"
     if comparison.findings:
-        come = sum(change.appeared for change in comparison.findings)
-        yield f"{come} new findings, {len(comparison.findings) - come} gone"
+        fates = Counter(change.fate for change in comparison.findings)
+        words = ", ".join(f"{fates[fate]} {fate.value}" for fate in FindingFate if fates[fate])
+        yield f"{number_of(len(comparison.findings), 'finding')} ({words})"
 
 
 def _counted_renders(asked_renders: AskedRenders) -> Iterator[str]:
@@ -340,20 +403,25 @@ def _trips_counted(comparison: Comparison) -> Blocks:
     return [_trips_heading(comparison), *rows(pairs), *rest]
 
 
+_FATES = {FindingFate.NEW: "red", FindingFate.CHANGED: "", FindingFate.FIXED: "green"}
+"""The styles of findings, in the order in which they are listed."""
+
+
 def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blocks:
-    """List the new findings of the rules, then the fixed ones."""
+    """List the new findings, the changed and the fixed ones."""
     if not findings:
         return []
-    ordered = sorted(findings, key=lambda change: not change.appeared)
+    order = list(_FATES)
+    ordered = sorted(findings, key=lambda change: order.index(change.fate))
     pairs = [
         (
-            f"{'+' if change.appeared else '-'} {visible(change.finding.code)}",
-            Text(visible(change.finding.message), style=_RIGHT if change.appeared else _LEFT),
+            f"{change.fate.value} {visible(change.finding.code)}",
+            Text(visible(change.finding.message), style=_FATES[change.fate]),
         )
         for change in ordered[:most]
     ]
     title = Heading(
-        Text("Findings that appeared (+) or vanished (-)"),
+        Text("Findings"),
         "findings",
         str(len(findings)),
         short="Findings",

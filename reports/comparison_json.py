@@ -19,7 +19,13 @@ from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.formats.format_document import CheckCounts, check_counts
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.overview.compared_texts import RenderChange
-from autoparser.analysis.overview.comparison import Comparison, FindingChange, TripChange
+from autoparser.analysis.overview.comparison import (
+    CacheTurns,
+    Comparison,
+    FindingChange,
+    FindingFate,
+    TripChange,
+)
 from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
 from .places import template_place
@@ -102,14 +108,14 @@ class RoundTripsDocument(JsonDocument, frozen=True):
 
 
 class FindingChangeDocument(JsonDocument, frozen=True):
-    """A finding that only one of the two has."""
+    """A finding that differs between the two."""
 
-    change: Literal["appeared", "vanished"]
+    change: FindingFate
     code: RuleCode
     severity: Severity
     message: str
     line: Positive | None
-    """The line, from 1, in the template that has the finding."""
+    """The line, from 1: in the first template for a fixed finding, else in the second."""
     column: Positive | None
     """The column, from 1, at which that line's text begins; null if there is no line."""
 
@@ -117,7 +123,7 @@ class FindingChangeDocument(JsonDocument, frozen=True):
 class ComparisonDocument(JsonDocument, frozen=True):
     """All differences."""
 
-    schema: Literal["autoparser.compare/2"]
+    schema: Literal["autoparser.compare/3"]
     """Name and version; the version is increased by every change that is not an addition."""
     equal: bool
     """Whether no difference was found."""
@@ -133,12 +139,17 @@ class ComparisonDocument(JsonDocument, frozen=True):
     asked: AskedDocument | None
     round_trips: RoundTripsDocument | None
     findings: tuple[FindingChangeDocument, ...] | None
-    """Findings of the rules that only one of the two has."""
+    """Findings of lint that differ."""
+    cache: tuple[CacheTurns, CacheTurns] | None
+    """Turns of a conversation of ten that lose the prefix cache, with either template; null next to
+    a saved format."""
 
 
 def format_comparison_document(comparison: FormatComparison) -> dict[str, Json]:
     """Return all differences between two learned formats, without renders."""
-    return _document(comparison, renders=None, asked=None, round_trips=None, findings=None)
+    return _document(
+        comparison, renders=None, asked=None, round_trips=None, findings=None, cache=None
+    )
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Json]:
@@ -163,6 +174,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Json]:
         ),
         round_trips=RoundTripsDocument(comparison.trip_count, tuple(comparison.trips)),
         findings=tuple(_finding_change(finding, comparison) for finding in comparison.findings),
+        cache=comparison.cache,
     )
 
 
@@ -174,7 +186,7 @@ def _document(comparison: Comparison | FormatComparison, **own: object) -> dict[
     document = copy_fields(
         ComparisonDocument,
         comparison,
-        schema="autoparser.compare/2",
+        schema="autoparser.compare/3",
         left=left,
         right=right,
         format=comparison.facts,
@@ -185,11 +197,11 @@ def _document(comparison: Comparison | FormatComparison, **own: object) -> dict[
 
 def _finding_change(change: FindingChange, comparison: Comparison) -> FindingChangeDocument:
     finding = change.finding
-    template = (comparison.right if change.appeared else comparison.left).template
+    template = (comparison.left if change.right is None else comparison.right).template
     place = template_place(template, finding.line)
     return copy_fields(
         FindingChangeDocument,
         finding,
-        change="appeared" if change.appeared else "vanished",
+        change=change.fate,
         column=None if place is None else place.column,
     )

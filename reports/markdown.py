@@ -117,13 +117,21 @@ def _folded(summary: str, blocks: Blocks) -> Iterator[str]:
 def _departure(block: Departure) -> Iterator[str]:
     yield ""
     for side in block.sides:
-        sign = _label(side.label[:1] if side.label[:1] in _SIGNS else side.label)
+        sign = _side_label(side.label)
         if side.text is None:
             yield f"- {sign}{inline(side.error or Text())}"
         else:
             yield f"- {sign}{code_span(f'{block.before[-_BEFORE:]}{side.text}')}"
     for label, text in block.facts:
         yield f"- {_label(label)}{inline(text)}"
+
+
+def _side_label(label: str) -> str:
+    """Write a label such as `- 48`: the sign, and the line of the template."""
+    sign, _, line = label.partition(" ")
+    if sign not in _SIGNS:
+        return _label(label)
+    return _label(sign) + (f"line {plain(line)}: " if line else "")
 
 
 def _table(block: Table) -> Iterator[str]:

@@ -24,6 +24,7 @@ from autoparser.reports.probe import ProbeDocument
 from autoparser.reports.render_trace import RenderTraceDocument
 from autoparser.reports.request_grammar import AcceptanceDocument, GrammarDocument
 from autoparser.reports.roundtrip import RoundTripDocument
+from autoparser.reports.template_history import HistoryDocument
 from autoparser.reports.tokens import TokensDocument
 from autoparser.reports.traffic import TrafficDocument
 
@@ -38,6 +39,7 @@ PUBLISHED = (
     Published(FixDocument, "fix", "What autoparser fix did"),
     Published(FormatFile, "format", "A saved format: what was learned of a chat template"),
     Published(GrammarDocument, "grammar", "A grammar in every form"),
+    Published(HistoryDocument, "history", "What each revision of a chat template changed"),
     Published(LearnedDocument, "learn", "What autoparser learn found"),
     Published(LintDocument, "lint", "Findings of autoparser lint"),
     Published(ParsedDocument, "parse", "A model's output, parsed"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import combinations
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.question_bounds import AskedBounds, AskedTally
+from autoparser.analysis.decoding.answer_judge import made_tokenizer
 from autoparser.analysis.formats.format_document import check_counts
 from autoparser.analysis.history.round_trips import TripRow, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
@@ -29,6 +31,8 @@ from .compared_requests import (
 )
 from .compared_texts import ComparedRound, RenderChange, group_differences_by_cause, play_requests
 from .format_facts import FactChange, changed_facts
+from .portrait import BYTES, example_tools
+from .portrait_conversation import ten_turns
 
 # The values of switches under which both templates are played.
 #
@@ -323,13 +327,47 @@ class TripChange:
     right: str
 
 
+class FindingFate(StrEnum):
+    """The change of a finding from the first template to the second."""
+
+    NEW = "new"
+    FIXED = "fixed"
+    CHANGED = "changed"
+    """Both have a finding of the rule, with other words."""
+
+
 @dataclass(frozen=True, slots=True)
 class FindingChange:
-    """A finding of lint that only one of the two has."""
+    """A finding of lint that differs between the two."""
 
-    finding: LintFinding
-    appeared: bool
-    """Whether only the second has it; otherwise only the first."""
+    left: LintFinding | None
+    """The first template's finding, or None if it is new."""
+    right: LintFinding | None
+    """The second template's finding, or None if it is fixed."""
+
+    @property
+    def fate(self) -> FindingFate:
+        """Whether it is new, fixed or changed."""
+        if self.left is None:
+            return FindingFate.NEW
+        return FindingFate.FIXED if self.right is None else FindingFate.CHANGED
+
+    @property
+    def finding(self) -> LintFinding:
+        """The second template's finding, or the first's if it is fixed."""
+        found = self.right or self.left
+        if found is None:
+            raise ValueError("a change has a finding on one side at least")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class CacheTurns:
+    """The use of a prefix cache in a conversation of up to ten turns."""
+
+    lost: int
+    """The number of turns after which re-rendering loses cached text."""
+    turns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +385,8 @@ class Comparison:
     trip_count: int
     """The number of scenarios, by the next message's role, that apply to either."""
     findings: tuple[FindingChange, ...]
+    cache: tuple[CacheTurns, CacheTurns]
+    """The turns that lose the prefix cache, with the first template and with the second."""
 
     @property
     def same_text(self) -> bool:
@@ -362,7 +402,7 @@ class Comparison:
     def equal(self) -> bool:
         """Whether no difference was found."""
         changes = (*self.facts, *self.renders, *self.trips, *self.findings)
-        return not changes and self.same_check
+        return not changes and self.same_check and self.cache[0] == self.cache[1]
 
 
 def compare_templates(
@@ -384,7 +424,15 @@ def compare_templates(
         trips,
         played,
         _changed_findings(_lint_findings(left), _lint_findings(right)),
+        (_cache_turns(left), _cache_turns(right)),
     )
+
+
+def _cache_turns(analysis: Analysis) -> CacheTurns:
+    """Run ten turns, with a tokenizer of bytes and markers as neither has to have one."""
+    tokenizer = made_tokenizer(analysis.grammar(None)).hf
+    conversation = ten_turns(analysis, example_tools(), tokenizer, BYTES)
+    return CacheTurns(conversation.breaks, len(conversation.steps))
 
 
 _TripVerdicts = dict[tuple[str, Next], str]
@@ -434,18 +482,16 @@ def _changed_findings(
 ) -> tuple[FindingChange, ...]:
     ours, theirs = Counter(map(_finding_key, left)), Counter(map(_finding_key, right))
     ours_only, theirs_only = ours - theirs, theirs - ours
-    changes = [
-        *(
-            FindingChange(finding, appeared=False)
-            for finding in left
-            if _take_finding(ours_only, finding)
-        ),
-        *(
-            FindingChange(finding, appeared=True)
-            for finding in right
-            if _take_finding(theirs_only, finding)
-        ),
-    ]
+    gone = [finding for finding in left if _take_finding(ours_only, finding)]
+    changes: list[FindingChange] = []
+    for finding in right:
+        if _take_finding(theirs_only, finding):
+            # Of one rule, in the order of the templates: the same cause in other words.
+            known = next((old for old in gone if old.code == finding.code), None)
+            if known is not None:
+                gone.remove(known)
+            changes.append(FindingChange(known, finding))
+    changes += [FindingChange(finding, None) for finding in gone]
     return tuple(sorted(changes, key=lambda change: change.finding.code))
 
 

@@ -141,6 +141,47 @@ def _from_hub(repository: str, revision: str | None) -> HubListing:
     )
 
 
+MOST_COMMITS = 500
+"""At most this many commits of a model are listed; each is a request for its files."""
+
+
+class HubCommit(Struct, frozen=True):
+    """A commit of a model on the Hub."""
+
+    id: str
+    """The full hash, 40 hexadecimal digits."""
+    date: str
+    """E.g. `"2026-11-20"`."""
+    authors: tuple[str, ...]
+    """The names of users."""
+    title: str
+    """The first line of the message."""
+
+
+def list_commits(repository: str) -> list[HubCommit]:
+    """List the commits of a model's main branch, the newest first, at most `MOST_COMMITS`.
+
+    Raises TemplateNotFoundError, TemplateReadError.
+    """
+    from huggingface_hub import HfApi  # noqa: PLC0415 - slow to import
+
+    api = HfApi(library_name="autoparser")
+    try:
+        with guarded_library():
+            found = ask_patiently(lambda: api.list_repo_commits(repository))
+    except Exception as error:  # noqa: BLE001 - the library lets many kinds through
+        raise failure_error(error, HubQuestion(repository, None)) from None
+    return [
+        HubCommit(
+            _checked_commit(commit.commit_id, repository),
+            commit.created_at.date().isoformat(),
+            tuple(commit.authors),
+            commit.title,
+        )
+        for commit in found[:MOST_COMMITS]
+    ]
+
+
 def _check_name(name: str, repository: str) -> None:
     parts = name.split("/")
     if (

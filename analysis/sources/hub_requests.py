@@ -321,10 +321,13 @@ def _judge_answer(response: Any) -> None:
     commit = headers.get("X-Repo-Commit", "")
     if commit and not _SAFE_COMMIT.fullmatch(commit):
         raise _distrusted(f"the Hub's answer has {commit[:60]!r} as a commit")
-    if "Location" in headers:
-        target = urljoin(str(response.url), headers["Location"])
+    # The library follows redirects and the pages of a list.
+    followed = [("redirects to", headers["Location"])] if "Location" in headers else []
+    followed += [("continues a list at", link["url"]) for link in response.links.values()]
+    for words, address in followed:
+        target = urljoin(str(response.url), address)
         if not leads_to_hub(target):
-            raise _distrusted(f"the Hub redirects to {target[:80]!r}")
+            raise _distrusted(f"the Hub {words} {target[:80]!r}")
 
 
 def leads_to_hub(target: str) -> bool:

@@ -45,12 +45,15 @@ class Runner:
         self.repository = place / "repository"
         self.repository.mkdir()
         self.path = path
+        self.event: dict[str, str] = {}
+        """The event's values, by their expressions."""
 
     def run(self, step: dict[str, Any], **given: str) -> Ran:
         inputs = {name: str(given.get("default", "")) for name, given in ACTION["inputs"].items()}
         assert given.keys() <= inputs.keys()
         known = {f"inputs.{name}": value for name, value in {**inputs, **given}.items()}
         known["github.action_path"] = str(ROOT)
+        known |= self.event
         script = self.place / "step.sh"
         script.write_text(substituted(step["run"], known), "utf-8")
         files = {name: self.place / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
@@ -119,6 +122,41 @@ def test_a_sound_repository_passes(runner: Runner) -> None:
         STEPS["Lint"], args=f"{SELECT}  --fail-on never", **{"working-directory": "models"}
     )
     assert ran.code == 0
+
+
+def git(place: Path, *words: str) -> str:
+    options = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    command = ["git", "-C", str(place), *options, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+
+
+def test_a_pull_request_is_told_what_changes(runner: Runner) -> None:
+    here = runner.repository
+    (here / "my models").mkdir()
+    shutil.copy(QUIET, here / "my models" / "chat.jinja")
+    git(here, "init", "--quiet")
+    git(here, "remote", "add", "origin", str(here))
+    git(here, "add", ".")
+    git(here, "commit", "--quiet", "--message", "Before")
+    base = git(here, "rev-parse", "HEAD").strip()
+    shutil.copy(DROPS, here / "my models" / "chat.jinja")
+    shutil.copy(DROPS, here / "new.jinja")
+    git(here, "add", ".")
+    git(here, "commit", "--quiet", "--message", "After")
+    told = runner.place / "told.md"
+    (runner.path / "gh").write_text(
+        f'#!/bin/bash\necho "${{@:1:5}}"\ncp "${{@: -1}}" "{told}"\n', "utf-8"
+    )
+    (runner.path / "gh").chmod(0o755)
+    number = "github.event.pull_request.number"
+    runner.event = {"github.event.pull_request.base.sha": base, number: "7", "github.token": "t"}
+    ran = runner.run(STEPS["Compare"], token="t")
+    assert (ran.code, ran.out) == (0, "pr comment 7 --edit-last --create-if-none\n")
+    comment = told.read_text("utf-8")
+    assert comment.startswith("### Chat template `./my models/chat.jinja`\n")
+    assert "Worse: 1 new finding; 2 round trips broken." in comment
+    assert "- new AP306" in comment
+    assert "new.jinja" not in comment
 
 
 HOSTILE = "x'; touch pwned; '\n$(touch pwned)\n`touch pwned`\n--output=pwned\n*"

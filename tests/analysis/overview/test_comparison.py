@@ -11,6 +11,7 @@ from autoparser import ChatTemplate, analyze
 from autoparser.analysis.overview import comparison
 from autoparser.analysis.overview.comparison import (
     Comparison,
+    FindingFate,
     changed_renders,
     compare_templates,
 )
@@ -22,6 +23,13 @@ from tests.fixture_analyses import TEMPLATES
 
 TABLE = load_cases(__file__, "comparisons.yaml")
 SWITCHED: str = TABLE["switched"]
+
+
+_FATE_BACK = {
+    FindingFate.NEW: FindingFate.FIXED,
+    FindingFate.FIXED: FindingFate.NEW,
+    FindingFate.CHANGED: FindingFate.CHANGED,
+}
 
 
 def text_for(case: dict[str, Any]) -> str:
@@ -83,9 +91,11 @@ def test_an_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) 
         assert all(code in codes for code in case["findings"]) if case["findings"] else not codes
         text = text_for(case)
         back = compare_templates(analysis_of(edit(text, case)), analysis_of(text))
-        appeared = sorted((finding.finding.code, finding.appeared) for finding in found.findings)
-        vanished = sorted((finding.finding.code, not finding.appeared) for finding in back.findings)
-        assert appeared == vanished
+        there = sorted((change.finding.code, change.fate) for change in found.findings)
+        back_again = sorted(
+            (change.finding.code, _FATE_BACK[change.fate]) for change in back.findings
+        )
+        assert there == back_again
     if "refusal" in case:
         change = next(
             render_change for render_change in found.renders if render_change.right is None

@@ -80,6 +80,8 @@ class Hub:
     faults: list[Fault] = field(default_factory=list[Fault])
     requests: list[Request] = field(default_factory=list[Request])
     ignores_ranges: bool = False
+    more_commits: str = ""
+    """The address of the next page of a list of commits."""
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def add(self, repository: str, files: Mapping[str, bytes | str], **options: Any) -> str:
@@ -173,6 +175,8 @@ class _Handler(BaseHTTPRequestHandler):
             elif unquote(name) in self.hub.moved:
                 moved = path.replace(name, self.hub.moved[unquote(name)])
                 self.answer(307, b"", {"Location": moved})
+            elif "/commits/" in path:
+                self.give_commits(unquote(name.partition("/commits/")[0]))
             elif path.startswith("/api/models/"):
                 self.give_model(unquote(name), unquote(rest) or "main")
             else:
@@ -198,6 +202,24 @@ class _Handler(BaseHTTPRequestHandler):
             ],
         }
         self.answer(200, json.dumps(info).encode(), {"Content-Type": "application/json"})
+
+    def give_commits(self, name: str) -> None:
+        """List the branches as commits: the main one is the newest."""
+        branches = self.hub.model(name, self.question.token).branches
+        commits = [
+            {
+                "id": commit_of(files),
+                "authors": [{"user": "ada"}],
+                "date": "2026-11-20T10:00:00.000Z",
+                "title": f"As in {branch}",
+                "message": "",
+            }
+            for branch, files in branches.items()
+        ]
+        headers = {"Content-Type": "application/json"}
+        if self.hub.more_commits:
+            headers["Link"] = f'<{self.hub.more_commits}>; rel="next"'
+        self.answer(200, json.dumps(commits).encode(), headers)
 
     def give_file(self, name: str, revision: str, file: str) -> None:
         token = self.question.token

@@ -1,0 +1,142 @@
+"""The history of a template: its revisions, for a terminal, as Markdown, as JSON and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from rich.text import Text
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import JsonDocument, json_of
+from autoparser.analysis.overview.comparison import Comparison
+from autoparser.analysis.overview.template_history import RevisionChange
+
+from .blocks import Blocks, Heading, badge, lead, prose, rows
+from .comparison import (
+    comparison_blocks,
+    difference_counts,
+    first_differences,
+    verdict_sentence,
+)
+from .comparison_json import comparison_document
+from .markdown import markdown_text
+from .pages import PageTop, page
+from .terminal import report_text
+from .visible import number_of, visible
+
+SHORT_HASH = 8
+"""Digits of a commit's hash on a screen."""
+
+
+def history_report(
+    changes: Sequence[RevisionChange], source: str, width: int, *, in_full: bool = False
+) -> Text:
+    """Report on a template's revisions in lines of at most `width` cells.
+
+    Without `in_full`, each revision has a line for each kind of difference.
+    """
+    words = prose(Text(_lead_words(changes, source)), indent=0)
+    return report_text([*words, *_revisions(changes, in_full=in_full)], width)
+
+
+def history_markdown(changes: Sequence[RevisionChange], source: str) -> str:
+    """Write a template's revisions as Markdown."""
+    return markdown_text(visible(_lead_words(changes, source)), _revisions(changes, in_full=False))
+
+
+def history_page(changes: Sequence[RevisionChange], source: str, version: str) -> str:
+    """Write the page: one file that loads nothing and runs nothing."""
+    name = visible(source)
+    badges = [badge(number_of(len(changes), "revision"), "good")]
+    top = PageTop(f"{name} · autoparser compare", "autoparser compare --history", name, badges)
+    return page(top, _revisions(changes, in_full=True), version)
+
+
+def _lead_words(changes: Sequence[RevisionChange], source: str) -> str:
+    return f"{source}: {number_of(len(changes), 'revision')} of the template, newest first"
+
+
+def _revisions(changes: Sequence[RevisionChange], *, in_full: bool) -> Blocks:
+    drawn: Blocks = []
+    for number, change in enumerate(changes, 1):
+        revision = change.revision
+        words = (revision.commit[:SHORT_HASH], revision.date, revision.author, revision.subject)
+        title = "  ".join(visible(word) for word in words if word)
+        drawn.append(Heading(Text(title), f"revision-{number}", revision.date))
+        for block in _revision_blocks(change, in_full=in_full):
+            # A level below the revision, whose section all of this is.
+            drawn += (
+                lead(Text(block.title.plain, style="bold"))
+                if isinstance(block, Heading)
+                else [block]
+            )
+    return drawn
+
+
+def _revision_blocks(change: RevisionChange, *, in_full: bool) -> Blocks:
+    comparison = change.comparison
+    if change.problem:
+        return prose(Text(f"no analysis: {visible(change.problem)}", style="red"))
+    if comparison is None:
+        return prose(Text("nothing to compare it with", style="dim"))
+    if comparison.equal:
+        return prose(Text("no difference in behavior", style="green"))
+    counts = f"Differences: {', '.join(difference_counts(comparison))}."
+    counted = [*prose(verdict_sentence(comparison)), *prose(counts)]
+    if in_full:
+        return [*counted, *comparison_blocks(comparison)]
+    lines = _template_lines(comparison)
+    where = rows([("lines", Text(", ".join(map(str, lines))))]) if lines else []
+    return [*counted, *first_differences(comparison), *where]
+
+
+def _template_lines(comparison: Comparison) -> list[int]:
+    """Return the lines of the newer template that wrote text that differs."""
+    found = {change.right_line for change in comparison.renders if change.right_line is not None}
+    return sorted(found)
+
+
+class RevisionDocument(JsonDocument, frozen=True):
+    """A revision of a template."""
+
+    commit: str | None
+    """The full hash; null for changes that are not committed."""
+    date: str | None
+    author: str | None
+    subject: str
+    problem: str | None
+    """The reason if the revision has no analysis."""
+    comparison: dict[str, Json] | None
+    """The difference from the revision before, as `autoparser.compare/3`; null for the first, and
+    if one of the two has no analysis."""
+
+
+class HistoryDocument(JsonDocument, frozen=True):
+    """The revisions that changed a template, the newest first."""
+
+    schema: Literal["autoparser.history/1"]
+    """The schema's name and version, which grows with each incompatible change."""
+    source: str
+    """The file, directory or model."""
+    revisions: tuple[RevisionDocument, ...]
+
+
+def history_document(changes: Sequence[RevisionChange], source: str) -> dict[str, Json]:
+    """Return a template's revisions as JSON."""
+    return json_of(
+        HistoryDocument("autoparser.history/1", source, tuple(_revision_documents(changes)))
+    )
+
+
+def _revision_documents(changes: Sequence[RevisionChange]) -> Iterator[RevisionDocument]:
+    for change in changes:
+        revision, comparison = change.revision, change.comparison
+        yield RevisionDocument(
+            revision.commit or None,
+            revision.date or None,
+            revision.author or None,
+            revision.subject,
+            change.problem or None,
+            None if comparison is None else comparison_document(comparison),
+        )

@@ -1,0 +1,61 @@
+"""`compare --history` of a file in git, in every form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.analysis.sources.test_template_history import Checkout
+from tests.cli.conftest import Run
+from tests.fixture_analyses import TEMPLATES
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> str:
+    """A template with four revisions: renamed markup, a syntax error, and its repair."""
+    text = (TEMPLATES / "reasoning-forced-open.jinja").read_text("utf-8")
+    renamed = text.replace("muse>", "plan>")
+    checkout = Checkout(tmp_path)
+    checkout.commit("Add it", chat_jinja=text)
+    checkout.commit("Rename the block", chat_jinja=renamed)
+    checkout.commit("Break it", chat_jinja=f"{{% if %}}{renamed}")
+    checkout.commit("Repair it", chat_jinja=renamed)
+    return str(tmp_path / "chat.jinja")
+
+
+def test_each_revision_says_what_it_changed(template: str, autoparser: Run) -> None:
+    ran = autoparser("compare", "--history", template)
+    assert (ran.code, ran.err) == (0, "")
+    newest, repaired, broken, renamed, first = ran.out.split("\n\n")[0], *ran.out.split("\n\n")[1:]
+    assert newest.endswith("revisions of the template, newest first")
+    assert "Repair it\n  nothing to compare it with" in repaired
+    assert "Break it\n  no analysis: " in broken
+    assert "Rename the block\n  The output changes" in renamed
+    assert "-  <muse>" in renamed
+    assert "+  <plan>" in renamed
+    assert "Add it\n  nothing to compare it with" in first
+
+
+def test_the_forms_have_every_revision(template: str, autoparser: Run) -> None:
+    document = json.loads(autoparser("compare", "--history", template, "--json").out)
+    assert document["schema"] == "autoparser.history/1"
+    subjects = [revision["subject"] for revision in document["revisions"]]
+    assert subjects == ["Repair it", "Break it", "Rename the block", "Add it"]
+    changed = document["revisions"][2]["comparison"]
+    assert changed["format"][0]["left"] == "<muse>"
+    for form, revision in (("markdown", "#### "), ("html", "<h2")):
+        page = autoparser("compare", "--history", template, "--format", form).out
+        assert page.count(revision) >= len(subjects)
+
+
+def test_options_that_name_a_second_template_are_refused(template: str, autoparser: Run) -> None:
+    ran = autoparser("compare", "--history", template, template)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--history has every revision of one source; leave out B" in ran.err
+    ran = autoparser("compare", template)
+    assert (ran.code, ran.out) == (2, "")
+    assert "Missing argument B" in ran.err
