@@ -247,11 +247,11 @@ if TYPE_CHECKING:
         read_path as read_path,
         read_standard_input as read_standard_input,
     )
-    from autoparser.analysis.sources.template_history import template_history as template_history
     from autoparser.analysis.sources.template_loading import (
         fetch as fetch,
         load_template as load_template,
     )
+    from autoparser.analysis.sources.template_revisions import template_history as template_history
     from autoparser.analysis.sources.token_bytes import OpaqueTokens as OpaqueTokens
     from autoparser.analysis.sources.tokenizer import ModelTokenizer as ModelTokenizer
     from autoparser.analysis.sources.tokenizer_loading import (

@@ -72,7 +72,9 @@ def comparison_report(comparison: Comparison, width: int, *, in_full: bool = Fal
 
 def comparison_markdown(comparison: Comparison) -> str:
     """Write a comparison as Markdown, for a comment on a pull request."""
-    return markdown_text(f"Chat template {cell(origin_of(comparison.right))}", _whole(comparison))
+    return markdown_text(
+        f"Chat template {cell(template_origin(comparison.right))}", _whole(comparison)
+    )
 
 
 def comparison_page(comparison: Comparison | FormatComparison, version: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.sources.template_history import TemplateRevision
+from autoparser.analysis.sources.template_revisions import TemplateRevision
 
 from .comparison import Comparison, compare_templates
 

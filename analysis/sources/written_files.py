@@ -118,6 +118,12 @@ def open_lock(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666), "wb")
 
 
+def write_scratch(path: Path, content: bytes) -> None:
+    """Write a file, and its folder, in a temporary directory of this process. Raises OSError."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+
+
 def cache_file(path: Path, content: bytes) -> None:
     """Cache `content` as this file. A file, link or pipe of that name is replaced.
 

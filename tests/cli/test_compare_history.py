@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.analysis.sources.test_template_history import Checkout
+from tests.analysis.sources.test_template_revisions import Checkout
 from tests.cli.conftest import Run
 from tests.fixture_analyses import TEMPLATES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError
-from autoparser.analysis.sources.template_history import template_history
+from autoparser.analysis.sources.template_revisions import template_history
 from tests.analysis.sources.hub_server import Hub
 
 FIRST, SECOND = "{{ messages }}", "{{ messages }}{{ eos_token }}"

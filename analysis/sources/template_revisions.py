@@ -12,20 +12,18 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .hub_listing import list_commits
 from .hub_requests import HubName, hub_name
 from .local_files import path_exists
 from .template_loading import load_template
 from .template_sources import ADDITIONAL_TEMPLATES, CONFIG_FILE, MAP_FILE, READ_FILES
-
-if TYPE_CHECKING:
-    from autoparser.analysis.templates.chat_template import ChatTemplate
+from .written_files import write_scratch
 
 GIT_SECONDS = 60
 """The time that one git command may take."""
@@ -130,14 +128,15 @@ def _template_at(
             part = file.removeprefix(prefix)
             additional = not is_file and part.startswith(f"{ADDITIONAL_TEMPLATES}/")
             if part in wanted or (additional and part.endswith(".jinja")):
-                target = Path(scratch, part)
-                target.parent.mkdir(exist_ok=True)
-                target.write_bytes(_git_bytes(root, "show", f"{commit}:{file}"))
+                write_scratch(Path(scratch, part), _git_bytes(root, "show", f"{commit}:{file}"))
         place = Path(scratch, inside.name) if is_file else Path(scratch)
         try:
-            return load_template(place, name=name), ""
+            found = load_template(place, name=name)
         except AutoparserError as error:
             return None, error.message
+    # As git names it, since the scratch file is gone.
+    origin = f"{commit[:12]}:{inside}"
+    return ChatTemplate(found.text, found.special_tokens, found.name, origin), ""
 
 
 def _git(directory: Path, *arguments: str) -> str:
