@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import TypeAlias
 
 from msgspec import structs
+from msgspec.structs import replace
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis

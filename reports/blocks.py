@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import pairwise
 from typing import TypeAlias
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from rich.style import Style
 from rich.text import Text
 
@@ -51,21 +52,18 @@ LineOrigins: TypeAlias = Sequence[tuple[int, int | None]]
 unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class DifferencePiece:
+class DifferencePiece(Struct, frozen=True):
     """A run of characters of one text, or of both."""
 
     side: Side
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """An empty line, in painters that have lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """A section heading."""
 
     title: Text
@@ -83,8 +81,7 @@ class Heading:
     """Whether a page folds the section until a click, a key or a link opens it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """Sentences."""
 
     words: Text
@@ -95,8 +92,7 @@ class Paragraph:
     """Style on a page: lead, note, badges, bad."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Labels, and a text for each."""
 
     rows: tuple[tuple[Words, Text], ...]
@@ -113,8 +109,7 @@ class Facts:
     """Style on a page: small, said, rules."""
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """Verbatim lines of a text, such as a template's."""
 
     lines: tuple[Text, ...]
@@ -125,8 +120,7 @@ class Excerpt:
     """A description for screen readers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownDifference:
+class ShownDifference(Struct, frozen=True):
     """Two texts and their differences, character by character."""
 
     pieces: tuple[DifferencePiece, ...]
@@ -138,8 +132,7 @@ class ShownDifference:
     """A description for screen readers."""
 
 
-@dataclass(frozen=True, slots=True)
-class DepartureSide:
+class DepartureSide(Struct, frozen=True):
     """One of two texts, from their departure on."""
 
     label: str
@@ -152,8 +145,7 @@ class DepartureSide:
     """The label in full words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Departure:
+class Departure(Struct, frozen=True):
     """Two texts from shortly before their departure, a line each."""
 
     before: str
@@ -168,8 +160,7 @@ class Departure:
     """All places with this departure, which a page folds."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueChange:
+class ValueChange(Struct, frozen=True):
     """A value that changed, before and after."""
 
     name: Text
@@ -177,16 +168,14 @@ class ValueChange:
     right: Text
 
 
-@dataclass(frozen=True, slots=True)
-class ValueChanges:
+class ValueChanges(Struct, frozen=True):
     """Values before and after."""
 
     title: str
     changes: tuple[ValueChange, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumn:
+class TableColumn(Struct, frozen=True):
     """A column of a table, and its layout on a terminal."""
 
     head: str
@@ -206,8 +195,7 @@ class TableColumn:
     """The value of a full bar, which a page draws beside each number, or 0 for no bars."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows of cells; the first cell is the row's name."""
 
     columns: tuple[TableColumn, ...]
@@ -230,15 +218,13 @@ class Table:
         return self.grouped and at > 0 and self.rows[at][0].plain == self.rows[at - 1][0].plain
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(Struct, frozen=True):
     """Alternative blocks, chosen by the available width."""
 
     choose: Callable[[int], Blocks]
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """Blocks that a page hides until they are opened."""
 
     summary: Text
@@ -249,8 +235,7 @@ class Fold:
     anchor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A line that can be unfolded."""
 
     title: str
@@ -271,8 +256,7 @@ class Entry:
         return f"{self.label} {self.title}".strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Entries:
+class Entries(Struct, frozen=True):
     """Lines that a page and a comment can unfold.
 
     A terminal shows the lines, and below them the opened ones in full.
@@ -283,8 +267,7 @@ class Entries:
     """The noun for one entry, which a terminal shows above the full entry: ``Phase``."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextSide:
+class TextSide(Struct, frozen=True):
     """One of two compared texts, or a text alone."""
 
     title: str
@@ -299,8 +282,7 @@ class TextSide:
     """A description for screen readers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedTexts:
+class ComparedTexts(Struct, frozen=True):
     """One text, or two: a page puts them side by side, a terminal shows their differences."""
 
     sides: tuple[TextSide, ...]
@@ -323,8 +305,7 @@ class ComparedTexts:
 SAME_TEXT = "both have the same text"
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A drawing on a page, such as a plot, and the blocks that other painters show instead."""
 
     name: str
@@ -455,8 +436,7 @@ def small(words: str) -> Text:
     return tagged(words, "small")
 
 
-@dataclass(frozen=True, slots=True)
-class StyledRun:
+class StyledRun(Struct, frozen=True):
     """A run of words with the same style."""
 
     words: str

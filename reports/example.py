@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 from rich.text import Text
 
@@ -144,8 +144,7 @@ def call_parts(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequ
     return call_part_spans(calls, written[position], position)
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleSpan:
+class ExampleSpan(Struct, frozen=True):
     """A piece of a text and its role."""
 
     label: str
@@ -276,8 +275,7 @@ _WORD_END = re.compile(r"[\w-]*$")
 _WORD_START = re.compile(r"[\w-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class TypeWords:
+class TypeWords(Struct, frozen=True):
     """The type words in rows of arguments, e.g. `string` in `type="string"`."""
 
     edges: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
@@ -355,8 +353,7 @@ def call_section(learned: LearnedFormat) -> Blocks:
     return [*heading(f"A call, as {says}"), Picture("call", spans, instead)]
 
 
-@dataclass(frozen=True, slots=True)
-class TurnGroup:
+class TurnGroup(Struct, frozen=True):
     """Pieces of a turn that belong together; without any, the end of the generation prompt."""
 
     kind: str

@@ -8,9 +8,9 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+from msgspec import Struct
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
@@ -42,8 +42,7 @@ class FindingLevel(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFinding:
+class OwnFinding(Struct, frozen=True):
     """A fault, and its place as far as known."""
 
     level: FindingLevel

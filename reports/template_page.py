@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import PurePath
 
+from msgspec.structs import replace
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Tool

@@ -15,6 +15,8 @@ from enum import StrEnum
 from functools import cached_property, lru_cache, partial
 from itertools import chain
 
+from msgspec import structs
+
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
@@ -25,7 +27,7 @@ from autoparser.analysis.lint.registry import all_rules, run_check
 from autoparser.analysis.lint.rule import TRAINED, MendedFault, Rule, RuleGroup
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.environment import SandboxKind
+from autoparser.analysis.templates.sandbox_kind import SandboxKind
 from autoparser.analysis.templates.template_edits import (
     TemplateEdit,
     apply_edits,
@@ -498,7 +500,7 @@ def fix_sources(
     for inspected, answer in zip(run.templates, answers, strict=True):
         if isinstance(answer, AutoparserError):
             problem = problem_of(answer, inspected.path)
-            problems.append(replace(problem, message=f"not finished: {problem.message}"))
+            problems.append(structs.replace(problem, message=f"not finished: {problem.message}"))
             stay = tuple(
                 FindingFix(finding, reason=UnfixedReason.NOT_FINISHED)
                 for finding in inspected.findings

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from msgspec import Struct
+
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
@@ -227,8 +229,7 @@ def json_call_markers(calls: CallFormat, fields: JsonFields) -> dict[str, str]:
     return {"tool_section_start": fields.before, "tool_section_end": fields.after}
 
 
-@dataclass(frozen=True, slots=True)
-class _Literals:
+class _Literals(Struct, frozen=True):
     """The literals of a call's row, by their neighbors."""
 
     opening: str

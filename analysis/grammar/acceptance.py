@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.text_tape import SpanKind
@@ -40,8 +41,7 @@ class GrammarDialect(StrEnum):
     """Byte by byte: it knows no tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextAcceptance:
+class TextAcceptance(Struct, frozen=True):
     """The result of checking a text against a grammar."""
 
     accepted: bool
@@ -71,8 +71,7 @@ class TextAcceptance:
     """Whether the text may end there."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextTokens:
+class TextTokens(Struct, frozen=True):
     """A text's tokens for llguidance."""
 
     guidance: LLTokenizer

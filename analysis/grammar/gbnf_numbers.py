@@ -9,9 +9,10 @@ floats as `json.dumps` writes them (`number_range`), fractions between bounds by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+
+from msgspec import Struct
 
 from autoparser.analysis.core.schema_keywords import Schema
 
@@ -36,8 +37,7 @@ MORE = f"[0-9]{{0,{FRACTION_DIGITS - 1}}} [1-9]"
 """Digits of a fraction, the last one not zero, as the body of a rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """The rest of a bound's digits, and whether the bound itself is outside."""
 
     digits: str
@@ -71,8 +71,7 @@ def _by_digit(
     return free, bound
 
 
-@dataclass(frozen=True, slots=True)
-class Fractions:
+class Fractions(Struct, frozen=True):
     """Writes digits, so many at once that a rule for any digits is worth having."""
 
     more: str
@@ -297,8 +296,7 @@ def _scientific(interval: Interval, fractions: Fractions) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Mantissa:
+class _Mantissa(Struct, frozen=True):
     """A bound as the digits of a mantissa, the first before the point, and an exponent."""
 
     bound: Bound

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .gbnf_rules import GbnfRules, character_options, gbnf_literal, join_alternatives
 from .grammar_rules import CharacterQuoting
@@ -92,8 +94,7 @@ _WRITTEN_OUT = 3
 """Maximum count of an item of a row: xgrammar makes a rule of any other count."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegexWriter:
+class RegexWriter(Struct, frozen=True):
     """Writes expressions for texts inside a string."""
 
     rules: GbnfRules

@@ -19,10 +19,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from string import hexdigits
+
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import escape_text
 
@@ -365,8 +366,7 @@ def _pairs(first: int, last: int) -> Iterator[str]:
 # those of JSON, of which none but a number is a prefix of another.
 
 
-@dataclass(frozen=True, slots=True)
-class JsonTokens:
+class JsonTokens(Struct, frozen=True):
     """The names of the rules, which are allocated when they are first asked for."""
 
     rules: GbnfRules

@@ -9,7 +9,8 @@ end-array``, and next-item ``comma number``. Strings are written by their regula
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import (
@@ -32,8 +33,7 @@ from .string_shape import StringShape, string_shape
 # Arrays: items by position, then items of one kind, in some number.
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(Struct, frozen=True):
     """The items that an array may hold."""
 
     leading: Sequence[str | None]
@@ -113,8 +113,7 @@ def items_of(schema: Schema, pointer: str, value: Callable[[Json, str], str | No
 # whether it is zero, and against `minProperties` and `maxProperties`.
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A member that the schema knows by name."""
 
     name: str
@@ -125,8 +124,7 @@ class Member:
     """Whether every object has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
+class Others(Struct, frozen=True):
     """Members that the schema does not know by name."""
 
     name: str
@@ -135,8 +133,7 @@ class Others:
     """The expression of their values, e.g. the rule "value"."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectMembers:
+class ObjectMembers(Struct, frozen=True):
     """The members that an object may hold."""
 
     named_members: Sequence[Member]

@@ -9,10 +9,10 @@ that no token hides how a text is cut.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import AutoparserError
@@ -70,8 +70,7 @@ def run_gate(
     return Gate(asked, passed, own - asked, every, usual_asked, usual_passed)
 
 
-@dataclass(frozen=True, slots=True)
-class _PromptReader:
+class _PromptReader(Struct, frozen=True):
     """The grammar and the parser of a prompt; the answer for each text is cached."""
 
     grammar: Grammar

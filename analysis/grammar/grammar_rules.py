@@ -20,14 +20,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_format import EdgeStrip
 
 from .string_shape import StringShape
 
 
-@dataclass(frozen=True, slots=True)
-class LiteralNode:
+class LiteralNode(Struct, frozen=True):
     """Text that is written exactly."""
 
     text: str
@@ -73,8 +74,7 @@ DEEPEST_LINE = 24
 """Levels of indentation at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonStyle:
+class JsonStyle(Struct, frozen=True):
     """The spacing of JSON, and how its strings are written."""
 
     item_separator: str = ", "
@@ -102,32 +102,28 @@ class JsonValue:
     """The spacing, or None if the schema has it, in llguidance's terms."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleReference:
+class RuleReference(Struct, frozen=True):
     """A rule by its name."""
 
     name: str
     """The name, e.g. "get_weather city value"."""
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceNode:
+class SequenceNode(Struct, frozen=True):
     """Nodes in a sequence; without nodes, nothing is written."""
 
     items: tuple[Node, ...] = ()
     """The nodes in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceNode:
+class ChoiceNode(Struct, frozen=True):
     """One of several nodes."""
 
     options: tuple[Node, ...]
     """The alternatives, each different."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatNode:
+class RepeatNode(Struct, frozen=True):
     """A repeated node."""
 
     node: Node
@@ -138,8 +134,7 @@ class RepeatNode:
     """The maximum, or None if unbounded."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedLark:
+class EmbeddedLark(Struct, frozen=True):
     """A whole grammar in llguidance's Lark, written by its author."""
 
     lark: str
@@ -186,8 +181,7 @@ class FreeProse:
         return bool(self.shapes) or self.shape is not None
 
 
-@dataclass(frozen=True, slots=True)
-class ProseExit:
+class ProseExit(Struct, frozen=True):
     """One way out of free text: the text that closes it, and the node that follows."""
 
     prose: FreeProse | None
@@ -198,8 +192,7 @@ class ProseExit:
     """The node that follows the close."""
 
 
-@dataclass(frozen=True, slots=True)
-class FreeTextNode:
+class FreeTextNode(Struct, frozen=True):
     """A place where free text may begin. Whichever exit's close is complete first is taken."""
 
     exits: tuple[ProseExit, ...]

@@ -31,8 +31,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import SchemaError
@@ -418,7 +420,7 @@ class _LarkWriter:
             yield exit_
             return
         for text, then in self._beginnings(exit_.then):
-            yield replace(exit_, close=text, then=then)
+            yield structs.replace(exit_, close=text, then=then)
 
     def _beginnings(self, node: Node) -> Iterator[tuple[str, Node]]:
         """Return each text that a node begins with, and the node that follows it."""
@@ -642,8 +644,7 @@ _FRAMES: IdentityCache[_LarkWriter] = IdentityCache(64)
 """Cached writers of the rules that tools do not change."""
 
 
-@dataclass(frozen=True, slots=True)
-class LarkGrammar:
+class LarkGrammar(Struct, frozen=True):
     """A grammar in llguidance's Lark."""
 
     text: str

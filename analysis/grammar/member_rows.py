@@ -52,9 +52,10 @@ and a blank precedes each but the first:
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
@@ -81,8 +82,7 @@ from .rule_paths import Item, Path, RuleTable, join_path, without_prefix
 from .string_ways import key_path
 
 
-@dataclass(frozen=True, slots=True)
-class MemberRow:
+class MemberRow(Struct, frozen=True):
     """Makes the row of members of which at least one is required."""
 
     table: RuleTable

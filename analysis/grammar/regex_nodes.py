@@ -8,17 +8,17 @@ Rust's `regex` and Python's `re`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, product
 from math import inf
 from typing import TypeAlias
 
+from msgspec import Struct
+
 # Sets of Unicode characters as ranges of code points.
 
 
-@dataclass(frozen=True, slots=True)
-class CodePoints:
+class CodePoints(Struct, frozen=True):
     """A set of characters; surrogates belong to none, since UTF-8 cannot write them."""
 
     ranges: tuple[tuple[int, int], ...] = ()
@@ -103,32 +103,28 @@ def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterable[tuple[int
 ANY = CodePoints.of((0, LAST))
 
 
-@dataclass(frozen=True, slots=True)
-class SetCharacter:
+class SetCharacter(Struct, frozen=True):
     """One character of a set."""
 
     points: CodePoints
     r"""The set, e.g. the digits for `\d`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegexSequence:
+class RegexSequence(Struct, frozen=True):
     """Parts in a sequence; without parts, the empty text."""
 
     parts: tuple[Regex, ...] = ()
     """The parts, e.g. three for `a[bc]d*`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegexChoice:
+class RegexChoice(Struct, frozen=True):
     """One of several expressions."""
 
     options: tuple[Regex, ...]
     """The alternatives, e.g. two for `a|b`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegexRepeat:
+class RegexRepeat(Struct, frozen=True):
     """Repeats an expression `least` to `most` times; None means any number."""
 
     item: Regex
@@ -139,8 +135,7 @@ class RegexRepeat:
     """The maximum, e.g. 4 for `{2,4}`, or None for `{2,}`."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextAnchor:
+class TextAnchor(Struct, frozen=True):
     """The text's beginning, or its end."""
 
     start: bool

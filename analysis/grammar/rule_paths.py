@@ -21,10 +21,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.text_alignment import prefix_length
@@ -51,8 +53,7 @@ from .grammar_rules import (
 # linear in the length of the texts, even where a template ends its turns with pages of text.
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """Transitions from one state; a character that is not named leads to state 0."""
 
     goes: Mapping[str, int]

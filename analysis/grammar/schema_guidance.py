@@ -19,10 +19,11 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import compress
 from threading import Lock
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, schema_place
@@ -125,8 +126,7 @@ _UNWRITABLE: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GuidanceSchema:
+class GuidanceSchema(Struct, frozen=True):
     """A schema in keywords that llguidance holds, and what decides whether it loads it."""
 
     text: str

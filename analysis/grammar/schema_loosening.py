@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import escape_text
@@ -30,8 +33,7 @@ GrammarWriter: TypeAlias = Callable[[Mapping[str, Json], Json], Written]
 _CONTENT = "json_schema"
 
 
-@dataclass(frozen=True, slots=True)
-class Loosening:
+class Loosening(Struct, frozen=True):
     """A keyword of a schema that a grammar is not held to."""
 
     tool: str
@@ -58,8 +60,7 @@ class WrittenGrammar(Generic[Written]):
     """The keywords that were left out, in the order in which they were found."""
 
 
-@dataclass(frozen=True, slots=True)
-class LooseRequest:
+class LooseRequest(Struct, frozen=True):
     """The schemas of a request, and which of them a grammar may be looser than."""
 
     tools: Mapping[str, Json]
@@ -159,8 +160,7 @@ class StrictSchemaError(UnheldKeywordError):
     """Keywords that a grammar cannot hold, of schemas that it has to be held to."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Loosened:
+class _Loosened(Struct, frozen=True):
     """A schema without the keywords that cannot be held to."""
 
     schema: Json

@@ -8,16 +8,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 
+from msgspec import Struct
+
 from autoparser.analysis.core.schema_keywords import Schema, is_number
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """An interval; None for no bound."""
 
     low: Decimal | None = None

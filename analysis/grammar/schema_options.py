@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import SchemaDocument, schema_place
@@ -273,8 +274,7 @@ MOST_OPTIONS = 500
 """Choices that are merged with choices multiply; this is the limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """A flat schema, and its place."""
 
     schema: Schema
@@ -283,8 +283,7 @@ class Option:
     """Its place for errors, e.g. "#/properties/city/anyOf/0"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resolver:
+class Resolver(Struct, frozen=True):
     """Resolves the schemas of one document."""
 
     document: SchemaDocument

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.core.schema_document import schema_place
 from autoparser.analysis.core.schema_keywords import Schema, keyword_count, schemas_of
@@ -152,8 +154,7 @@ UNHELD = {
 """Why the other formats of the standard cannot be held, by their names."""
 
 
-@dataclass(frozen=True, slots=True)
-class StringShape:
+class StringShape(Struct, frozen=True):
     """Patterns that a text has to match as a whole, each of them, and its length in characters."""
 
     patterns: tuple[Regex, ...] = ()

@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from json.encoder import encode_basestring
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json
@@ -84,7 +84,7 @@ def spelled_shape(
         if inner is None:
             return None
         found.append(RegexSequence((_literal(opened), inner, _literal(closed))))
-    return replace(shape, patterns=tuple(found), least=0, most=None)
+    return structs.replace(shape, patterns=tuple(found), least=0, most=None)
 
 
 def lost_spellings(table: Mapping[str, str], closes: Sequence[str]) -> str:
@@ -403,8 +403,7 @@ _SAYS_NOTHING = frozenset({*_ANNOTATIONS, "format", "pattern", "minLength", "max
 """Keywords that constrain none of these values: some apply to strings alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class BareValue:
+class BareValue(Struct, frozen=True):
     """A value whose text may stand without quotes, as its reader knows it."""
 
     schema: Json

@@ -14,8 +14,9 @@ a model spell it in others, which is content to who reads ids. `<tool_call>{` is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 from typing import TypeAlias, cast
+
+from msgspec import Struct
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Json
@@ -228,8 +229,7 @@ def write_ebnf(rules: GrammarRules, *, exact: bool) -> str:
     return _TagWriter(rules, _TagTable(exact=exact)).write()
 
 
-@dataclass(frozen=True, slots=True)
-class TagElements:
+class TagElements(Struct, frozen=True):
     """Writes the elements of a tag: texts and grammars, their markers as tokens where known."""
 
     tokens: OpaqueTokens = NO_TOKENS
@@ -377,8 +377,7 @@ def _thought(turn: TurnTree, elements: TagElements) -> TagFormat | None:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _RowTags:
+class _RowTags(Struct, frozen=True):
     """Writes the rows of a format."""
 
     rules: TurnRules

@@ -21,10 +21,13 @@ at tokens with a bracket is taken there alone::
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .rule_paths import State, exclusion_states
 from .string_ways import regex_escape
@@ -37,8 +40,7 @@ Symbol: TypeAlias = str | int
 """A text, or an opaque token by its id."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextStep:
+class TextStep(Struct, frozen=True):
     """A stretch that is read, and the state of the text before it, or None if nothing precedes."""
 
     origin: int | None
@@ -49,8 +51,7 @@ class TextStep:
     """The opaque token at its end, in place of a sign."""
 
 
-@dataclass(frozen=True, slots=True)
-class StretchedText:
+class StretchedText(Struct, frozen=True):
     """Text as steps from state to state."""
 
     steps: Mapping[int, Sequence[TextStep]]
@@ -193,8 +194,7 @@ _Place: TypeAlias = tuple[int, str | None]
 _START: _Place = (0, None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Closed:
+class _Closed(Struct, frozen=True):
     """The text is closed, by one of its closes."""
 
     close: int
@@ -204,8 +204,7 @@ _Outcome: TypeAlias = _Place | _Closed | None
 """The state after a stretch, or None if it must not be written."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Stretch(Struct, frozen=True):
     """Stretches that end alike."""
 
     end: str

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import Row, RowSlot
@@ -72,8 +72,7 @@ class TriggerKind(IntEnum):
     """A regular expression for the whole text written so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class GrammarTrigger:
+class GrammarTrigger(Struct, frozen=True):
     """A text or pattern that a lazy grammar waits for."""
 
     kind: TriggerKind
@@ -93,8 +92,7 @@ class GrammarTrigger:
         return {"type": int(self.kind), "value": self.value}
 
 
-@dataclass(frozen=True, slots=True)
-class _CallHead:
+class _CallHead(Struct, frozen=True):
     """The beginning of a call of one function."""
 
     before: str
@@ -300,8 +298,7 @@ _CONTENT_STYLE = JsonStyle()
 _LONG = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _RuleFrame:
+class _RuleFrame(Struct, frozen=True):
     """A turn's rules except the tools'."""
 
     rules: GrammarRules

@@ -26,9 +26,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
@@ -145,8 +147,7 @@ class _Entry(NamedTuple):
     """The types that its reader takes a text for; None means those of the schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedEntries:
+class ClosedEntries(Struct, frozen=True):
     """Caches entries: the rules of those with a close of their own, the ways of others."""
 
     rules: dict[_EntryCase, tuple[Row, RuleReference]] = field(
@@ -167,8 +168,7 @@ _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
 """Cached results of `alone`: most tools' parameters have one of a few schemas."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueWriter:
+class ValueWriter(Struct, frozen=True):
     """Makes the rules for values of one schema in one notation."""
 
     table: RuleTable

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from jiter import from_json
-from msgspec import structs
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import (
@@ -88,8 +88,7 @@ def _parse_json(text: str) -> Any:
 # `{content: "", tool_calls: […]}`.
 
 
-@dataclass(frozen=True, slots=True)
-class EngineMessages:
+class EngineMessages(Struct, frozen=True):
     """Writes messages as an engine with these habits does."""
 
     best: MessageShape
@@ -187,8 +186,7 @@ MADE_ID = "chatcmpl-tool-{:032x}"
 """The form of an id that an engine makes, not the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(Struct, frozen=True):
     """An assistant message in the history."""
 
     message: Mapping[str, Json]

@@ -6,7 +6,9 @@ Contract: a replay is a pure function of its exchange; a template's refusal is p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
@@ -34,8 +36,7 @@ from .scenarios import Answers, EngineHabits, MessagesAs, Next
 SYSTEM = "You are a helpful assistant."
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """The inputs of one step; equal exchanges have equal replays."""
 
     setting: Setting
@@ -48,8 +49,7 @@ class Exchange:
     engine: EngineHabits = field(default_factory=EngineHabits)
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """The result of one step: the parsed turn, the stored message, the next prompt."""
 
     exchange: Exchange

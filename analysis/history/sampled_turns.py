@@ -9,10 +9,10 @@ Contract: nothing is rendered here. The text comes from the format alone, in pie
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Message, ToolCall
@@ -32,8 +32,7 @@ class SampledKind(StrEnum):
     END = "end of turn"
 
 
-@dataclass(frozen=True, slots=True)
-class SampledPiece:
+class SampledPiece(Struct, frozen=True):
     """A piece of a turn's text."""
 
     kind: SampledKind
@@ -43,8 +42,7 @@ class SampledPiece:
 Pieces = tuple[SampledPiece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """The model's output after the prompt."""
 
     pieces: Pieces
@@ -63,8 +61,7 @@ class Sample:
         return text_of(self.pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """A rendered prompt."""
 
     text: str

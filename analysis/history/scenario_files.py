@@ -7,7 +7,6 @@ the expected value.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -164,8 +163,7 @@ def _scenarios(
     return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _ScenarioReader:
+class _ScenarioReader(Struct, frozen=True):
     """Converts the values of one file, and checks what their types do not."""
 
     file: str

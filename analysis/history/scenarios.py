@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from msgspec import Struct
+
 from autoparser.analysis.core.conversation import Dialogue, Message, Tool, UserMessage
 from autoparser.analysis.core.documents import JsonDocument
 
@@ -142,8 +144,7 @@ class Scenario:
 # parsers differ from each other, the profile has what most of them do, and says so.
 
 
-@dataclass(frozen=True, slots=True)
-class EngineProfile:
+class EngineProfile(Struct, frozen=True):
     """An engine's habits and their source."""
 
     name: str

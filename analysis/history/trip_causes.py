@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.message_shape import ContentForm, ReasoningForm
@@ -69,8 +69,7 @@ class Cause(StrEnum):
 # A broken step, to be played again.
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenStep:
+class BrokenStep(Struct, frozen=True):
     """A step that broke, to be played again with one thing changed."""
 
     stage: ReplayStage
@@ -186,8 +185,7 @@ def _breaks_as_sent(case: BrokenStep) -> bool:
 # a value. If the step then holds, or breaks later, that thing is the cause.
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """A sampled text with one thing changed."""
 
     cause: Cause

@@ -23,11 +23,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Message, UserMessage
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
@@ -143,8 +144,7 @@ def shared_tokens(left: Sequence[object], right: Sequence[object]) -> int:
     return next((at for at in range(limit) if left[at] != right[at]), limit)
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateSample:
+class TemplateSample(Struct, frozen=True):
     """A turn by the template, or the reason why it does not write one."""
 
     text: str

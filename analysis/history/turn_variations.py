@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
@@ -31,8 +31,7 @@ from .sampled_turns import NotWrittenError, Pieces, Sample, SampledKind, Sampled
 _LITERALS = {"json": ("true", "false", "null"), "python": ("True", "False", "None")}
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Struct, frozen=True):
     """A spelling of values; None keeps the format's own."""
 
     comma: str | None = None
@@ -134,8 +133,7 @@ def _respell_text(text: StringText, spelling: Spelling) -> StringText:
 Rewrite = Callable[[Pieces, TurnFormat, Message], Pieces]
 
 
-@dataclass(frozen=True, slots=True)
-class Variation:
+class Variation(Struct, frozen=True):
     """One way to depart from the format's text."""
 
     about: str

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,

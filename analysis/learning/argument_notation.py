@@ -16,10 +16,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
@@ -369,8 +370,7 @@ def learn_key(place: Place) -> StringText:
 NUMBERS = (JsonType.INTEGER, JsonType.NUMBER)
 
 
-@dataclass(frozen=True, slots=True)
-class TypedRows:
+class TypedRows(Struct, frozen=True):
     """The rows of a container's entries by the type of their value."""
 
     rows: dict[JsonType, Row | None] = field(default_factory=dict[JsonType, "Row | None"])

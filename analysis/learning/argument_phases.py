@@ -12,8 +12,9 @@ whether the text around all arguments is that of an object, such as `{` and `}`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
@@ -49,8 +50,7 @@ class SeenKeys(NamedTuple):
     """How a name's characters are escaped, e.g. as JSON; verbatim by default."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentsStage:
+class ArgumentsStage(Struct, frozen=True):
     """The result of the phases on arguments, if a call shows any."""
 
     listed: SeenArguments

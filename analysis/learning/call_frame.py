@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.conversation import Message, Presence, ToolResult
@@ -259,8 +259,7 @@ class CallGroup(NamedTuple):
     `"\n</parameter>\n</function>\n</tool_call>"`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallsFrame:
+class CallsFrame(Struct, frozen=True):
     """The text around the calls of a turn."""
 
     repetition: RepeatedText

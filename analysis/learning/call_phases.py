@@ -13,9 +13,8 @@ end `<|end|>`. T4 and T7 find the slots of a call's name and its id.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import RowSlot
@@ -42,8 +41,7 @@ from .turn_layouts import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEdges:
+class TurnEdges(Struct, frozen=True):
     """T3's result: the text around the parts of a turn, with or without calls."""
 
     header: str
@@ -61,8 +59,7 @@ class TurnEdges:
     `"<|tool|>"`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallsStage:
+class CallsStage(Struct, frozen=True):
     """The result of the phases on calls: a call, and the turn around it."""
 
     edges: TurnEdges

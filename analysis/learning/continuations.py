@@ -12,9 +12,9 @@ turns have:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, UserMessage
@@ -67,8 +67,7 @@ EARLIER_CALL = ToolCall(CITY_TOOL, {"city": "Lima", "days": 2}, "eA2rL4yC6")
 EARLIER_WORDS = ("Good morning.", "Good morning! What is it about?")
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateContinuation:
+class TemplateContinuation(Struct, frozen=True):
     """One message as the template writes it after a generation prompt."""
 
     opening: TurnOpening

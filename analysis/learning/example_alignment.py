@@ -19,10 +19,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, groupby, permutations
 from types import NoneType
 from typing import NamedTuple, TypeVar
+
+from msgspec import Struct, field
 
 from autoparser.analysis.core.call_notation import RowSlot, json_notation, python_notation
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, same_json
@@ -41,8 +42,7 @@ from .examples import ID_MARK, KEY_MARK, NAME_MARK, fill_marks, with_own_words
 # The spellings that a value of a message may have in an output, and their places.
 
 
-@dataclass(frozen=True, slots=True)
-class WordSpan:
+class WordSpan(Struct, frozen=True):
     """A span of an output."""
 
     start: int
@@ -190,8 +190,7 @@ _LONGEST_WORD = 16
 """The maximum length of a word for true, false or null."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueFrames:
+class ValueFrames(Struct, frozen=True):
     """The literals before and after values, from examples whose values were all found."""
 
     middles: Mapping[str, int]
@@ -279,8 +278,7 @@ class ArgumentStyle(NamedTuple):
 _VERBATIM = ArgumentStyle()
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
+class Hypothesis(Struct, frozen=True):
     """The fields to search for in a call, in their order."""
 
     fields: tuple[RowSlot, ...]
@@ -289,8 +287,7 @@ class Hypothesis:
     """How arguments are searched for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A place in an output that is filled by the message."""
 
     what: TurnPart | RowSlot
@@ -309,8 +306,7 @@ class Mark:
     """The whitespace that content or reasoning loses at its edges."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlignedExample:
+class AlignedExample(Struct, frozen=True):
     """A turn's text with all its marks."""
 
     text: str
@@ -334,8 +330,7 @@ class AlignedExample:
         return self.text[start:end]
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """A field to be found next, with every spelling that it may have."""
 
     what: TurnPart | RowSlot
@@ -531,8 +526,7 @@ def most_frequent(candidates: Iterable[_Kind]) -> _Kind | None:
     return max(counted, key=lambda candidate: counted[candidate], default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownCall:
+class ShownCall(Struct, frozen=True):
     """One call of an example."""
 
     at: int

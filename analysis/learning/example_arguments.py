@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice, product
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import ArgumentFormat
@@ -54,8 +54,7 @@ class _Sign(Enum):
     """Between a key and its value."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Equation:
+class _Equation(Struct, frozen=True):
     """The signs that make up a literal, in order."""
 
     signs: tuple[_Sign, ...]
@@ -150,8 +149,7 @@ def _with_marked_keys(literal: str, keys: Sequence[str]) -> str:
     return literal
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
+class _Leaf(Struct, frozen=True):
     """A text of a container: a key, or a value without members."""
 
     text: str
@@ -264,8 +262,7 @@ def _container_from_signs(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ShownArguments:
+class ShownArguments(Struct, frozen=True):
     """The notation of arguments, and the parts of the literals around them that belong to it."""
 
     arguments: ArgumentFormat

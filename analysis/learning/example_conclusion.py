@@ -12,8 +12,8 @@ and put together as the phases do it. The format that writes most examples exact
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallFormat
@@ -52,8 +52,7 @@ from .examples import ARGUMENTS_MARK, Example, ExampleError
 from .turn_layouts import cut_calls, cut_section, learn_turn_end
 
 
-@dataclass(frozen=True, slots=True)
-class ShownFormat:
+class ShownFormat(Struct, frozen=True):
     """A format concluded from examples."""
 
     format: TurnFormat
@@ -180,8 +179,7 @@ def _hypotheses(examples: Sequence[Example]) -> Iterator[Hypothesis]:
             yield Hypothesis(order, style)
 
 
-@dataclass(frozen=True, slots=True)
-class _ExampleTrial:
+class _ExampleTrial(Struct, frozen=True):
     """Examples with the texts of their turns, on the basis of a template's renders."""
 
     examples: Sequence[Example]

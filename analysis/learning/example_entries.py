@@ -16,8 +16,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
@@ -37,8 +39,7 @@ from .example_alignment import AlignedExample, ShownCall, ValueFrames, leading_s
 from .examples import KEY_MARK, fill_marks, with_key_mark, with_own_words
 
 
-@dataclass(frozen=True, slots=True)
-class ShownEntry:
+class ShownEntry(Struct, frozen=True):
     """One argument of one call."""
 
     key: str
@@ -63,8 +64,7 @@ class ShownEntry:
     """Whether no argument follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownEntries:
+class ShownEntries(Struct, frozen=True):
     """The literals in and around entries, by the type of the value that they belong to."""
 
     leads: tuple[tuple[JsonType, str], ...]
@@ -248,8 +248,7 @@ _OPEN_MARK = "\ue005"
 """Placeholder for the opening of an entry, if it differs by type."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntryFrame:
+class EntryFrame(Struct, frozen=True):
     """The literals around entries."""
 
     repetition: RepeatedText = field(default_factory=lambda: RepeatedText("", "", "", "", ""))

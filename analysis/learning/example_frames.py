@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.text_alignment import (
@@ -34,8 +35,7 @@ _MARKS = {RowSlot.NAME: NAME_MARK, RowSlot.ID: ID_MARK, RowSlot.ARGUMENTS: ARGUM
 _SLOTS = [SeenSlot(slot, mark) for slot, mark in _MARKS.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class ShownFrame:
+class ShownFrame(Struct, frozen=True):
     """The frame, and a guess if no example has two calls."""
 
     frame: CallsFrame

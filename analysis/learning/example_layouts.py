@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise, product
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Presence

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import ArgumentForm, ArgumentFormat, CallFormat
 from autoparser.analysis.core.call_notation import RowSlot, json_notation

@@ -15,11 +15,11 @@ a second part adds is the placeholder: `<image>` if one adds `</text><image><tex
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from string import digits
 from typing import NamedTuple, TypeAlias
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import (
     MEDIA_FORMS,
@@ -84,8 +84,7 @@ def _outcome_of_error(error: TemplateRenderError) -> tuple[PartsOutcome, str]:
     return outcome, one_line(error.reason).rstrip(".")
 
 
-@dataclass(frozen=True, slots=True)
-class _PartsScene:
+class _PartsScene(Struct, frozen=True):
     """A conversation that ends with a message of parts."""
 
     prober: Prober
@@ -273,8 +272,7 @@ def _full_treatment(
 _Texts: TypeAlias = tuple[str | MediaSlot, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Repeated:
+class _Repeated(Struct, frozen=True):
     """The placeholder of each of several parts."""
 
     placeholder: _Texts

@@ -54,7 +54,7 @@ _FIRST = Sentinels(
 )
 _PLAIN_SETS = (
     _FIRST,
-    replace(
+    structs.replace(
         _FIRST,
         system="I look it up first.",
         user="Thanks, and the day after?",
@@ -63,7 +63,7 @@ _PLAIN_SETS = (
         content="Bring a light coat.",
         values=("Paris", "Bergen", "Cusco"),
     ),
-    replace(_FIRST, answer="No events were found."),
+    structs.replace(_FIRST, answer="No events were found."),
 )
 """Nothing in them is escaped in JSON or HTML; names, keys and values sort as the sentinels do."""
 
@@ -201,7 +201,7 @@ def _render_plainly(probe: Probe, prober: Prober) -> Probe | None:
     # The template treats the two texts differently, so the plain render proves nothing.
     if text != words.text(probe.text) or plain_reason != words.text(reason):
         return None
-    return replace(probe, dialogue=words.value(probe.dialogue), text=text, error=error)
+    return structs.replace(probe, dialogue=words.value(probe.dialogue), text=text, error=error)
 
 
 def _sentinel_spellings(word: str, plain: str) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
@@ -35,7 +37,7 @@ from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import DiffSplit, diff_split
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.environment import SandboxKind
+from autoparser.analysis.templates.sandbox_kind import SandboxKind
 
 # Sentinels: words in the place of a message's parts, so that a render shows where each went.
 #
@@ -51,8 +53,7 @@ _ID_LENGTH = 9
 """Some templates require ids of nine letters and digits; others accept any."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sentinels:
+class Sentinels(Struct, frozen=True):
     """One set of sentinels; members of a tuple are for the first, second, third of a kind."""
 
     system: str
@@ -173,8 +174,7 @@ MOST_BEYOND = 3
 """This many renders may hit a limit before the analysis ends: each takes its whole time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """One render: the conversation, the setting, and the text or the template's refusal."""
 
     dialogue: Dialogue

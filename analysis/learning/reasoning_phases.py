@@ -15,9 +15,8 @@ of them may have opened `<think>` already.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.message_shape import EmptyContent, Setting
@@ -52,8 +51,7 @@ _ORDER = (PLAIN, REASONED, Presence(reasoning=True), CALLED, Presence(True, True
 """The first layouts in a document, in the order of the phases that need them."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseInput:
+class PhaseInput(Struct, frozen=True):
     """The facts about a template that its phases start from, under one setting."""
 
     suggestions: Suggestions
@@ -76,8 +74,7 @@ class PhaseInput:
     """The format under the setting that shows most, or None while that one is learned."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartsStage:
+class PartsStage(Struct, frozen=True):
     """The result of R1, R3 and C1: reasoning and content."""
 
     layouts: Layouts

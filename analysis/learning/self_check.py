@@ -14,11 +14,11 @@ the check fails on `content`, and names the text that changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError

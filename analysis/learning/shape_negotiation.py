@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum, auto
 from itertools import combinations
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import (
@@ -49,8 +49,7 @@ from .suggestions import Suggestions
 # Shared by all negotiations: the record of trials, and conversations of sentinels.
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeTrial:
+class ShapeTrial(Struct, frozen=True):
     """One shape that was tried, and the result."""
 
     what: str

@@ -14,11 +14,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from jinja2 import nodes
+from msgspec import Struct, field
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import is_list
@@ -33,8 +33,7 @@ from autoparser.analysis.templates.environment import undeclared_names
 from autoparser.analysis.templates.source_text import PASSED
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestions:
+class Suggestions(Struct, frozen=True):
     """Names and constants worth trying on this template."""
 
     variables: tuple[str, ...] = ()

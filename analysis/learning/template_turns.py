@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
 from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolCall
 from autoparser.analysis.core.message_shape import (
@@ -51,8 +51,7 @@ _OTHER = "5"
 """Replaces a text to find how it is written; no word begins or ends so."""
 
 
-@dataclass(frozen=True, slots=True)
-class LostText:
+class LostText(Struct, frozen=True):
     """A text that the template writes in its own form, but not in the usual one."""
 
     text: str

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
@@ -40,8 +41,7 @@ RenderTools: TypeAlias = Callable[[Sequence[Tool]], RenderedTools]
 """Renders a question with functions, which are given without wrappers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCrash:
+class ToolCrash(Struct, frozen=True):
     """A cause for which a template raises on tools."""
 
     cause: str

@@ -17,10 +17,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, count, pairwise
 from typing import Any, NamedTuple, TypeAlias, cast
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.core.errors import is_mapping
@@ -57,8 +58,7 @@ _SPELLINGS: Mapping[ToolSpelling, re.Pattern[str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PartPlace:
+class PartPlace(Struct, frozen=True):
     """The place of a part."""
 
     tool: str
@@ -67,8 +67,7 @@ class PartPlace:
     """A JSON pointer in the function, such as ``#/parameters/properties/city/default``."""
 
 
-@dataclass(frozen=True, slots=True)
-class LostPart:
+class LostPart(Struct, frozen=True):
     """A kind of parts, some of which do not reach the prompt."""
 
     keyword: str
@@ -125,8 +124,7 @@ _KEYWORDS = _HEAVY | _SCHEMAS | BY_NAME | _SILENT
 _DEFINITIONS = ("$defs", "definitions")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolsInPrompt:
+class ToolsInPrompt(Struct, frozen=True):
     """The parts of offered tools that reach the prompt, and those that do not."""
 
     tools: int

@@ -12,7 +12,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,8 +38,7 @@ _SELECTORS = re.compile(r"(?P<selectors>[\w-]+(?:\s*,\s*[\w-]+)*)(?P<reason>.*)"
 _FORM = "write {#- autoparser: ignore AP301 reason -#}"
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(Struct, frozen=True):
     """An ignore: the rules whose findings a template's author accepts."""
 
     selectors: tuple[str, ...]
@@ -131,8 +129,7 @@ def digest_of(finding: LintFinding) -> str:
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """A set of known findings."""
 
     entries: tuple[KnownFinding, ...] = ()

@@ -11,8 +11,9 @@ import ast
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.message_shape import EmptyContent
@@ -26,8 +27,7 @@ from .subject import Subject
 # The text of a call's arguments, value by value.
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenValue:
+class WrittenValue(Struct, frozen=True):
     """The text of an argument's value."""
 
     text: str
@@ -147,8 +147,7 @@ class DocumentKind(StrEnum):
     PYTHON = "a Python call"
 
 
-@dataclass(frozen=True, slots=True)
-class CallSpan:
+class CallSpan(Struct, frozen=True):
     """The texts of one message's calls, and the render around them."""
 
     texts: tuple[WrittenText, ...]

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from msgspec import structs
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.conversation import (
     Dialogue,
@@ -45,8 +45,7 @@ from .lint_renders import Render, compare_renders, show_render
 # The texts of the matrix: each occurs nowhere in the template, and once in a conversation.
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationTexts:
+class ConversationTexts(Struct, frozen=True):
     """The texts of the speakers; members of a tuple appear in this order."""
 
     system: str
@@ -117,8 +116,7 @@ class Voice(StrEnum):
     RESULT = "a tool's result"
 
 
-@dataclass(frozen=True, slots=True)
-class SpokenText:
+class SpokenText(Struct, frozen=True):
     """A text that a conversation contains once."""
 
     voice: Voice
@@ -237,8 +235,7 @@ def _otherwise(shape: MessageShape) -> MessageShape:
 # A conversation of the matrix with its render, and the offsets of its texts.
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenText:
+class WrittenText(Struct, frozen=True):
     """A text in a render, and the markup up to its neighbors.
 
     In ``<u>Hi</u><a>Yes</a>`` the answer has ``</u><a>`` before it and ``</a>`` after it.
@@ -355,8 +352,7 @@ def real_shapes() -> tuple[Tool, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixScope:
+class MatrixScope(Struct, frozen=True):
     """The capabilities of a template that select conversations of the matrix."""
 
     calls: bool

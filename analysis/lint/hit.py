@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
 
 class Severity(StrEnum):
     """The cost to the template's users."""
@@ -59,8 +61,7 @@ class ShownText:
     (24, 7))``; empty unless two renders are compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class HitEvidence:
+class HitEvidence(Struct, frozen=True):
     """One text, or two that differ in the rule's subject."""
 
     one: ShownText
@@ -69,8 +70,7 @@ class HitEvidence:
     """The text to compare it with, e.g. the render without the whitespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class HitCause:
+class HitCause(Struct, frozen=True):
     """The identity of a cause; findings that share it are merged."""
 
     kind: str

@@ -8,9 +8,10 @@ whose results are cached starts without the engine.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.text_format import TurnPart
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
 _WEIGHTS = [*Severity]
 
 
-@dataclass(frozen=True, slots=True)
-class InspectedTemplate:
+class InspectedTemplate(Struct, frozen=True):
     """A template and its findings."""
 
     path: str
@@ -84,8 +84,7 @@ class InspectedTemplate:
         return line if self.in_lines else None
 
 
-@dataclass(frozen=True, slots=True)
-class LintRun:
+class LintRun(Struct, frozen=True):
     """The results of a run over many templates."""
 
     templates: tuple[InspectedTemplate, ...]
@@ -126,8 +125,7 @@ class LintRun:
         return sum(finding.severity is severity for _, finding in self.findings)
 
 
-@dataclass(frozen=True, slots=True)
-class InspectionTask:
+class InspectionTask(Struct, frozen=True):
     """A template, and the rules to run on it."""
 
     template: ChatTemplate
@@ -157,8 +155,7 @@ class InspectionTask:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SeenHits:
+class SeenHits(Struct, frozen=True):
     """The result of running the rules on one template."""
 
     hits: tuple[tuple[str, Hit, tuple[str, ...]], ...] = ()

@@ -19,6 +19,8 @@ from functools import cache, partial
 from itertools import zip_longest
 from typing import NamedTuple
 
+from msgspec import Struct, structs
+
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
 from autoparser.analysis.core.text_alignment import common_prefix, prefix_length
@@ -150,8 +152,7 @@ class AskedRender(NamedTuple):
     """The result."""
 
 
-@dataclass(frozen=True, slots=True)
-class RenderSetting:
+class RenderSetting(Struct, frozen=True):
     """The arguments of a render, beside the messages."""
 
     tools: Sequence[Json] | None = None
@@ -181,7 +182,7 @@ class LintRenders:
 
     def render(self, messages: Sequence[Mapping[str, Json]], setting: RenderSetting) -> Render:
         """Return the render of messages, from the cache if possible."""
-        key = repr((messages, self._tools_key(setting.tools), replace(setting, tools=None)))
+        key = repr((messages, self._tools_key(setting.tools), structs.replace(setting, tools=None)))
         known = self._renders.get(key)
         if known is None:
             variables = self.variables(messages, setting)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+
 from autoparser.analysis.core.errors import one_line
 from autoparser.shown import Shown
 
@@ -175,8 +177,7 @@ def _distinct(codes: Iterable[str], but: str) -> tuple[str, ...]:
 # findings of one cause are merged first, so the profile does not change which one remains.
 
 
-@dataclass(frozen=True, slots=True)
-class FindingFilter:
+class FindingFilter(Struct, frozen=True):
     """The choice of findings to show."""
 
     profile: Profile = Profile.STRICT

@@ -13,6 +13,8 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length
@@ -203,8 +205,7 @@ def _plain_blocks(
     return plain if same else None
 
 
-@dataclass(frozen=True, slots=True)
-class TurnBeginning:
+class TurnBeginning(Struct, frozen=True):
     """A generation prompt, and complete turns that the model may have written after it."""
 
     opening: TurnOpening

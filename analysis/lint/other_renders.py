@@ -11,12 +11,14 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import repeat
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
+
+from msgspec import Struct
 
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
 from autoparser.analysis.core.server_engines import ServerEngine
@@ -57,8 +59,7 @@ _RESOLVE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OtherJinja:
+class OtherJinja(Struct, frozen=True):
     """An installed Jinja implementation and the command of its worker."""
 
     name: str
@@ -125,8 +126,7 @@ _BEGIN = ("block_begin", "variable_begin", "raw_begin")
 _MOST_WORDS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class JinjaQuestion:
+class JinjaQuestion(Struct, frozen=True):
     """A template and the conversations to render."""
 
     template: str
@@ -139,8 +139,7 @@ class JinjaQuestion:
     """The variables of each conversation."""
 
 
-@dataclass(frozen=True, slots=True)
-class JinjaAnswer:
+class JinjaAnswer(Struct, frozen=True):
     """An implementation's render of one conversation."""
 
     text: str = ""
@@ -229,8 +228,7 @@ def _last_line(words: str) -> str:
     return lines[-1] if lines else "it said nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class SentConversation:
+class SentConversation(Struct, frozen=True):
     """A conversation that the template renders, with its variables."""
 
     words: str
@@ -243,8 +241,7 @@ class SentConversation:
     """The variables of that render if they differ from the sent ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class TagPlace:
+class TagPlace(Struct, frozen=True):
     """A tag of a template."""
 
     line: int
@@ -253,8 +250,7 @@ class TagPlace:
     """Its source, e.g. ``{{ message.content }}``."""
 
 
-@dataclass(frozen=True, slots=True)
-class JinjaDifference:
+class JinjaDifference(Struct, frozen=True):
     """A conversation that another implementation renders differently, or not at all."""
 
     conversation: SentConversation
@@ -265,8 +261,7 @@ class JinjaDifference:
     """The tag that failed, or that wrote the first differing character; None if unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class JinjaComparison:
+class JinjaComparison(Struct, frozen=True):
     """The answers of one implementation to all conversations."""
 
     jinja: OtherJinja

@@ -8,7 +8,6 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +15,8 @@ from time import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from msgspec import MsgspecError, msgpack
+from msgspec import MsgspecError, Struct, msgpack
+from msgspec.structs import replace
 
 from autoparser import __version__
 from autoparser.analysis.core.conversation import Tool
@@ -300,8 +300,7 @@ def answers_in_order(
 _CONFIDENCES = [*Confidence]
 
 
-@dataclass(frozen=True, slots=True)
-class LintRequest:
+class LintRequest(Struct, frozen=True):
     """The templates to inspect, the rules to run, and the findings that count."""
 
     sources: tuple[str, ...]

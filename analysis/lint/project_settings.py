@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -76,8 +75,7 @@ def _translated(pattern: str) -> list[str]:
 # of equally specific ones, ignoring wins.
 
 
-@dataclass(frozen=True, slots=True)
-class RuleChoice:
+class RuleChoice(Struct, frozen=True):
     """The selected and ignored rules."""
 
     select: tuple[str, ...] | None = None

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from glob import glob
 from itertools import takewhile
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.core.errors import (
     AutoparserError,
@@ -36,8 +38,7 @@ from .project_settings import is_pattern, matches_glob
 # Inputs that could not be inspected: they are not findings, and do not stop the run.
 
 
-@dataclass(frozen=True, slots=True)
-class InputProblem:
+class InputProblem(Struct, frozen=True):
     """An input with a problem."""
 
     path: str
@@ -96,8 +97,7 @@ NEVER = frozenset(
 """Folders with other people's files; they are searched only if named."""
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateSource:
+class TemplateSource(Struct, frozen=True):
     """An argument of `load_templates`."""
 
     argument: str
@@ -163,8 +163,7 @@ def _identity(argument: str) -> str:
         return argument
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
+class _Walk(Struct, frozen=True):
     exclude: tuple[str, ...]
     root: Path
     problems: list[InputProblem]
@@ -260,8 +259,7 @@ _NO_LINES = (".json", ".gguf")
 """Files whose lines are not the template's."""
 
 
-@dataclass(frozen=True, slots=True)
-class LintTarget:
+class LintTarget(Struct, frozen=True):
     """A template to inspect."""
 
     template: ChatTemplate

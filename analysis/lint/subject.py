@@ -18,6 +18,8 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import (
     Dialogue,
@@ -258,7 +260,7 @@ class Subject:
             content: Json = shape.user_text(system)
             messages = [{"role": "system", "content": content}, *messages]
         asked = self._usual_request(tools=tools, generation=generation, setting=setting)
-        return self._renders.render(messages, replace(asked, clock=clock))
+        return self._renders.render(messages, structs.replace(asked, clock=clock))
 
     def _usual_request(
         self, *, tools: bool, generation: bool, setting: Mapping[str, Json] | None = None
@@ -402,8 +404,8 @@ class Subject:
             else conversation.setting,
         )
         if shape is not None and conversation.tools:
-            asked = replace(asked, tools=offered_tools(self.functions, shape))
-        asked = replace(asked, as_given=asked.as_given or as_given)
+            asked = structs.replace(asked, tools=offered_tools(self.functions, shape))
+        asked = structs.replace(asked, as_given=asked.as_given or as_given)
         return renders.render(conversation.messages(shape or self.shape), asked)
 
     @cached_property

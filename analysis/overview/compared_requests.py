@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import (
@@ -98,8 +98,7 @@ RequestKey: TypeAlias = tuple[str, bool, bool | None, bool]
 """The conversation, tools, system message and generation prompt of a request."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRequest:
+class ComparedRequest(Struct, frozen=True):
     """One conversation and the other arguments of its request, switches excepted."""
 
     conversation: str

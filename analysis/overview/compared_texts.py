@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, Positive, SettingValues
@@ -38,8 +37,7 @@ _COINCIDENCE = 2
 """Differences with at most this many equal characters between, none of a word, are merged."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextDifference:
+class TextDifference(Struct, frozen=True):
     """One place at which two texts differ."""
 
     at: int
@@ -148,8 +146,7 @@ def _changed_places(left: Sequence[str], right: Sequence[str]) -> Iterator[_Plac
 SightingKey: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DifferenceSighting:
+class DifferenceSighting(Struct, frozen=True):
     """One difference, seen in one request."""
 
     request: ComparedRequest
@@ -174,8 +171,7 @@ class DifferenceSighting:
         return ("word" if change.unit_before.isalnum() else change.unit_before,)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRound:
+class ComparedRound(Struct, frozen=True):
     """The results of requests under one setting."""
 
     setting: Setting
@@ -259,8 +255,7 @@ _TELLING_LENGTH = 6
 """Differences are grouped by this many characters of the changed text."""
 
 
-@dataclass(frozen=True, slots=True)
-class RenderChange:
+class RenderChange(Struct, frozen=True):
     """One difference between the templates, with all renders that show it."""
 
     under: Annotated[tuple[SettingValues, ...], Meta(min_length=1)]
@@ -286,8 +281,7 @@ class RenderChange:
     right_line: Positive | None
 
 
-@dataclass(frozen=True, slots=True)
-class _SeenDifference:
+class _SeenDifference(Struct, frozen=True):
     round: ComparedRound
     sighting: DifferenceSighting
 

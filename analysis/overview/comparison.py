@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 
+from msgspec import Struct
+
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import Setting
@@ -59,8 +61,7 @@ _DOCUMENTS: Json = [{"title": "Oslo", "text": "It is sunny in Oslo."}]
 """A value of `documents`; transformers passes a list of objects with a title and a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedValues:
+class PlayedValues(Struct, frozen=True):
     """The values to render with, one at a time, and those left out."""
 
     settings: tuple[Setting, ...]
@@ -154,8 +155,7 @@ MOST_PAIRS = 100
 """At most this many pairs of values are rendered, those first that have an effect alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedRenders:
+class AskedRenders(Struct, frozen=True):
     """The renders that a comparison covers; "nothing differs" claims no more than these."""
 
     renders: int
@@ -315,8 +315,7 @@ def _refused_conversations(first: ComparedRound) -> Iterator[str]:
     yield from (name for name in names if name not in taken)
 
 
-@dataclass(frozen=True, slots=True)
-class TripChange:
+class TripChange(Struct, frozen=True):
     """A scenario whose verdict differs."""
 
     scenario: str
@@ -336,8 +335,7 @@ class FindingFate(StrEnum):
     """Both have a finding of the rule, with other words."""
 
 
-@dataclass(frozen=True, slots=True)
-class FindingChange:
+class FindingChange(Struct, frozen=True):
     """A finding of lint that differs between the two."""
 
     left: LintFinding | None
@@ -370,8 +368,7 @@ class CacheTurns:
     turns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """All differences between two templates."""
 
     left: Analysis

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallFormat
@@ -29,8 +31,7 @@ DOCUMENTED: Mapping[str, tuple[str, ...]] = {
 """The place of each aspect in the document of an analysis."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactChange:
+class FactChange(Struct, frozen=True):
     """A fact of the format that differs."""
 
     aspect: str
@@ -265,8 +266,7 @@ def _json_text(value: Json) -> str:
 # Two formats side by side, where one of them or both have no template to render.
 
 
-@dataclass(frozen=True, slots=True)
-class FormatComparison:
+class FormatComparison(Struct, frozen=True):
     """The differences of two learned formats, found without a render."""
 
     left: LearnedFormat

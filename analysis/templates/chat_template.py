@@ -12,15 +12,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
-
-from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError, nodes
-from jinja2.exceptions import SecurityError
-from msgspec import Struct
 
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
@@ -31,16 +26,22 @@ from autoparser.analysis.core.errors import (
 )
 from autoparser.analysis.core.provenance import Provenance
 
-from .environment import MarkedGenerationTag, SandboxKind, TemplateRefusal, chat_environment
 from .limit_errors import raise_limit_hint
 from .render_trace import RenderTrace, SourceMap, source_map
-from .source_text import failure_line, find_column, source_excerpt
-from .trace_recorder import MOST_STEPS
-from .traced_render import TraceableTemplate, compile_traced, render_traced
+from .sandbox_kind import SandboxKind
 from .worker_limits import LimitReached, RenderGuard, current_guard
 
 if TYPE_CHECKING:
     from types import CodeType
+
+    from jinja2 import Template, nodes
+
+    from .compiled_template import CompiledTemplate
+    from .traced_render import TraceableTemplate
+
+# ruff: noqa: PLC0415
+# Modules that import Jinja are imported when a template is first compiled: Jinja takes longer to
+# import than cached lint, which renders nothing, takes for all else.
 
 
 # Messages, tools and switches, prepared for a render as transformers 5.23.0 prepares them.
@@ -133,9 +134,6 @@ def _prepared_message(message: object) -> Message:
 
 
 Result = TypeVar("Result")
-
-LONGEST_REASON = 200_000
-"""Characters of a template's own message that an error keeps."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,9 +235,13 @@ class ChatTemplate:
 
         The trace of a render that fails ends there, with its error. Raises TemplateSyntaxError.
         """
+        from .trace_recorder import MOST_STEPS
+
         return self._traced(variables, most_steps=MOST_STEPS)
 
     def _traced(self, variables: Mapping[str, object], *, most_steps: int) -> RenderTrace:
+        from .traced_render import render_traced
+
         made = self._traceable
 
         def render(start: Callable[[], Iterable[str]]) -> list[str]:
@@ -252,16 +254,17 @@ class ChatTemplate:
 
     @cached_property
     def _traceable(self) -> TraceableTemplate:
+        from .traced_render import compile_traced
+
         self.check_syntax()
         return compile_traced(self.text, self.sandbox)
 
     @cached_property
     def marks_generation(self) -> bool:
         """Whether it has ``{% generation %}`` blocks, which mark the model's own text."""
-        return any(
-            isinstance(block.call.node, nodes.ExtensionAttribute)
-            for block in self.syntax_tree.find_all(nodes.CallBlock)
-        )
+        from .compiled_template import has_generation_blocks
+
+        return has_generation_blocks(self.syntax_tree)
 
     def render_generation(self, variables: Mapping[str, object]) -> str:
         """Render as `render_prepared` does, with a mark at both ends of each generation block.
@@ -307,7 +310,13 @@ class ChatTemplate:
             if guard is not None and isinstance(error, MemoryError):
                 failure = self._limit_error(guard.memory_reached, error, compiles=compiles)
             else:
-                failure = self._syntax_error(error) if compiles else self._render_error(error)
+                from .compiled_template import render_error, syntax_error
+
+                failure = (
+                    syntax_error(error, self.text, self._file)
+                    if compiles
+                    else render_error(error, self._file)
+                )
         # Raised outside of the handler, so that it does not keep the frames of the work alive.
         raise failure
 
@@ -332,59 +341,23 @@ class ChatTemplate:
         _ = self._compiled
 
     @cached_property
-    def _compiled(self) -> _Compiled:
-        environment = chat_environment(self.sandbox)
+    def _compiled(self) -> CompiledTemplate:
+        from .compiled_template import compile_template
 
-        def compiled(guard: RenderGuard | None) -> _Compiled:
-            with nullcontext() if guard is None else guard.rendering():
-                tree = environment.parse(self.text)
-                code = environment.compile(tree)
-            # A plain dict of globals is copied faster for each render than Jinja's chained one.
-            template = Template.from_code(environment, code, dict(environment.globals))
-            return _Compiled(tree, code, template)
-
-        return self._bounded(compiled, compiles=True)
+        return self._bounded(partial(compile_template, self.text, self.sandbox), compiles=True)
 
     def _parsed(self) -> nodes.Template:
         """Parse without generating code. Raises TemplateSyntaxError."""
-        try:
-            return chat_environment().parse(self.text)
-        except Exception as error:  # noqa: BLE001 - as below
-            failure = self._syntax_error(error)
-        raise failure
+        from .compiled_template import parse_template
+
+        return parse_template(self.text, self._file)
 
     @cached_property
     def _marking(self) -> Template:
+        from .compiled_template import compile_marked
+
         self.check_syntax()
-        environment = chat_environment(self.sandbox, tag=MarkedGenerationTag)
-        code = environment.compile(environment.parse(self.text))
-        return Template.from_code(environment, code, dict(environment.globals))
-
-    def _syntax_error(self, error: Exception) -> TemplateSyntaxError:
-        hint = "correct the template there"
-        if not isinstance(error, JinjaSyntaxError):
-            reason = f"Jinja cannot compile this template ({_error_words(error)})"
-            return TemplateSyntaxError(reason, file=self._file, hint="simplify the template")
-        line = error.lineno
-        column = find_column(chat_environment(), self.text, error)
-        return TemplateSyntaxError(
-            f"Jinja cannot read this template: {str(error.message).rstrip('.')}",
-            file=self._file,
-            line=line,
-            column=column,
-            excerpt=source_excerpt(self.text, line, column),
-            hint=hint,
-        )
-
-    def _render_error(self, error: Exception) -> TemplateRenderError:
-        refused = isinstance(error, TemplateRefusal)
-        return TemplateRenderError(
-            _shorten(_refusal_words(error) if refused else _error_words(error)),
-            file=self._file,
-            line=failure_line(error),
-            refused=refused,
-            forbidden=isinstance(error, SecurityError),
-        )
+        return compile_marked(self.text, self.sandbox)
 
     def _limit_error(
         self, reached: LimitReached, error: BaseException, *, compiles: bool
@@ -393,6 +366,8 @@ class ChatTemplate:
         if compiles:
             words = f"Jinja cannot compile this template: {reached.words}"
             return TemplateSyntaxError(words, file=self._file, limit=limit, hint=hint)
+        from .source_text import failure_line
+
         line = failure_line(error)
         return TemplateLimitError(limit, reached.words, file=self._file, line=line, hint=hint)
 
@@ -405,34 +380,3 @@ class ChatTemplate:
         special = dict(self.special_tokens)
         given = (self.text, special, self.name, self.origin, self.source, self.sandbox)
         return ChatTemplate, given
-
-
-class _Compiled(Struct, frozen=True):
-    tree: nodes.Template
-    code: CodeType
-    template: Template
-
-
-def _shorten(words: str) -> str:
-    if len(words) <= LONGEST_REASON:
-        return words
-    return f"{words[: LONGEST_REASON // 2]} … {words[-LONGEST_REASON // 2 :]}"
-
-
-def _refusal_words(error: Exception) -> str:
-    try:
-        return str(error.args[0])
-    except Exception:  # noqa: BLE001 - a template may pass what has no text
-        return "no reason given"
-
-
-def _error_words(error: Exception) -> str:
-    kind = type(error).__name__
-    if isinstance(error, RecursionError):
-        # Python also names the call in which it gave up, which depends on the caller's depth.
-        return f"{kind}: maximum recursion depth exceeded"
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - as above
-        text = ""
-    return f"{kind}: {text}" if text else kind

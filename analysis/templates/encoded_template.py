@@ -26,8 +26,8 @@ from autoparser.analysis.core.errors import (
 )
 
 from .chat_template import ChatTemplate
-from .environment import SandboxKind
 from .render_trace import PromptPiece, RenderTrace, SourceMap, SourceSpan
+from .sandbox_kind import SandboxKind
 from .worker_limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import marshal
 from datetime import datetime
-from enum import StrEnum
 from functools import cache
 from types import BuiltinMethodType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -32,21 +31,14 @@ from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace
 
+from .sandbox_kind import SandboxKind
+
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
 
     from jinja2.compiler import Frame
     from jinja2.parser import Parser
     from jinja2.runtime import Context
-
-
-class SandboxKind(StrEnum):
-    """Jinja's sandboxes."""
-
-    IMMUTABLE = "immutable"
-    """The sandbox of transformers: changing a list, a dictionary or a set raises."""
-    MUTABLE = "mutable"
-    """The same, but such changes are allowed."""
 
 
 class TemplateRefusal(TemplateError):

@@ -19,8 +19,9 @@ from msgspec import Struct
 
 from autoparser.analysis.core.errors import TemplateRenderError
 
-from .environment import SandboxKind, chat_environment
+from .environment import chat_environment
 from .render_trace import OpenSite, RenderTrace, StepKind, TemplateSite
+from .sandbox_kind import SandboxKind
 from .source_text import NEWLINE, template_tokens
 from .trace_recorder import FoundSite, TraceRecorder, found_sites, placed_sites
 

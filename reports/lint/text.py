@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -297,8 +298,7 @@ def _lines(run: LintRun) -> Iterator[str]:
         yield f"{place}: [problem] {problem_words(problem)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """A rule with its number of findings."""
 
     rule: Rule

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from msgspec import structs
 from rich.style import Style
 from rich.text import Text
 
@@ -339,7 +340,7 @@ def test_no_kind_of_block_lets_markup_through() -> None:
             (column, column), ((text, Text("1")),) * 2, caption=bad, asides=(bad,) * 2, grouped=True
         ),
         Entries((Entry(bad, text, bad, text, [Paragraph(named)]), Entry(bad, text, bad))),
-        ComparedTexts((side, replace(side, error=text)), pieces, bad),
+        ComparedTexts((side, structs.replace(side, error=text)), pieces, bad),
         Fold(text, [Paragraph(named)]),
     )
     assert "<script" not in shown
@@ -361,7 +362,7 @@ def test_entry_unfolds_to_two_texts_side_by_side() -> None:
     assert "a <ins>two</ins> b" in right
     alike = ComparedTexts((TextSide("old"), TextSide("new")), tuple(compare_texts("a", "a")))
     assert "<figcaption>both have the same text" in body(alike)
-    assert "same" not in body(replace(alike, sides=alike.sides[:1]))
+    assert "same" not in body(structs.replace(alike, sides=alike.sides[:1]))
 
 
 def test_words_have_their_looks_and_signs_are_shown_apart() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 import yaml
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 

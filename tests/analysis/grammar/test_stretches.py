@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from llguidance import LLMatcher
+from msgspec import structs
 
 from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.core.turn_format import Formats
@@ -195,7 +196,7 @@ def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -
     prose = FreeProse(left=EdgeStrip.WHITESPACE, right=EdgeStrip.WHITESPACE)
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "", NOTHING),)), {})
     # Beside a text that is closed by a sign, since slices are made where there is one.
-    slices = replace(write_lark(rules, ALL_TEXT), signs=(">",)).slices
+    slices = structs.replace(write_lark(rules, ALL_TEXT), signs=(">",)).slices
     start = matcher_of(rules, slices)
     start.compute_logit_bias()
     assert done_by(start, " ")["slices_applied"] == 1

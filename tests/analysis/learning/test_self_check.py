@@ -20,7 +20,7 @@ from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
 from autoparser.analysis.learning.self_check import self_check
-from autoparser.analysis.templates.environment import SandboxKind
+from autoparser.analysis.templates.sandbox_kind import SandboxKind
 from autoparser.formats import Presence
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 from tests.lanes import sampled

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.lint.baselines import Ignore
@@ -53,7 +54,7 @@ from autoparser.analysis.lint.project_sources import InputProblem, gather_source
 from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 from autoparser.analysis.lint.template_inspection import inspect_template
-from autoparser.analysis.templates.environment import SandboxKind
+from autoparser.analysis.templates.sandbox_kind import SandboxKind
 from autoparser.analysis.templates.worker_limits import Limits
 from tests.case_tables import case_tables, load_cases
 
@@ -228,7 +229,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def request(project: Path, *sources: str, **changes: Any) -> LintRequest:
     settings = ProjectSettings(root=project)
-    return replace(LintRequest(sources or (".",), RULES, settings), **changes)
+    return structs.replace(LintRequest(sources or (".",), RULES, settings), **changes)
 
 
 def found(run: LintRun) -> list[tuple[str, str]]:
@@ -282,7 +283,7 @@ def test_tokenizer_order_is_named_then_neighbor_then_settings(
     lint_project(asked)
     (project / "tokenizer.json").write_text("{}", encoding="utf-8")
     lint_project(asked)
-    lint_project(replace(asked, tokenizer=Path("named.json")))
+    lint_project(structs.replace(asked, tokenizer=Path("named.json")))
     assert tokenizers == ["usual.json", "tokenizer.json", "named.json"]
 
 
@@ -512,7 +513,7 @@ def task(tmp_path: Path) -> InspectionTask:
 def test_whatever_decides_an_answer_makes_another_key(task: InspectionTask) -> None:
     def key(limits: Limits | None = None, *, template: Any = (), **changes: Any) -> str | None:
         changed = replace(task.template, **dict(template))
-        return InspectionKeys(limits).key_of(replace(task, template=changed, **changes))
+        return InspectionKeys(limits).key_of(structs.replace(task, template=changed, **changes))
 
     keys = [key(limits) for limits in (None, Limits(), Limits(seconds=1), Limits(memory=10**8))]
     keys += [

@@ -18,7 +18,8 @@ import pytest
 from autoparser import ChatTemplate, analyze, isolated
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.templates.environment import GENERATION_OPEN, SandboxKind
+from autoparser.analysis.templates.environment import GENERATION_OPEN
+from autoparser.analysis.templates.sandbox_kind import SandboxKind
 from autoparser.errors import LimitKind, TemplateLimitError, TemplateRenderError
 from tests.case_tables import case_tables
 

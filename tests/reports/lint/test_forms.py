@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,6 +14,7 @@ import msgspec
 import pytest
 import xmlschema
 from jsonschema import Draft4Validator, Draft202012Validator
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from autoparser.analysis.lint.baselines import Ignore
