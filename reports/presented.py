@@ -50,5 +50,6 @@ def _learned_report(value: Any, width: int, *, full: bool) -> Text:
 
     if not full:
         return screen_report(value, width)
-    report = saved_report if isinstance(value, SavedFormat) else analysis_report
-    return report(value, width)
+    if isinstance(value, SavedFormat):
+        return saved_report(value, width)
+    return analysis_report(value, width)

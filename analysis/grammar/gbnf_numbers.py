@@ -350,10 +350,6 @@ MOST_MULTIPLES = 1000
 """Maximum number of multiples that are written one by one."""
 
 
-MOST_MULTIPLES = 1000
-"""Maximum number of multiples that are written one by one."""
-
-
 def number_expression(schema: Schema, pointer: str, rules: GbnfRules, *, whole: bool) -> str | None:
     """Return an expression for a schema's numbers, or None if it allows no number.
 
