@@ -242,10 +242,10 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     )
     for begin, end in () if chat is None else _turn_markers(chat):
         for usual, others in ((chat, prompts), *_result_scenes(played_chats)):
-            for chat in others if usual else ():
-                if usual and _surplus(chat, begin, end) != _surplus(usual, begin, end):
-                    even = _begun_messages(chat, begin) == chat.render.text.count(end)
-                    shown, other = (usual, chat) if even else (chat, usual)
+            for candidate in others if usual else ():
+                if usual and _surplus(candidate, begin, end) != _surplus(usual, begin, end):
+                    even = _begun_messages(candidate, begin) == candidate.render.text.count(end)
+                    shown, other = (usual, candidate) if even else (candidate, usual)
                     yield Hit(
                         f"'{shown.name}' begins {_begun_messages(shown, begin)} messages with"
                         f" {quote_text(begin)} and ends {shown.render.text.count(end)} with"
