@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -105,7 +105,7 @@ def compare(
                 "--history has every revision of one source",
                 hint="leave out B and the revisions",
             )
-        changes = _history_changes(left, name, switch_options)
+        changes = _history_changes(left, name, setting)
         with open_outlet(output) as outlet:
             _write_history(changes, left, form, outlet, full=full)
         return 0
@@ -132,7 +132,7 @@ def compare(
 
 
 def _history_changes(
-    source: str, name: str | None, switch_options: SwitchOptions
+    source: str, name: str | None, setting: Mapping[str, wings.Json]
 ) -> Sequence[wings.RevisionChange]:
     """Compare the revisions of a template; says on standard error how many are done."""
     with status_line("reading revisions") as show_step:
@@ -141,8 +141,7 @@ def _history_changes(
         def show_progress(done: int, count: int) -> None:
             show_step(f"comparing revision {done + 1} of {count}")
 
-        setting = switch_options.values()
-        return list(wings.compare_history(revisions, setting, show_progress))
+        return wings.compare_history(revisions, setting, show_progress)
 
 
 def _write_history(

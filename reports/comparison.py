@@ -10,6 +10,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.formats.format_document import check_counts
+from autoparser.analysis.history.trip_verdict import Outcome
 from autoparser.analysis.overview.compared_texts import RenderChange
 from autoparser.analysis.overview.comparison import (
     AskedRenders,
@@ -52,8 +53,6 @@ WAYS = 12
 FIRST, FIRST_WAYS = 4, 2
 """Differences of a section, and kinds of differences, in the first view."""
 ABSENT = "(none)"
-HOLDS = "holds"
-"""The verdict of a round trip that re-renders exactly."""
 NOT_RENDERED = (
     "Renders, round trips and findings were not compared: a saved format has no template."
 )
@@ -174,15 +173,13 @@ def _head(comparison: Comparison) -> Blocks:
     drawn = _compared_sides(comparison)
     if comparison.equal:
         return [*drawn, *prose(Text(equal_words(comparison), style="green"), indent=0)]
-    counts = f"Differences: {', '.join(difference_counts(comparison))}."
-    return [*prose(verdict_sentence(comparison), indent=0), *drawn, *prose(counts, indent=0)]
+    verdict, counts = verdict_sentence(comparison), difference_counts(comparison)
+    return [*prose(verdict, indent=0), *drawn, *prose(counts, indent=0)]
 
 
 def verdict_sentence(comparison: Comparison) -> Text:
-    """Return whether the second template is better or worse, by findings, round trips and cache."""
+    """Return whether the second of two unequal templates is better or worse, and in what."""
     worse, better = list(_effects(comparison, worse=True)), list(_effects(comparison, worse=False))
-    if comparison.equal:
-        return Text("No difference in behavior.", style="green")
     if worse and better:
         return sentence(("Better: ", "green"), "; ".join(better), (". Worse: ", "red"), _end(worse))
     if worse:
@@ -203,7 +200,9 @@ def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
         yield number_of(fates[FindingFate.NEW], "new finding")
     if not worse and fates[FindingFate.FIXED]:
         yield f"{number_of(fates[FindingFate.FIXED], 'finding')} fixed"
-    held = [(change.left == HOLDS, change.right == HOLDS) for change in comparison.trips]
+    held = [
+        (change.left == Outcome.HOLDS, change.right == Outcome.HOLDS) for change in comparison.trips
+    ]
     trips = sum(before is worse and after is not worse for before, after in held)
     if trips:
         yield f"{number_of(trips, 'round trip')} {'broken' if worse else 'repaired'}"
@@ -218,10 +217,14 @@ def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
         yield "the self-check"
 
 
-def difference_counts(comparison: Comparison) -> Iterator[str]:
-    """Count what differs."""
+def difference_counts(comparison: Comparison) -> str:
+    """Return the number of differences of each kind as a sentence."""
+    return f"Differences: {', '.join(_counted(comparison))}."
+
+
+def _counted(comparison: Comparison) -> Iterator[str]:
     if comparison.facts:
-        yield f"{len(comparison.facts)} fact{'s' * (len(comparison.facts) != 1)} of the format"
+        yield f"{number_of(len(comparison.facts), 'fact')} of the format"
     if comparison.renders:
         yield from _counted_renders(comparison.coverage)
     if comparison.trips:

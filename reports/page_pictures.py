@@ -11,8 +11,9 @@ from rich.text import Text
 from autoparser.analysis.history.round_trips import RoundTrip, TripRow, advice_of
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
-from autoparser.analysis.overview.portrait import BYTES, MaskCost, Portrait
+from autoparser.analysis.overview.portrait import MaskCost, Portrait
 from autoparser.analysis.overview.portrait_conversation import (
+    BYTES,
     PortraitConversation,
     PortraitStep,
     TokenStrip,

@@ -82,8 +82,7 @@ def _revision_blocks(change: RevisionChange, *, in_full: bool) -> Blocks:
         return prose(Text("nothing to compare it with", style="dim"))
     if comparison.equal:
         return prose(Text("no difference in behavior", style="green"))
-    counts = f"Differences: {', '.join(difference_counts(comparison))}."
-    counted = [*prose(verdict_sentence(comparison)), *prose(counts)]
+    counted = [*prose(verdict_sentence(comparison)), *prose(difference_counts(comparison))]
     if in_full:
         return [*counted, *comparison_blocks(comparison)]
     lines = _template_lines(comparison)

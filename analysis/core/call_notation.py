@@ -79,7 +79,7 @@ class ContainerNotation(Struct, frozen=True):
     indent: str = ""
     """The indentation that one level adds, e.g. `"  "`; empty if all is on one line."""
     values: ValueNotation | None = None
-    """The notation of the values inside, or None if it is that of the container."""
+    """The notation of the values inside, or None if they share the container's."""
 
     def row(self, kind: JsonType) -> Row | None:
         """Return the row of an entry whose value has this type, or None if it is omitted."""
@@ -362,7 +362,7 @@ class NamingId(Struct, frozen=True):
         return "".join(slots[piece] if isinstance(piece, RowSlot) else piece for piece in row)
 
     def pattern(self, name: str, escaped: Callable[[str], str], *, word: str, number: str) -> str:
-        """Return a regular expression for such ids, from those of its parts, without groups.
+        """Return a regular expression without groups for such ids, joined from its parts.
 
         If no render shows the form, words may precede the name and a number may follow it.
         """

@@ -76,7 +76,7 @@ class ToolCall(Struct, frozen=True):
     arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The arguments by name, e.g. `{"city": "Oslo", "days": 3}`."""
     id: str = ""
-    """The id for the tool's result, e.g. `"aB3dE6gH1"`; empty if there is none."""
+    """The id for the tool's result, e.g. `"aB3dE6gH1"`; empty without one."""
 
 
 class Message(Struct, frozen=True):

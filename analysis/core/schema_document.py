@@ -255,7 +255,7 @@ def _grammar_of_addresses_later() -> Generator[None]:
 
 
 def _dialect(schema: Json) -> Any:
-    """Return the validator of the draft in `$schema`, by default that of 2020-12."""
+    """Return the validator of the draft in `$schema`, by default draft 2020-12."""
     library, _ = _library()
     latest = library.Draft202012Validator
     if not isinstance(schema, dict) or not isinstance(schema.get("$schema"), str):
@@ -391,7 +391,7 @@ def _any_value(check: Callable[[str], bool]) -> Callable[[object], bool]:
 
 
 def _most_telling(error: Any) -> Any:
-    """Return the most specific error: for a list of schemas, that of the invalid one."""
+    """Return the most specific error: for a list of schemas, the invalid schema's error."""
     library, _ = _library()
     if error.absolute_path and error.absolute_path[-1] == "type":
         return error

@@ -289,7 +289,7 @@ def _join_values(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
 
 
 def _join_numbers(keyword: str, first: float, second: float) -> tuple[Json] | None:
-    """Join two bounds, counts or steps, as a tuple of one, or return None if there is no join."""
+    """Join two bounds, counts or steps to a tuple of one, or return None if that fails."""
     if keyword in _HIGHER:
         return (max(first, second),)
     if keyword in _LOWER:

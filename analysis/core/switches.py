@@ -50,8 +50,8 @@ class Switch(JsonDocument, frozen=True):
     """The condition in words under which it has an effect, e.g. `"without tools"`; empty if it
     always has one, as far as was tried."""
     conditions: tuple[str, ...] = ()
-    """The condition of each value, e.g. `("without tools", "")`; empty if that of the switch holds
-    for all."""
+    """The condition of each value, e.g. `("without tools", "")`; empty if all have the
+    switch's."""
     equal_values: tuple[tuple[Json, ...], ...] = ()
     """For each value, the others with the same renders, e.g. `(("high",),)`; empty if none has."""
     any_other: Json = None

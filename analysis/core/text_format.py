@@ -304,7 +304,7 @@ class MediaTreatment(JsonDocument, frozen=True):
     alone: Placeholder
     """The text for the only part of its kind; empty if it is the usual placeholder."""
     place: MediaPlace | None
-    """The place of the placeholder in its message; null if there is none."""
+    """The place of the placeholder in its message; null without one."""
     each: bool
     """Whether every part of a message has its own placeholder; otherwise all share one."""
     first_number: Count | None

@@ -244,7 +244,7 @@ def _possible_ends(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
 
 
 def _written_ends(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
-    """Return the ends that the template writes after this part, those of last turns first."""
+    """Return the ends that the template writes after this part, the ends of last turns first."""
     ends = [
         TemplateLiteral.of(end.text).core or TemplateLiteral.of(end.historic or "").core
         for end in format_.ends
@@ -333,11 +333,11 @@ class Formats(Struct, frozen=True):
     """
 
     each: tuple[TurnFormat, ...]
-    """The formats, that of the default setting first."""
+    """The formats, the default setting's first."""
     base: Mapping[str, Json]
     """The default setting: empty unless the template cannot be rendered without some value."""
     fullest: TurnFormat
-    """The format with most parts: that of the default setting, unless it omits reasoning."""
+    """The format with most parts: the default setting's, unless it omits reasoning."""
     untried: int = 0
     """The number of settings that were not tried, beyond the limit."""
 
@@ -351,7 +351,7 @@ class Formats(Struct, frozen=True):
         return f"<{type(self).__name__}: {len(self)}, by default {self.default.format!r}>"
 
     def __iter__(self) -> Iterator[TurnFormat]:
-        """Iterate over the formats, that of the default setting first."""
+        """Iterate over the formats, the default setting's first."""
         return iter(self.each)
 
     def __len__(self) -> int:
@@ -365,7 +365,7 @@ class Formats(Struct, frozen=True):
 
     @property
     def openings(self) -> tuple[TurnOpening, ...]:
-        """The generation prompts of all settings, that of the default first."""
+        """The generation prompts of all settings, the default setting's first."""
         return tuple(opening for format_ in self.each for opening in format_.openings)
 
     @property
@@ -451,7 +451,7 @@ class Formats(Struct, frozen=True):
 
 
 def opening_at_end(format_: TurnFormat, prompt: str) -> TurnOpening | None:
-    """Return the longest opening of a format at the end of a prompt, or None if there is none."""
+    """Return the longest opening of a format at the end of a prompt, or None without one."""
     end = prompt.rstrip()
     fitting = [
         opening

@@ -168,7 +168,7 @@ REASONED = Presence(reasoning=True, content=True)
 
 
 def content_of(format_: TurnShape, reasoning: MarkerBlock | None) -> MarkerBlock:
-    """Find the markers around content, without those of an empty reasoning block.
+    """Find the markers around content, without the markers of an empty reasoning block.
 
     The opening is that of content alone, or else that after reasoning; openings that occur only
     beside other parts are `others`. The end of the turn closes content only if a part may follow.

@@ -382,7 +382,7 @@ def _unwrapped(text: str, before: tuple[int, int], after: tuple[int, int]) -> It
     if lines[0] and lines[1]:
         around = (TemplateEdit(*lines[0], ""), TemplateEdit(*lines[1], ""))
         inner = (lines[0][1], max(lines[1][0], lines[0][1]))
-        yield (*around, *_dedented(text, inner, _indent(text, before[0])))
+        yield (*around, *_dedented(text, inner, _line_begin(text, before[0])))
         yield around
     yield _spaced(text, before) + _spaced(text, after)
     yield TemplateEdit(*before, ""), TemplateEdit(*after, "")
@@ -406,10 +406,6 @@ def _whole_lines(text: str, place: tuple[int, int]) -> tuple[int, int] | None:
     end = len(text) if end < 0 else end + 1
     apart = not text[start : place[0]].strip() and not text[place[1] : end].strip()
     return (start, end) if apart else None
-
-
-def _indent(text: str, at: int) -> str:
-    return text[text.rfind("\n", 0, at) + 1 : at]
 
 
 def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[TemplateEdit]:

@@ -31,7 +31,13 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import GrammarError
 from .gbnf_patterns import RegexWriter
-from .gbnf_rules import GbnfRules, character_class, class_without, gbnf_literal
+from .gbnf_rules import (
+    GbnfRules,
+    character_class,
+    class_without,
+    gbnf_literal,
+    join_alternatives,
+)
 from .gbnf_schemas import schema_rules
 from .grammar_rules import (
     NOTHING,
@@ -234,7 +240,7 @@ class GbnfWriter:
                 thens.setdefault(exit_.close, []).append(self.node(exit_.then))
             ends = thens.pop("", [])
             ways.append(self.text_states(prose, thens, ends, taken))
-        return either_of(ways)
+        return join_alternatives(ways)
 
     def text_states(
         self,
@@ -257,7 +263,7 @@ class GbnfWriter:
                 close: self.table.add(prose.part, gbnf_row(text, self.literal(close)))
                 for close in every
             }
-            return either_of(
+            return join_alternatives(
                 [gbnf_row(closed[close], then) for close in every for then in every[close]]
             )
         longest = max(map(len, thens), default=0)
@@ -268,7 +274,7 @@ class GbnfWriter:
             )
         stripped = {EdgeStrip.WHITESPACE: " \n\r\t", EdgeStrip.NEWLINES: "\n"}.get(prose.left, "")
         barred = {*stripped, *(char for char in taken_chars - thens.keys() if len(char) == 1)}
-        behind = [either_of(then) for then in thens.values()]
+        behind = [join_alternatives(then) for then in thens.values()]
         self.table.section = _SECTIONS.get(prose.part, prose.part)
         texts = kept_apart(list(thens), (*prose.exclude, *prose.forgiven))
         if texts is not None and self.is_common(prose):
@@ -277,7 +283,7 @@ class GbnfWriter:
             closes = [
                 gbnf_row(self.close(close), then) for close, then in zip(thens, behind, strict=True)
             ]
-            return gbnf_row(text, either_of([*closes, *ends]))
+            return gbnf_row(text, join_alternatives([*closes, *ends]))
         found = exclusion_states(list(thens), (*prose.exclude, *prose.forgiven))
         names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
@@ -498,12 +504,6 @@ def _told_apart(prose: FreeProse, shape: StringShape) -> StringShape:
 
 
 _BARE = (EdgeStrip.NEWLINES, EdgeStrip.WHITESPACE)
-
-
-def either_of(ways: Sequence[str]) -> str:
-    """Join alternatives."""
-    different = list(dict.fromkeys(ways))
-    return f"({' | '.join(different)})" if len(different) > 1 else different[0]
 
 
 def gbnf_row(*parts: str) -> str:

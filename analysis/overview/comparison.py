@@ -14,11 +14,11 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.question_bounds import AskedBounds, AskedTally
-from autoparser.analysis.decoding.answer_judge import made_tokenizer
 from autoparser.analysis.formats.format_document import check_counts
 from autoparser.analysis.history.round_trips import TripRow, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Next, Scenario
+from autoparser.analysis.history.trip_verdict import Outcome
 from autoparser.analysis.learning.shape_negotiation import switch_candidates
 from autoparser.analysis.learning.suggestions import Suggestions, template_suggestions
 from autoparser.analysis.lint.linting import LintFinding, lint
@@ -33,7 +33,7 @@ from .compared_requests import (
 )
 from .compared_texts import ComparedRound, RenderChange, group_differences_by_cause, play_requests
 from .format_facts import FactChange, changed_facts
-from .portrait import BYTES, example_tools
+from .portrait import example_tools
 from .portrait_conversation import ten_turns
 
 # The values of switches under which both templates are played.
@@ -426,9 +426,8 @@ def compare_templates(
 
 
 def _cache_turns(analysis: Analysis) -> CacheTurns:
-    """Run ten turns, with a tokenizer of bytes and markers as neither has to have one."""
-    tokenizer = made_tokenizer(analysis.grammar(None)).hf
-    conversation = ten_turns(analysis, example_tools(), tokenizer, BYTES)
+    """Run ten turns, without a tokenizer, which neither template has to have."""
+    conversation = ten_turns(analysis, example_tools(), None)
     return CacheTurns(conversation.breaks, len(conversation.steps))
 
 
@@ -467,7 +466,7 @@ def _trip_verdicts(
 
 def _verdict_words(row: TripRow) -> str:
     verdict = row.verdict
-    return "holds" if verdict.cause is None else verdict.cause.value
+    return Outcome.HOLDS.value if verdict.cause is None else verdict.cause.value
 
 
 def _lint_findings(analysis: Analysis) -> Sequence[LintFinding]:

@@ -24,7 +24,7 @@ from autoparser.analysis.core.conversation import (
     UserMessage,
 )
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
+from autoparser.analysis.decoding.answer_judge import DecodingTrial
 from autoparser.analysis.decoding.matcher_grammar import new_mask
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.history.conversation_replay import ReplayStage
@@ -288,10 +288,6 @@ def _time_masks(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer)
     return MaskCost(tuple(sorted(times)), len(answers))
 
 
-TOKENS = "tokens"
-BYTES = "bytes, each marker counted as one"
-"""The unit of figures without a tokenizer."""
-
 Progress = Callable[[str], object]
 """Called with the name of the next step."""
 
@@ -366,9 +362,7 @@ def portray_template(
     text = None if own is None else own.text
     strips = tuple(strip_of(stage, row, text) for row in played.rows)
     say("having ten turns")
-    encoder = tokenizer or made_tokenizer(analysis.grammar(None)).hf
-    unit = TOKENS if tokenizer is not None else BYTES
-    conversation = ten_turns(analysis, example_tools(), encoder, unit)
+    conversation = ten_turns(analysis, example_tools(), tokenizer)
     masks = None
     if tokenizer is not None:
         say("timing masks")

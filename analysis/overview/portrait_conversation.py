@@ -26,6 +26,7 @@ from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import opening_at_end
+from autoparser.analysis.decoding.answer_judge import made_tokenizer
 from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.prompt_tokens import RenderedTokens
 from autoparser.analysis.history.renderer import Renderer
@@ -125,6 +126,10 @@ def _cut_strip(
 
 CITIES = ("Rio", "Quito", "Oslo", "Ulm", "Hanoi", "Lagos", "Lima", "Turin", "Osaka", "Accra")
 TURNS = len(CITIES)
+TOKENS = "tokens"
+BYTES = "bytes, each marker counted as one"
+"""The unit of figures without a tokenizer."""
+
 ROUND = 4
 """The turns between two user messages: three calls and an answer."""
 PAD = "a"
@@ -188,14 +193,19 @@ class PortraitConversation:
 
 
 def ten_turns(
-    analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, unit: str
+    analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer | None
 ) -> PortraitConversation:
-    """Run the conversation, with calls if the template writes them."""
+    """Run the conversation, with calls if the template writes them.
+
+    Without a tokenizer, one of bytes and markers counts the figures.
+    """
+    unit = TOKENS if tokenizer is not None else BYTES
+    encoder = tokenizer or made_tokenizer(analysis.grammar(None)).hf
     analysis = _with_stand_ins(analysis)
     tried = [True, False] if analysis.formats.fullest.calls is not None and tools else [False]
     stopped = ""
     for calls in tried:
-        talk = _TenTurns(analysis, tools if calls else (), tokenizer)
+        talk = _TenTurns(analysis, tools if calls else (), encoder)
         steps, stopped = talk.take_turns(calls=calls)
         if steps:
             return PortraitConversation(tuple(steps), unit, stopped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis, analyze
@@ -32,23 +32,20 @@ def compare_history(
     revisions: Sequence[TemplateRevision],
     setting: Setting | None = None,
     progress: RevisionProgress | None = None,
-) -> Iterator[RevisionChange]:
-    """Yield the change of each revision, in the order given, the newest first.
+) -> list[RevisionChange]:
+    """Return the change of each revision, in the order given, the newest first.
 
     `setting` is set in every render and round trip, as by `compare_templates`.
     """
-    # Each revision is analyzed once, and no more than two analyses are alive at a time.
-    newer: TemplateRevision | None = None
-    newer_result: Analysis | str = ""
-    for done, revision in enumerate(revisions):
+    changes: list[RevisionChange] = []
+    before: Analysis | str = ""
+    for done, revision in enumerate(reversed(revisions)):
         if progress is not None:
             progress(done, len(revisions))
         result = _analyze_revision(revision)
-        if newer is not None:
-            yield _change_from(newer, newer_result, result, setting)
-        newer, newer_result = revision, result
-    if newer is not None:
-        yield _change_from(newer, newer_result, "", setting)
+        changes.append(_change_from(revision, result, before, setting))
+        before = result
+    return changes[::-1]
 
 
 def _analyze_revision(revision: TemplateRevision) -> Analysis | str:

@@ -120,7 +120,7 @@ def open_lock(path: Path) -> BinaryIO:
 
 def write_scratch(path: Path, content: bytes) -> None:
     """Write a file, and its folder, in a temporary directory of this process. Raises OSError."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
 
