@@ -17,7 +17,7 @@ _TREE = Path("build", "tree")
 _GRAFTED = ("analysis", "cli", "reports")
 
 
-def _make_tree() -> None:
+def make_tree() -> None:
     """Make a folder in which the package lies as it is imported, for tools that run no code.
 
     An import hook of the editable install grafts the folders below `autoparser`. Whatever reads
@@ -45,7 +45,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def layers(session: nox.Session) -> None:
     """Check the contracts between the layers; seconds."""
-    _make_tree()
+    make_tree()
     settings = Path("pyproject.toml").resolve()
     # It looks into the current folder first.
     with session.chdir(_TREE):
@@ -55,7 +55,7 @@ def layers(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Run the two type checkers, strict, or the one that is named after `--`; a minute."""
-    _make_tree()
+    make_tree()
     for checker in session.posargs or ["mypy", "pyright"]:
         session.run(checker)
 
@@ -121,5 +121,4 @@ def benchmarks(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the documentation's pages; a broken link fails."""
-    _make_tree()
     session.run("mkdocs", "build", "--strict", *session.posargs)

@@ -216,10 +216,11 @@ class Analysis(LearnedFormat):
 def analyze(
     template: TemplateGiven, *, name: str | None = None, isolate: bool | Limits = False
 ) -> Analysis:
-    """Analyze a template: in this process, or with `isolate` in a worker process, under limits.
+    """Analyze a template in this process, without limits, or with `isolate` in a worker with them.
 
-    A stranger's template is a program that a stranger wrote, so ask for it with `isolate=True`:
-    without, its loops and its texts are this process's. The result and the errors are the same.
+    A stranger's template is a stranger's program: by default, one that never ends hangs this
+    process. With `isolate=True` it raises an error; all else is the same, but later renders are
+    slower.
 
     `template` is a `ChatTemplate`; the text of one; whatever `load_template` takes: a path, a
     directory, a model on the Hub; or a tokenizer or processor of transformers, whose template and

@@ -8,6 +8,9 @@ to a rule's page leads to a page of the site that is written here, and of any ot
 from __future__ import annotations
 
 import re
+import runpy
+from contextlib import chdir
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File
@@ -25,6 +28,12 @@ LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)#]+)(?:#[^)]*)?\)")
 
 RULES = "analysis/lint/rules/AP"
 """How the path of a rule's page begins."""
+
+
+def on_startup(**_: object) -> None:
+    """Link the package below `build/tree`, where mkdocstrings looks when it is configured."""
+    with chdir(Path(__file__).parents[1]):
+        runpy.run_path("noxfile.py")["make_tree"]()
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> None:
