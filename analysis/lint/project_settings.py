@@ -79,7 +79,7 @@ class RuleChoice(Struct, frozen=True):
     """The selected and ignored rules."""
 
     select: tuple[str, ...] | None = None
-    """The rules to run, e.g. ``("AP3", "header-differs")``; None selects the default ones."""
+    """The rules to run, e.g. ``("AP3", "wrong-role-header")``; None selects the default ones."""
     ignore: tuple[str, ...] = ()
     """The rules not to run."""
     extend_select: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ from autoparser.analysis.lint.linting import FindingFilter, LintReport, lint
 from autoparser.analysis.lint.other_renders import OtherJinja, installed_jinjas
 from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, rule_of
 from autoparser.analysis.lint.rule import Profile, Rule, RuleNeed, profiles_of, read_rule
-from autoparser.analysis.lint.rules.marker_near_a_token import misspelled
+from autoparser.analysis.lint.rules.misspelled_special_token import misspelled
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
 from tests.lanes import sampled
