@@ -110,7 +110,8 @@ class ChatPreparer:
         shape = self._analysis.shape
         if request.continue_final_message and request.continues is not None:
             raise ChatError("an earlier turn cannot be continued, too", place="continues")
-        messages = shaped_messages(_begun_messages(request), shape)
+        layouts = self._analysis.format.layouts
+        messages = shaped_messages(_begun_messages(request), shape, layouts)
         tools = shaped_tools(request.tools, shape) if request.tools else None
         offered, choice = request.callable_tools
         switches: dict[str, Any] = {
@@ -202,15 +203,16 @@ class ChatPreparer:
         """
         free = options["tool_choice"] == "auto" and request.schema is None
         made = self._analysis.grammar(offered, **options, loosen=self._loosen or None)
-        if request.schema is None and (not offered or options["tool_choice"] == "none"):
-            return made, False
         asked = (repr(offered), repr(request.schema), repr(options["tool_choice"]))
-        # To write it takes most of the time before a first token; agents offer the same tools.
+        # To write it, or to list its markers, takes most of the time before a first token; agents
+        # offer the same tools.
         grammar = self._grammars.of(
             deciding_parts(made.turn),
             (*asked, request.parallel_tool_calls),
             lambda: made,
         )
+        if request.schema is None and (not offered or options["tool_choice"] == "none"):
+            return grammar, False
         try:
             grammar_text(self._engine, grammar, self._marker_tokenizer)
         except (GrammarError, SchemaError) as error:

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
-from autoparser.analysis.core.conversation import Json, Message, ToolCall, function_of
+from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, function_of
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import (
     AutoparserError,
@@ -33,6 +34,7 @@ from autoparser.analysis.core.errors import (
     one_line,
 )
 from autoparser.analysis.core.message_shape import MessageShape
+from autoparser.analysis.core.text_format import TurnLayout
 
 _LOG = logging.getLogger("autoparser")
 
@@ -40,7 +42,8 @@ _LOG = logging.getLogger("autoparser")
 #
 # Clients of OpenAI's API send arguments as JSON text, reasoning in one of two fields, texts
 # sometimes as a list of parts, and tool results without the tool's name. The analysis has found the
-# shape that the template takes (`MessageShape`). Messages with other content are passed unchanged.
+# shape that the template takes (`MessageShape`), and which parts it refuses beside each other
+# (`TurnLayout.refusal`). Messages with other content are passed unchanged.
 
 
 REASONING = ("reasoning_content", "reasoning")
@@ -48,9 +51,14 @@ REASONING = ("reasoning_content", "reasoning")
 
 
 def shaped_messages(
-    messages: Sequence[Mapping[str, Any]], shape: MessageShape
+    messages: Sequence[Mapping[str, Any]],
+    shape: MessageShape,
+    layouts: Mapping[Presence, TurnLayout] = MappingProxyType({}),
 ) -> list[Mapping[str, Any]]:
-    """Return the messages in the shape that the template takes."""
+    """Return the messages in the shape that the template takes.
+
+    The `layouts` of its turns decide which part of a message is left out, with a line in the log.
+    """
     names: dict[str, str] = {}
     shaped: list[Mapping[str, Any]] = []
     for given in messages:
@@ -61,10 +69,43 @@ def shaped_messages(
         answer = _assistant_message(raw_message) if raw_message.get("role") == "assistant" else None
         if answer is not None:
             names.update({call.id: call.name for call in answer.calls})
-            shaped.append(shape.message(answer))
+            shaped.append(shape.message(_accepted(answer, layouts)))
         else:
             shaped.append(_other(raw_message, names, shape))
     return shaped
+
+
+def _accepted(message: Message, layouts: Mapping[Presence, TurnLayout]) -> Message:
+    """Return the message, or one part less of it if the template refuses all of them together.
+
+    Some templates raise on content beside reasoning and calls, which their own models write: an
+    agent that sends an answer back would be refused. The calls are never left out, and beside them
+    the content goes first: the reasoning is what led to the calls.
+    """
+
+    def refusal(taken: Message) -> str:
+        layout = layouts.get(taken.presence)
+        return "" if layout is None else layout.refusal
+
+    why = refusal(message)
+    if not why:
+        return message
+    for part in ("content", "reasoning") if message.calls else ("reasoning",):
+        fewer = structs.replace(message, **{part: ""})
+        if fewer != message and not refusal(fewer):
+            _log_left_out(str(message.presence), part, why)
+            return fewer
+    return message
+
+
+@lru_cache(maxsize=256)
+def _log_left_out(parts: str, part: str, why: str) -> None:
+    _LOG.warning(
+        "messages with %s are rendered without their %s, since the template refuses them: %s",
+        parts,
+        part,
+        one_line(why, 300),
+    )
 
 
 def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: MessageShape) -> list[Json]:

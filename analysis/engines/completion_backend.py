@@ -9,6 +9,7 @@ others at OpenAI's `/v1/completions`. For example
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -229,6 +230,7 @@ class CompletionBackend:
         bound = httpx2.Limits(max_connections=connections + 1, max_keepalive_connections=0)
         times = httpx2.Timeout(None, connect=CONNECT, pool=CONNECT)
         self._leading: str | None = None
+        self._asking = asyncio.Lock()
         # The environment's proxies are not meant for a backend.
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx2.AsyncClient(
@@ -329,16 +331,24 @@ class CompletionBackend:
         """Return a prompt without the token that the server prepends to each text."""
         if not self._native:
             return prompt
-        if self._leading is None:
-            try:
-                asked = {"content": "", "add_special": True}
-                found = await self._client.post(f"{self.url}/tokenize", json=asked)
-                written = await self._client.post(f"{self.url}/detokenize", json=found.json())
-                self._leading = str(written.json()["content"])
-            except (httpx2.HTTPError, ValueError, LookupError):
-                # The completion will fail, too, with a better error.
-                return prompt
-        return prompt.removeprefix(self._leading)
+        # The chats that begin together wait for one question.
+        async with self._asking:
+            if self._leading is None:
+                self._leading = await self._leading_text()
+        return prompt.removeprefix(self._leading or "")
+
+    async def _leading_text(self) -> str | None:
+        """Return the text of that token, or None if the server does not tell yet."""
+        try:
+            asked = {"content": "", "add_special": True}
+            found = await self._client.post(f"{self.url}/tokenize", json=asked)
+            if found.status_code == httpx2.codes.NOT_FOUND:
+                return ""
+            written = await self._client.post(f"{self.url}/detokenize", json=found.json())
+            return str(written.json()["content"])
+        except (httpx2.HTTPError, ValueError, LookupError, TypeError):
+            # The completion will fail, too, with a better error.
+            return None
 
     async def _body(self, chat: PreparedChat, index: int) -> dict[str, Json]:
         request = chat.request

@@ -256,7 +256,8 @@ class Loop:
                 return
             named = zip(calls, turn.ids, strict=True)
             made = tuple(ToolCall(name, arguments, id_) for (name, arguments), id_ in named)
-            dialogue.append(Message(kind["content"], thought, made))
+            refused = thought and made and self.maker.get("refuses") == "content"
+            dialogue.append(Message("" if refused else kind["content"], thought, made))
             said += turn.said
             waiting = [(call.id, call.name) for call in made]
 

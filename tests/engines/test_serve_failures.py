@@ -6,12 +6,14 @@ only sockets show (a body that does not come, a client that hangs up) is asked o
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,10 +22,11 @@ import httpx2
 import pytest
 
 from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.chat_application import APIS, AT_ONCE
-from autoparser.analysis.engines.chat_preparer import ChatPreparer
-from autoparser.analysis.engines.chat_request import ChatError, ServingLimits
-from autoparser.analysis.engines.completion_backend import SHOWN
+from autoparser.analysis.engines.chat_preparer import ChatPreparer, PreparedChat
+from autoparser.analysis.engines.chat_request import ChatError, ServingLimits, chat_request
+from autoparser.analysis.engines.completion_backend import SHOWN, CompletionBackend
 from tests.case_tables import case_tables
 from tests.fixture_analyses import analyzed
 
@@ -98,6 +101,32 @@ def test_the_text_that_a_backend_writes_before_each_prompt_is_left_to_it() -> No
     asked: list[dict[str, Any]] = []
     answered(whole, BODY, asked=asked)
     assert asked[0]["prompt"].startswith("user\nHello.")
+
+
+def test_64_chats_that_begin_together_ask_for_that_text_once() -> None:
+    paths: list[str] = []
+
+    def told(request: httpx2.Request) -> httpx2.Response:
+        paths.append(request.url.path)
+        words = {"tokens": [1], "content": "<s>"}
+        return httpx2.Response(200, json=words)
+
+    async def opened(backend: CompletionBackend, chat: PreparedChat) -> None:
+        async with backend.open_completion(chat):
+            pass
+
+    async def ask() -> None:
+        mocked = partial(httpx2.AsyncClient, transport=httpx2.MockTransport(told))
+        with mock.patch.object(httpx2, "AsyncClient", mocked):
+            backend = CompletionBackend("http://backend", ServerEngine.LLAMA_SERVER)
+        chat = ChatPreparer(analyzed(TEMPLATE)).prepare(chat_request(BODY))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(64):
+                group.create_task(opened(backend, chat))
+
+    asyncio.run(ask())
+    assert paths.count("/tokenize") == paths.count("/detokenize") == 1
+    assert paths.count("/completion") == 64
 
 
 def test_a_body_beyond_the_limit_is_one_error() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import pytest
 
+from autoparser import analyze
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ChatRequest, chat_request
@@ -113,6 +115,35 @@ def test_the_last_message_is_continued() -> None:
     (answer,) = answered(whole, {**BODY, **fields}, asked=asked)
     assert asked[0]["prompt"].endswith("assistant\nIt is ")
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
+
+
+_REFUSING = """
+        {%- if message.content and message.reasoning_content and message.tool_calls %}
+            {{- raise_exception('Content or reasoning, not both!') }}
+        {%- endif %}"""
+
+
+def test_an_answer_sent_back_loses_its_content_where_the_template_refuses_it_beside_calls(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    template = analyzed(TEMPLATE).template
+    start = "{{- '<|im_start|>assistant\\n' }}"
+    text = template.text.replace(start, f"{_REFUSING}{start}", 1)
+    preparer = ChatPreparer(analyze(replace(template, text=text)))
+    call = {
+        "function": {"name": "look", "arguments": '{"at": "Oslo"}'},
+        "id": "a",
+        "type": "function",
+    }
+    answer = {"role": "assistant", "content": "Let me see.", "reasoning": "Hm."}
+    result = {"role": "tool", "tool_call_id": "a", "content": "Rain."}
+    messages = [*BODY["messages"], {**answer, "tool_calls": [call]}, result, answer]
+    prompt = preparer.prepare(chat_request({"messages": messages, "tools": TOOLS})).prompt
+    # Alone the reasoning takes the content's place; without calls both are written.
+    assert "Hm.\n</think>\n\n<tool_call>" in prompt
+    assert "Hm.\n</think>\n\nLet me see.<|im_end|>" in prompt
+    assert "without their content" in caplog.text
+    assert "Content or reasoning, not both!" in caplog.text
 
 
 def test_tools_that_are_not_allowed_stay_in_the_prompt_and_out_of_the_grammar() -> None:
