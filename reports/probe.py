@@ -55,6 +55,8 @@ _RUNGS = {
 _ADVICE = {
     AdviceKind.TEMPLATE: "The prompts differ: start the server with the template that was"
     " probed, or probe the one that it serves.",
+    AdviceKind.CONTENT: "The server gives the template content as a list of parts, which it writes"
+    " otherwise than text: start it with",
     AdviceKind.JINJA: "The server has this template but does not render it: start it with",
     AdviceKind.INSTALLED: "Of the engine's own parsers, these read most of the template's turns:",
     AdviceKind.ENGINES: "See which of the engine's own parsers read most of the template's turns,"

@@ -71,6 +71,8 @@ class EngineRecord(NamedTuple):
     """The flag that names a file with the template."""
     jinja_flag: str = ""
     """The flag without which it does not render the template, e.g. `"--jinja"`; empty if none."""
+    content_flag: str = ""
+    """The flag with which it gives the template content as text, not as parts; empty if none."""
     parser_flags: ParserFlags | None = ParserFlags()
     """The flags that choose its parsers, or None if it derives a parser from the template."""
     parser_endpoints: bool = False
@@ -106,6 +108,7 @@ _RECORDS: Mapping[ServerEngine, EngineRecord] = {
             "spaces_between_special_tokens": False,
         },
         completion_fields={"stream_options": {"include_usage": True}, "return_token_ids": True},
+        content_flag="--chat-template-content-format string",
     ),
     ServerEngine.SGLANG: EngineRecord(
         title="SGLang",

@@ -91,6 +91,8 @@ class ComparedPrompt:
     """The prompt of the server, or None if it refuses."""
     refusal: str = ""
     """Why the server refuses, in its words; else empty."""
+    in_parts: bool = False
+    """Whether it is the template's prompt of the same messages, their content as parts."""
 
     @property
     def same(self) -> bool:
@@ -124,7 +126,11 @@ def compared_prompts(
             served, refusal = server.prompt(chat).removeprefix(begin), ""
         except TextRefusedError as error:
             served, refusal = None, str(error)
-        found.append(ComparedPrompt(title, rendered.removeprefix(begin), served, refusal))
+        rendered = rendered.removeprefix(begin)
+        in_parts = served not in (None, rendered) and served == (
+            _rendered(analysis, dialogue, system, settings, tools=tools, parts=True) or ""
+        ).removeprefix(begin)
+        found.append(ComparedPrompt(title, rendered, served, refusal, in_parts))
     return tuple(found), tuple(refused)
 
 
@@ -135,14 +141,20 @@ def _rendered(
     settings: Mapping[str, Json],
     *,
     tools: bool,
+    parts: bool = False,
 ) -> str | None:
-    """Return the template's prompt, or None if it raises."""
+    """Return the template's prompt, or None if it raises; with `parts` each text is one."""
     shape = replace(analysis.shape, system=bool(system))
+    messages = shape.messages(dialogue, system)
+    if parts:
+        for message in messages:
+            if isinstance(text := message.get("content"), str):
+                message["content"] = [{"type": "text", "text": text}]
     functions = [*map(function_of, loose_tools())] if tools else []
     given: Mapping[str, Any] = settings
     try:
         return analysis.rendering.render(
-            shape.messages(dialogue, system),
+            messages,
             offered_tools(functions, shape) if tools else None,
             add_generation_prompt=True,
             **given,

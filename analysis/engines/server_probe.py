@@ -349,6 +349,8 @@ class AdviceKind(StrEnum):
 
     TEMPLATE = "template"
     """Serve the template that was probed, or probe the one that is served."""
+    CONTENT = "content"
+    """Have the server give the template content as text, not as a list of parts."""
     JINJA = "jinja"
     """Start the server with its Jinja engine: it serves the template, and does not render it."""
     PARSERS = "parsers"
@@ -409,6 +411,9 @@ def _prompt_advice(probe: ServerProbe) -> ProbeAdvice | None:
     """Return the flags that make a server render the template, or None if it renders it so."""
     record = probe.served.engine.record
     jinja = record.jinja_flag
+    differing = [prompt for prompt in probe.prompts if not prompt.same]
+    if record.content_flag and all(prompt.in_parts for prompt in differing):
+        return ProbeAdvice(AdviceKind.CONTENT, record.content_flag)
     if not jinja or not probe.template_served:
         return ProbeAdvice(AdviceKind.TEMPLATE, f"{jinja} {record.template_flag} FILE".lstrip())
     # Without Jinja the server refuses tools, and names the flag.

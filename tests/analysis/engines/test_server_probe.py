@@ -7,16 +7,19 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx2
 import pytest
 
-from autoparser import ChatTemplate, Message, ToolCall
+from autoparser import ChatTemplate, Message, ToolCall, analyze
 from autoparser.analysis.core.conversation import ReadCall, ReadMessage
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.engine_server import (
+    EngineServer,
     ProbeClient,
+    ProbedChat,
     ProbeError,
     TextRoute,
     checked_address,
@@ -24,7 +27,7 @@ from autoparser.analysis.engines.engine_server import (
     joined_deltas,
     message_differences,
 )
-from autoparser.analysis.engines.probed_texts import ReadVerdict, known_texts
+from autoparser.analysis.engines.probed_texts import ReadVerdict, compared_prompts, known_texts
 from autoparser.analysis.engines.server_probe import (
     AdviceKind,
     InstalledParsers,
@@ -218,6 +221,36 @@ def test_a_prompt_of_another_template_is_found() -> None:
     prompt = found.prompts[1]
     assert prompt.rendered[: prompt.parting].endswith("# Tool")
     assert probe_advice(found)[0] == ProbeAdvice(AdviceKind.TEMPLATE, "--chat-template FILE")
+
+
+_PARTED = """
+{%- for message in messages -%}
+    <|{{ message.role }}|>
+    {%- if message.content is string %}{{ message.content }}
+    {%- else %}{% for part in message.content %}{{ part.text }} {% endfor %}{% endif -%}
+    <|end|>
+{%- endfor -%}
+{%- if add_generation_prompt %}<|assistant|>{% endif -%}"""
+
+
+def test_content_given_as_parts_is_no_other_template() -> None:
+    analysis = analyze(ChatTemplate(_PARTED))
+
+    def prompt(chat: ProbedChat) -> str:
+        return analysis.template.render(
+            [
+                {**message, "content": [{"type": "text", "text": message["content"]}]}
+                for message in chat.messages
+            ],
+            add_generation_prompt=True,
+        )
+
+    server = cast("EngineServer", SimpleNamespace(prompt=prompt))
+    prompts, _ = compared_prompts(analysis, server, {})
+    assert [(compared.same, compared.in_parts) for compared in prompts] == [(False, True)] * 4
+    found = replace(probed(stub_of(vllm_stub)), prompts=prompts)
+    flag = "--chat-template-content-format string"
+    assert probe_advice(found)[0] == ProbeAdvice(AdviceKind.CONTENT, flag)
 
 
 @pytest.mark.parametrize(
