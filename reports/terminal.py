@@ -162,11 +162,8 @@ def fact_lines(
 
 
 def next_line(verb: str, origin: str | None, options: str, width: int, label: int) -> Text:
-    """Return the next command on one line, ready to be copied; a long name becomes TEMPLATE."""
-    source = shlex.quote(visible(origin or "-"))
-    command = f"autoparser {verb} {source}{options}"
-    if len(command) > width - len("Next") - _GAP:
-        command = f"autoparser {verb} TEMPLATE{options}"
+    """Return the next command on one line, even one beyond the width, ready to be copied."""
+    command = f"autoparser {verb} {shlex.quote(visible(origin or '-'))}{options}"
     column = label if len(command) <= width - label - _GAP else 0
     return sentence((f"{'Next':<{column}}", LABEL_STYLE), " " * _GAP, command)
 
