@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -190,8 +191,9 @@ def _write_message(
 
 def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage) -> str:
     """Return advice if a message was not read, or if the format has no calls."""
-    if analysis.formats.united.calls is None:
-        return "autoparser learn TEMPLATE --examples FILE (it renders no tool calls)"
+    if analysis.lacks_calls:
+        source = shlex.quote(analysis.template.origin or "TEMPLATE")
+        return f"autoparser learn {source} --examples FILE (it renders no tool calls)"
     read = wings.all_read(message) and not message.missing_end
     read = read and not any(call.schema_errors for call in message.tool_calls)
     return "" if read else "--explain says where the text differs from the template, and why"

@@ -48,6 +48,7 @@ from .terminal import (
     HEADING_STYLE,
     NARROWEST,
     Lines,
+    cut_at_word,
     drawn_lines,
     fact_lines,
     joined_lines,
@@ -190,7 +191,7 @@ def _short_rows(pairs: Iterable[Row], width: int, most: int) -> Lines:
         if len(lines) > most:
             pointer = POINTERS.get(str(label), "--full")
             lines = lines[:most]
-            lines[-1].truncate(width - len(pointer) - 3)
+            cut_at_word(lines[-1], width - len(pointer) - 3)
             lines[-1].append(f" … {pointer}", style="dim")
         drawn += lines
     return drawn
@@ -268,7 +269,7 @@ def _next(
         words = ("analyze", " --show faults")
     elif fixes:
         words = ("fix", fixes[0])
-    elif learned.formats.united.calls is None or unwritten:
+    elif learned.lacks_calls or unwritten:
         words = ("learn", " --examples FILE")
     else:
         words = ("lint", "")

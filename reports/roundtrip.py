@@ -405,7 +405,7 @@ def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
 
 def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tuple[str, str, str]:
     """Return the most useful next command: its verb, its template and its options."""
-    if analysis is not None and analysis.formats.united.calls is None:
+    if analysis is not None and analysis.lacks_calls:
         return "learn", origin, " --examples FILE"
     if any(row.verdict.fault is Culprit.TEMPLATE for row in round_trip.rows):
         return "roundtrip", origin, " --edit"

@@ -82,13 +82,14 @@ def _notes(learned: LearnedFormat) -> Iterator[Row]:
     if setting:
         words = json.dumps({"chat_template_kwargs": setting}, ensure_ascii=False)[1:-1]
         yield "In a request", code(visible(words))
-    if learned.formats.united.calls is None:
+    if learned.lacks_calls:
+        source = learned.template.origin or "TEMPLATE"
         yield (
             "Tool calls",
             sentence(
                 "The template renders none. If the model writes them all the same, learn how from"
                 " examples with ",
-                code("autoparser learn TEMPLATE --examples FILE -o model.format.json"),
+                code(f"autoparser learn {_typed(source)} --examples FILE -o model.format.json"),
                 ", and name that file to the plugin as AUTOPARSER_FORMAT.",
             ),
         )

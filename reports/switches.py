@@ -13,7 +13,7 @@ from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Heading, Row, Words, code, heading, joined, lead, prose, sentence, table
-from .terminal import LABEL_STYLE, Lines, drawn_lines
+from .terminal import LABEL_STYLE, Lines, cut_at_word, drawn_lines
 from .visible import quoted, some_of, value_words, visible
 
 ROOMY = 4
@@ -22,14 +22,13 @@ NO_EFFECT = "No effect found"
 
 
 def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
-    """List the switches on at most `most` lines, those that change the turn first."""
+    """List the switches on at most `most` lines, those that change most of a turn first."""
     if not learned.switches and not learned.unmoved:
         return []
-    of_turn = _turn_switches(learned)
-    shown = sorted(switch_sentences(learned), key=lambda row: row[0] not in of_turn)
-    left = len(shown) - most + 1 if len(shown) > most else 0
-    folded = [str(name) for name, _ in shown[len(shown) - left :]]
-    shown = shown[: len(shown) - left]
+    switches = sorted(learned.switches, key=_weight)
+    left = len(switches) - most + 1 if len(switches) > most else 0
+    folded = switches[len(switches) - left :]
+    shown = [_switch_sentence(learned, switch) for switch in switches[: len(switches) - left]]
     widest = max((len(str(name)) for name, _ in shown), default=0)
     lines = [
         sentence("  ", (f"{name:<{widest}}", LABEL_STYLE), "  ", words) for name, words in shown
@@ -38,23 +37,36 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     lines += none[: most // ROOMY]
     cut = any(line.cell_len > width for line in lines) or len(none) > most // ROOMY
     if left:
-        told = [f"  … {some_of(folded, most)}: --show switches" for most in range(left, 0, -1)]
-        more = next((words for words in told if len(words) <= width), told[-1])
-        lines.insert(len(shown), Text(more, style="dim"))
+        lines.insert(len(shown), Text(_folded_switches(folded, width), style="dim"))
     whole = "; in full: --show switches" if cut and not left else ""
     for line in lines:
-        line.truncate(width, overflow="ellipsis")
+        if line.cell_len > width:
+            cut_at_word(line, width - 2)
+            line.append(" …")
     return [*drawn_lines(heading(f"Switches (chat_template_kwargs{whole})"), width), *lines]
 
 
-def _turn_switches(learned: LearnedFormat) -> set[Words]:
-    """Name the switches that change more than the prompt in common conversations."""
-    before = {SwitchEffect.PROMPT, SwitchEffect.RAISES}
-    return {
-        visible(switch.name)
-        for switch in learned.switches
-        if not switch.only and not switch.changes <= before
-    }
+def _folded_switches(switches: Sequence[Switch], width: int) -> str:
+    """Name switches on one line, as many as possible with their values."""
+    names = [visible(switch.name) for switch in switches]
+    full = [
+        f"{name} ({_value_labels(switch)})" for name, switch in zip(names, switches, strict=True)
+    ]
+    told = [[*full[:valued], *names[valued:]] for valued in range(len(full), -1, -1)]
+    lines = [", ".join(words) for words in told]
+    lines += [some_of(names, most) for most in range(len(names) - 1, 0, -1)]
+    lines = [f"  … {words}: --show switches" for words in lines]
+    return next((line for line in lines if len(line) <= width), lines[-1])
+
+
+def _value_labels(switch: Switch) -> str:
+    return ", ".join(label for label, *_ in _value_effects(switch)) or _raising(switch)
+
+
+def _weight(switch: Switch) -> tuple[bool, int]:
+    """Order switches by their effects, as these are declared; those under a condition come last."""
+    order = [*SwitchEffect]
+    return bool(switch.only), min(map(order.index, switch.changes), default=len(order))
 
 
 def _unmoved(variables: Sequence[UnmovedVariable]) -> Blocks:
@@ -69,19 +81,22 @@ def unmoved_words(variables: Sequence[UnmovedVariable]) -> Text:
 
 def switch_sentences(learned: LearnedFormat) -> Iterator[Row]:
     """Describe each switch: its default behavior, and the effects of its values."""
-    for switch in learned.switches:
-        unset = unset_words(switch, learned.formats)
-        switch_words = [Text(unset)] if unset else []
-        switch_words += [
-            sentence((label, "bold"), does) for label, does in _values(learned.formats, switch)
-        ]
-        raising = _raising(switch)
-        if raising:
-            switch_words.append(Text(f"{raising} raises"))
-        words = joined(switch_words, "; ")
-        if _common(switch):
-            words.append(f"; only {switch.only}")
-        yield visible(switch.name), words
+    return (_switch_sentence(learned, switch) for switch in learned.switches)
+
+
+def _switch_sentence(learned: LearnedFormat, switch: Switch) -> Row:
+    unset = unset_words(switch, learned.formats)
+    switch_words = [Text(unset)] if unset else []
+    switch_words += [
+        sentence((label, "bold"), does) for label, does in _values(learned.formats, switch)
+    ]
+    raising = _raising(switch)
+    if raising:
+        switch_words.append(Text(f"{raising} raises"))
+    words = joined(switch_words, "; ")
+    if _common(switch):
+        words.append(f"; only {switch.only}")
+    return visible(switch.name), words
 
 
 def switch_section(learned: LearnedFormat) -> Blocks:

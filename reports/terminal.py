@@ -161,6 +161,15 @@ def fact_lines(
     return found
 
 
+def cut_at_word(line: Text, width: int) -> None:
+    """Cut a line that is too long after its last whole word, or at the width if it has none."""
+    if line.cell_len > width:
+        line.truncate(width + 1)
+        end = line.plain.rstrip().rfind(" ")
+        line.truncate(end if line.plain[: max(end, 0)].strip() else width)
+        line.rstrip()
+
+
 def next_line(verb: str, origin: str | None, options: str, width: int, label: int) -> Text:
     """Return the next command on one line, even one beyond the width, ready to be copied."""
     command = f"autoparser {verb} {shlex.quote(visible(origin or '-'))}{options}"

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import escape_text, is_inert
+from autoparser.analysis.core.switches import ANY_WORD
 
 LITERAL_STYLE = "cyan"
 
@@ -121,10 +122,14 @@ def doubt() -> Text:
 
 
 def value_words(value: Json) -> str:
-    """Return a value as JSON; a string without its quotes if that is unambiguous."""
+    """Return a value as JSON; a string without its quotes if that is unambiguous.
+
+    A word that was made up inside a list or an object becomes `…`: `{"schema": …}`.
+    """
     if isinstance(value, str) and value and value.replace("_", "").replace("-", "").isalnum():
         return visible(value)
-    return visible(json.dumps(value, ensure_ascii=False))
+    words = json.dumps(value, ensure_ascii=False)
+    return visible(words if isinstance(value, str) else words.replace(f'"{ANY_WORD}"', "…"))
 
 
 def setting_words(setting: Mapping[str, Json]) -> str:

@@ -15,6 +15,9 @@ from msgspec import Struct
 from .conversation import Json
 from .documents import JsonDocument
 
+ANY_WORD = "other"
+"""A value that represents every text unknown to the template."""
+
 
 class SwitchEffect(StrEnum):
     """The effects of a switch."""

@@ -97,6 +97,20 @@ class LearnedFormat(Shown, ABC):
         return f"<{type(self).__name__} of {of}: self-check {check.passed}/{check.total}, {many}>"
 
     @property
+    def lacks_calls(self) -> bool:
+        """Return whether the template reads tools and renders no calls, so that outputs teach more.
+
+        A template that reads no tools offers a model nothing to call.
+        """
+        # Loading a saved format needs no Jinja, and has no tree.
+        from autoparser.analysis.templates.environment import undeclared_names  # noqa: PLC0415
+
+        if self.formats.united.calls is not None:
+            return False
+        tree = getattr(self.template, "syntax_tree", None)
+        return tree is None or "tools" in undeclared_names(tree)
+
+    @property
     @abstractmethod
     def gate(self) -> Gate:
         """The verdict on the texts that the template writes after its prompts."""

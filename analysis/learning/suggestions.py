@@ -22,6 +22,7 @@ from msgspec import Struct, field
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import is_list
+from autoparser.analysis.core.switches import ANY_WORD
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.encoded_template import EncodedTemplate
 from autoparser.analysis.templates.encoder_source import (
@@ -154,9 +155,6 @@ _MOST_WORDS = 2
 """At most this many of the words that a part of a variable is compared with are tried."""
 _ITEM, _VALUE = "[]", "{}"
 """Placeholders for the name of any item of a list, and of the value of any key."""
-ANY_WORD = "other"
-"""A value that represents every text unknown to the template."""
-
 LONGEST_DEFAULT = 40
 """Longer defaults of a variable are contents, such as a system message."""
 
