@@ -17,6 +17,7 @@ from .options import (
     TokenizerOption,
     ToolsOption,
     chosen_form,
+    complete_from,
     format_option,
     known_name,
     refuse_full,
@@ -46,6 +47,7 @@ def analyze(
     phase: Annotated[
         list[str] | None,
         "PHASE",
+        complete_from("R1 R2 R3 C1 T1 T2 T3 T4 T5 T6 T7 A1 A2 A3".split),
         "Show only this phase, in full: its conversations and where their renders differ. Can"
         " be repeated.",
     ] = None,
@@ -57,6 +59,7 @@ def analyze(
     show: Annotated[
         str | None,
         "WHAT",
+        complete_from(lambda: [*wings.SECTIONS, PARSER]),
         "Show only one section: summary, findings, markers, switches, settings, call,"
         " turn, stops, serve, phases, asked or faults; or parser, the grammar that reads a model's"
         " output.",

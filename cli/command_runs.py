@@ -28,7 +28,7 @@ from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
 
 from . import wings
 from .options import Command, WatchOption, add_options, grouped_values, option_parameter
-from .output import print_note
+from .output import print_error, print_note
 from .source import STANDARD_INPUT
 
 MEGABYTE = 1_000_000
@@ -243,7 +243,7 @@ def _run_action(action: Callable[[], object]) -> None:
     try:
         action()
     except AutoparserError as error:
-        print_note(str(error))
+        print_error(str(error))
         if isinstance(error, TemplateSyntaxError) and error.excerpt:
             typer.echo(error.excerpt, err=True)
 

@@ -44,6 +44,9 @@ def export(
         ExportForm,
         format_option("response-template", hidden=True),
     ] = ExportForm.RESPONSE_TEMPLATE,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Short for --format json.", hidden=True)
+    ] = False,
     dialect: Annotated[
         ExportDialect,
         "common loads in transformers, vLLM and SGLang alike; transformers names reasoning as"
@@ -72,8 +75,8 @@ def export(
     Exit code: 0 if the whole format is expressed, 1 if parts of it are not or messages come back
     changed, 2 if there is nothing to export.
     """
-    # There is one form so far; what another needs is decided here.
-    del form
+    # There is one form so far, which is JSON; what another needs is decided here.
+    del form, as_json
     source.check()
     switches = switch_options.values()
 

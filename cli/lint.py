@@ -33,6 +33,8 @@ from .options import (
     UnsafeFixesOption,
     WatchOption,
     chosen_form,
+    complete_from,
+    complete_rules,
     format_option,
     help_order,
     known_name,
@@ -40,7 +42,7 @@ from .options import (
 from .output import (
     PLAIN_WIDTH,
     open_outlet,
-    print_note,
+    print_error,
     print_report,
     progress_bar,
     report_width,
@@ -59,10 +61,13 @@ class LintOptions:
     select: Annotated[
         list[str] | None,
         "RULES",
+        complete_rules,
         "Rules to run: codes, prefixes such as AP3, names or ALL, separated by commas.",
     ] = None
-    ignore: Annotated[list[str] | None, "RULES", "Rules to skip."] = None
-    extend_select: Annotated[list[str] | None, "RULES", "Further rules to run."] = None
+    ignore: Annotated[list[str] | None, "RULES", complete_rules, "Rules to skip."] = None
+    extend_select: Annotated[list[str] | None, "RULES", complete_rules, "Further rules to run."] = (
+        None
+    )
     config: Annotated[
         Path | None,
         "FILE",
@@ -74,16 +79,21 @@ class LintOptions:
     profile: Annotated[
         str | None,
         "PROFILE",
+        complete_from(lambda: wings.Profile),
         "Set of rules whose findings are shown and count: release, strict (all), engines,"
         " training or cache. [default: release; strict with --select]",
     ] = None
     min_severity: Annotated[
         str | None,
         "SEVERITY",
+        complete_from(lambda: wings.Severity),
         "Lowest severity that is shown: info, warning or error. [default: info]",
     ] = None
     min_confidence: Annotated[
-        str, "CONFIDENCE", "Lowest confidence that is shown: low, medium or high."
+        str,
+        "CONFIDENCE",
+        complete_from(lambda: wings.Confidence),
+        "Lowest confidence that is shown: low, medium or high.",
     ] = "low"
     template_place: TemplateOption = None
     tokenizer: TokenizerOption = None
@@ -323,6 +333,7 @@ def lint(
     fail_on: Annotated[
         str | None,
         "SEVERITY",
+        complete_from(lambda: [*wings.Severity, "never"]),
         "Exit with 1 on a finding of at least this severity: error, warning, info or never."
         " [default: error]",
     ] = None,
@@ -539,7 +550,7 @@ def fix(
     options: LintOptions,
     unsafe_fixes: UnsafeFixesOption = False,
     write: Annotated[bool, "Write the fixes to the files."] = False,
-    diff: Annotated[bool, "With --write, also show the unified diff."] = False,
+    diff: Annotated[bool, "With --write, also show the unified diff; -o implies it."] = False,
     result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
@@ -565,7 +576,7 @@ def fix(
         result.output,
         as_json=as_json,
         is_written=write,
-        shows_diff=diff or not write,
+        shows_diff=diff or not write or result.output is not None,
     )
     if run.problems or unwritten:
         return PROBLEMS
@@ -575,7 +586,7 @@ def fix(
 def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
     """Fix the files of templates, and name those with remaining findings."""
     for problem in write_fixes(_fix_sources(request, unsafe=unsafe)):
-        print_note(f"{problem.path}: {wings.problem_words(problem)}")
+        print_error(f"{problem.path}: {wings.problem_words(problem)}")
 
 
 def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:

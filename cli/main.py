@@ -42,6 +42,7 @@ from .output import (
     guarded_files,
     hold_library_messages,
     quiet_standard_output,
+    with_verbosity,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +60,16 @@ class PlainValueCommand(TyperCommand):
         """Return the parameters, and the option for help."""
         return _with_plain_values(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Parse the options, with ruff's `--output-format` as another name of `--format`."""
+        known = {name for param in self.params for name in param.opts}
+        if "--json" in args and "--json" not in known:
+            hint = "autoparser analyze --json has the format, and lint --json what is wrong"
+            raise AutoparserError(f"autoparser {self.name} has no result in JSON", hint=hint)
+        if "--format" in known:
+            args = [_FORMAT_OF_RUFF.sub("--format", word) for word in args]
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command, without overwriting any file that it reads."""
         arguments = {param.name for param in self.params if param.param_type_name == "argument"}
@@ -70,6 +81,9 @@ class PlainValueCommand(TyperCommand):
         with formatter.section("Example"):
             formatter.write_text(f"autoparser {EXAMPLES[str(self.name)]}")
         super().format_options(ctx, formatter)
+
+
+_FORMAT_OF_RUFF = re.compile("^--output-format(?==|$)")
 
 
 def _with_plain_values(parameters: Sequence[Any]) -> list[Any]:
@@ -272,7 +286,8 @@ class LazyCommands(Mapping[str, Any]):
             home = import_module(f".{HOMES.get(name, name)}", __package__)
             command = getattr(home, name)
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-            alone.command(name, cls=PlainValueCommand)(_work_wrapper(name)(command))
+            verbose = with_verbosity(_work_wrapper(name)(command))
+            alone.command(name, cls=PlainValueCommand)(verbose)
             self._loaded[name] = typer.main.get_command(alone)
         return self._loaded[name]
 

@@ -13,14 +13,15 @@ makes the group of their values again, for the command:
     # autoparser engines [--python PATH] [--format FORM] [--json] [--output FILE]
 
 An option is `Annotated[kind, "its help"]` or `Annotated[kind, "METAVAR", "its help"]`, named as its
-parameter; one that is more, such as a short name or bounds, has a `typer.Option`.
+parameter; `complete_from` before the help gives a shell its values. One that is more, such as a
+short name or bounds, has a `typer.Option`.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -30,6 +31,8 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.core.server_engines import ServerEngine
+
+from . import wings
 
 Command = Callable[..., Any]
 
@@ -87,16 +90,38 @@ def option_parameter(name: str, kind: Any, *, default: object = None) -> inspect
     """Return the parameter of an option; `Annotated[kind, metavar, help]` is short for typer's."""
     plain, *details = get_args(kind) if get_origin(kind) is Annotated else (kind,)
     if details and isinstance(details[-1], str):
-        *metavar, text = details
+        *given, text = details
+        metavar = [word for word in given if isinstance(word, str)]
         option = typer.Option(
             # Of a flag without a name of its own typer makes two, --name and --no-name.
             *([f"--{name.replace('_', '-')}"] if plain is bool else []),
             metavar=metavar[0] if metavar else None,
             help=text,
             show_default="[default:" not in text,
+            autocompletion=next(filter(callable, given), None),
         )
         kind = Annotated[plain, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def complete_from(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return the completion of a value, or of the last of several that commas separate."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        known = (name for name in names() if name.lower().startswith(last.lower()))
+        return [f"{before}{comma}{name}" for name in known]
+
+    return complete
+
+
+def _rule_names() -> Iterator[str]:
+    for rule in wings.all_rules():
+        yield rule.code
+        yield rule.name
+
+
+complete_rules = complete_from(_rule_names)
 
 
 def grouped_values(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:

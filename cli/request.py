@@ -368,6 +368,11 @@ def _decode_text(content: bytes, file: str) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
+        kind = wings.binary_kind(content)
+        if kind is not None:
+            raise AutoparserError(
+                f"this is {kind}, not text", file=file, hint="name a text file"
+            ) from None
         raise AutoparserError(
             f"this is not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
             file=file,

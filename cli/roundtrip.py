@@ -16,6 +16,7 @@ from . import wings
 from .options import (
     ResultOptions,
     TokenizerOption,
+    complete_from,
     known_name,
     refuse_full,
 )
@@ -47,6 +48,7 @@ def roundtrip(
     profile: Annotated[
         str | None,
         "ENGINE",
+        complete_from(lambda: wings.PROFILES),
         "Put turns into the history as this engine does: vllm, sglang or transformers.",
     ] = None,
     switch_options: SwitchOptions,

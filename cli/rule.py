@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import wings
-from .options import OutputOption, format_option
+from .options import JsonOption, OutputOption, chosen_form, complete_rules, format_option
 from .output import open_outlet
 
 
@@ -16,6 +16,7 @@ class RuleForm(StrEnum):
     """The forms of a rule's page."""
 
     TEXT = "text"
+    JSON = "json"
     MARKDOWN = "markdown"
 
 
@@ -26,11 +27,16 @@ def rule(
             metavar="[CODE]",
             help="Code of a rule such as AP301, or its name. [default: list all]",
             show_default=False,
+            autocompletion=complete_rules,
         ),
     ] = None,
-    form: Annotated[RuleForm, format_option("text, or markdown as in docs/rules.")] = (
-        RuleForm.TEXT
-    ),
+    form: Annotated[
+        RuleForm | None,
+        format_option(
+            "json has the fields of the page; markdown is as in docs/rules. [default: text]"
+        ),
+    ] = None,
+    as_json: JsonOption = False,
     output: OutputOption = None,
 ) -> None:
     """Explain a lint rule, or list all of them.
@@ -39,15 +45,20 @@ def rule(
 
     Exit code: 0, or 2 if there is no such rule.
     """
+    form = chosen_form(form, as_json, RuleForm.JSON)
     markdown = form is RuleForm.MARKDOWN
     found = None if which is None else wings.rule_of(which)
     with open_outlet(output) as outlet:
         if found is None:
             rules = wings.all_rules()
-            if markdown:
+            if form is RuleForm.JSON:
+                outlet.json([wings.json_of(rule) for rule in rules])
+            elif markdown:
                 outlet.text(wings.rules_index(rules))
             else:
                 outlet.report(wings.rule_table(rules, outlet.width))
+        elif form is RuleForm.JSON:
+            outlet.json(wings.json_of(found))
         elif markdown:
             outlet.text(wings.page_markdown(found))
         else:

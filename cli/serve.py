@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
@@ -142,9 +143,11 @@ def serve(
             endpoint.report_answer = _log_writer(log)
         listening = opened.enter_context(_open_socket(host, port))
         where = listening.getsockname()
-        print_note(
-            f"http://{where[0]}:{where[1]}/v1 answers by {backend.engine} at {backend.server}"
-        )
+        url = f"http://{where[0]}:{where[1]}/v1"
+        print_note(f"Serving {url} (backend: {backend.engine} at {backend.server})")
+        if not sys.stdout.isatty():
+            # A script asks for any free port, and needs to know which one it is.
+            typer.echo(url)
         wings.bounded_server(endpoint.application()).run(sockets=[listening])
     return 0
 

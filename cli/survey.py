@@ -19,7 +19,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings
-from .options import JobsOption, OutputOption, format_option
+from .options import JobsOption, JsonOption, OutputOption, chosen_form, format_option
 from .output import Outlet, open_outlet, print_note, progress_bar
 
 
@@ -27,6 +27,7 @@ class SurveyForm(StrEnum):
     """The forms of a survey."""
 
     TEXT = "text"
+    JSON = "json"
     HTML = "html"
 
 
@@ -48,7 +49,13 @@ def survey(
     shard: Annotated[
         str | None, "I/N", "Look at the I-th of N shares of the texts, as one of N jobs."
     ] = None,
-    form: Annotated[SurveyForm, format_option("text, or html for a page.")] = SurveyForm.TEXT,
+    form: Annotated[
+        SurveyForm | None,
+        format_option(
+            "json has a line for each template, as --records; html is a page. [default: text]"
+        ),
+    ] = None,
+    as_json: JsonOption = False,
     output: OutputOption = None,
     record_file: Annotated[
         Path | None,
@@ -87,6 +94,7 @@ def survey(
         raise AutoparserError(
             "--output and --records name the same file", hint="name another file with --output"
         )
+    form = chosen_form(form, as_json, SurveyForm.JSON)
     if reports is not None and form is SurveyForm.HTML:
         raise AutoparserError(
             f"--reports writes the page itself, as {reports / INDEX}",
@@ -151,7 +159,13 @@ class _SurveyPlan:
         return wings.SurveyLook(self.linted, draw)
 
 
-def _write_survey(records: Sequence[wings.SurveyRecord], form: SurveyForm, outlet: Outlet) -> None:
+def _write_survey(
+    records: Sequence[wings.SurveyRecord], form: SurveyForm | None, outlet: Outlet
+) -> None:
+    if form is SurveyForm.JSON:
+        for record in records:
+            outlet.json(wings.json_of(record), indent=None)
+        return
     summary = wings.summary_of(records)
     if form is SurveyForm.HTML:
         outlet.text(wings.survey_page(summary, records, __version__))

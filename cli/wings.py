@@ -241,6 +241,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.sources.encoders import load_encoder as load_encoder
     from autoparser.analysis.sources.hub_requests import hub_name as hub_name
     from autoparser.analysis.sources.local_files import (
+        binary_kind as binary_kind,
         is_saved_format as is_saved_format,
         pipe_seconds as pipe_seconds,
         read_files as read_files,

@@ -7,6 +7,7 @@ The grammar is the backend's to enforce; the parser reads the output either way.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TemplateLimitError,
+    TemplateRenderError,
+    TokenizerError,
+)
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.turn_shape import PromptProgress
@@ -27,12 +33,13 @@ from autoparser.analysis.history.history_renders import BridgeRefusal, Message
 from autoparser.analysis.history.prompt_tokens import messages_of
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.turn_request import IdentityCache, ReadingChoices
+from autoparser.analysis.parsing.turn_request import IdentityCache, ReadingChoices, RequestError
 from autoparser.analysis.sources.token_bytes import library_complaint
 
 from .chat_request import (
     ChatError,
     ChatRequest,
+    as_chat_error,
     ignore_fields,
     shaped_messages,
     shaped_tools,
@@ -73,6 +80,27 @@ class PreparedChat:
     """Resolves markers to ids for a backend whose grammars take ids; else None."""
 
 
+_LOG = logging.getLogger("autoparser")
+
+
+def _of_parameter(error: AutoparserError) -> ChatError:
+    """Return the error for a client, with the member of the request that is to be changed."""
+    found = as_chat_error(error)
+    place = error.place or ""
+    if isinstance(error, TemplateRenderError | TemplateLimitError):
+        parameter = "messages"
+    elif isinstance(error, RequestError):
+        parameter = place or "tool_choice"
+    elif isinstance(error, GrammarError | SchemaError):
+        parameter = "response_format" if place.startswith("json_schema") else "tools"
+    else:
+        return found
+    if found.place not in (None, parameter):
+        found.message = f"{found.place}: {found.message}"
+    found.place = parameter
+    return found
+
+
 class ChatPreparer:
     """Prepares the chats of one template."""
 
@@ -96,6 +124,8 @@ class ChatPreparer:
         self._analysis, self._choices = analysis, choices
         self._switches = dict(switches or {})
         self._loosen = loosen
+        self._dropped: set[str] = set()
+        """Roles of messages that the template dropped, which the log has named."""
         self._renderer: Renderer | None = None
         self._tokenizer = tokenizer
         self._engine = engine
@@ -106,7 +136,15 @@ class ChatPreparer:
             self._renderer = Renderer(analysis, tokenizer, switches=self._switches)
 
     def prepare(self, request: ChatRequest) -> PreparedChat:
-        """Render the prompt, and make the grammar and the parser. Raises AutoparserError."""
+        """Render the prompt, and make the grammar and the parser. Raises ChatError."""
+        try:
+            return self._prepare(request)
+        except ChatError:
+            raise
+        except AutoparserError as error:
+            raise _of_parameter(error) from error
+
+    def _prepare(self, request: ChatRequest) -> PreparedChat:
         shape = self._analysis.shape
         if request.continue_final_message and request.continues is not None:
             raise ChatError("an earlier turn cannot be continued, too", place="continues")
@@ -124,6 +162,7 @@ class ChatPreparer:
             ids, prompt = bridged
         else:
             prompt = self._render(request, messages, tools, switches)
+            self._warn_of_dropped(messages, tools, switches, prompt)
             ids = self.encode(prompt)
         options: dict[str, Any] = {
             "prompt": prompt,
@@ -189,8 +228,38 @@ class ChatPreparer:
         except UnicodeEncodeError as error:
             raise ChatError("a text has half a character", place="messages") from error
         except (TypeError, ValueError) as error:
-            raise ChatError(f"the request cannot be rendered: {error}") from error
+            words = f"the request cannot be rendered: {error}"
+            raise ChatError(words, place="messages") from error
         return prompt
+
+    def _warn_of_dropped(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[object] | None,
+        switches: Mapping[str, Any],
+        prompt: str,
+    ) -> None:
+        """Log, once a role, that the template drops a message: the prompt is the same without."""
+        for index, message in enumerate(messages):
+            role, text = str(message.get("role")), message.get("content")
+            if role in self._dropped or not isinstance(text, str) or text.strip() in prompt:
+                continue
+            rest = [*messages[:index], *messages[index + 1 :]]
+            try:
+                without = self._analysis.rendering.render(
+                    rest, tools, add_generation_prompt=True, **switches
+                )
+            except (AutoparserError, ValueError):
+                # No message is left, or none that the template takes.
+                continue
+            if without == prompt:
+                self._dropped.add(role)
+                _LOG.warning(
+                    "the template drops a message of the role %r (messages[%d]): the model does not"
+                    " see it; this is said once",
+                    role,
+                    index,
+                )
 
     def _grammar(
         self, request: ChatRequest, offered: Sequence[Any], options: Mapping[str, Any]

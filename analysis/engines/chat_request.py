@@ -479,9 +479,16 @@ def chat_request(value: Mapping[str, Any]) -> ChatRequest:
     value = without_nulls(value, ChatRequest)
     ignore_fields(value.keys() - _BOOKKEEPING - set(ChatRequest.__struct_fields__))
     try:
-        request = read_value(value, ChatRequest, file="the request")
+        try:
+            request = read_value(value, ChatRequest, file="the request")
+        except AutoparserError as error:
+            if error.place is None and is_mapping(value) and "messages" not in value:
+                error.place = "messages"
+            raise
     except AutoparserError as error:
-        raise ChatError(error.message, place=error.place, hint=error.hint) from error
+        # The fault of a missing member is in the object around it, which has no name here.
+        missing = "messages" if "messages" not in value else None
+        raise ChatError(error.message, place=error.place or missing, hint=error.hint) from error
     _check_schemas(request)
     return request
 

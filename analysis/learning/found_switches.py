@@ -35,13 +35,13 @@ from autoparser.analysis.core.conversation import (
 )
 from autoparser.analysis.core.message_battery import LONG_TEXT_SIZE
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
+from autoparser.analysis.core.switches import ANY_WORD, Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.text_alignment import diff_split, edge_units, prefix_length
 
 from .observer import Observer
 from .prober import Probe, Prober
 from .shape_negotiation import answered_conversation, switch_candidates
-from .suggestions import ANY_WORD, Suggestions
+from .suggestions import Suggestions
 
 # Settings to learn: those under which a turn or its generation prompt may differ.
 

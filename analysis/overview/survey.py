@@ -37,7 +37,7 @@ from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintReport, lint
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.sources.local_files import is_saved_format
+from autoparser.analysis.sources.local_files import is_saved_format, path_exists
 from autoparser.analysis.sources.template_loading import load_template
 from autoparser.analysis.teaching.taught_analysis import with_saved
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
@@ -64,7 +64,7 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for place in places:
         path = Path(place)
-        if not path.exists():
+        if not path_exists(path):
             raise TemplateNotFoundError(
                 "no such file or directory",
                 file=place,

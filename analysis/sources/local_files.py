@@ -338,11 +338,21 @@ def reading(path: Path) -> Generator[None]:
 
 
 def path_exists(path: Path) -> bool:
-    """Return whether there is something of this name, or False if it cannot be one."""
+    """Return whether there is something of this name, or False if it cannot be one.
+
+    Raises TemplateReadError for a link to nothing, or to itself.
+    """
     try:
-        return path.exists()
+        there = path.exists()
+        broken = not there and path.is_symlink()
     except (OSError, ValueError):  # a name too long for a file, a parent that may not be read
         return False
+    if broken:
+        target = path.readlink()
+        raise TemplateReadError(
+            f"this link leads to no file ({target})", file=str(path), hint="name the file itself"
+        )
+    return there
 
 
 def decode_text(content: bytes, file: str) -> str:

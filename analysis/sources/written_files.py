@@ -69,7 +69,10 @@ def write_whole(path: Path, content: bytes, *, before: str | None = None) -> Non
     Raises OSError, such as for a device or a pipe, and AutoparserError if a file that was read
     would be lost, or if the file has changed since.
     """
-    path = path.resolve()
+    try:
+        path = path.resolve()
+    except RuntimeError:  # Python 3.13 and later have an OSError
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "not a regular file")
     if before is None:

@@ -194,7 +194,8 @@ def test_chats_are_answered_and_logged_until_a_signal(tmp_path: Path, start: Sta
         assert running.stderr is not None
         assert running.stdout is not None
         said = running.stderr.readline()
-        url = said.split(" ")[0]
+        # On standard output is the address alone, for a script.
+        url = running.stdout.readline().strip()
         body = {"messages": [{"role": "user", "content": SECRET}]}
         answer = httpx2.post(f"{url}/chat/completions", json=body, timeout=30)
         assert answer.json()["choices"][0]["message"]["content"] == "It is sunny."
@@ -202,7 +203,7 @@ def test_chats_are_answered_and_logged_until_a_signal(tmp_path: Path, start: Sta
         assert model["id"] == "j1-json-in-tags.jinja"
         running.send_signal(signal.SIGTERM)
         assert running.wait(20) == -signal.SIGTERM
-        assert said.endswith(f"answers by llama-server at {backend.url}\n")
+        assert said == f"Serving {url} (backend: llama-server at {backend.url})\n"
         # Nothing that was said is written but to the log that was asked for.
         assert (running.stdout.read(), running.stderr.read()) == ("", "")
     (line,) = map(json.loads, log.read_text("utf-8").splitlines())

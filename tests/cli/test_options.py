@@ -71,7 +71,7 @@ def test_commands_have_a_form_an_output_and_jobs(options: dict[str, dict[str, An
     # Every command that has a form of JSON takes it by either.
     assert set(options["--json"]) == {
         *("analyze", "demo", "parse", "decode", "engines", "learn", "roundtrip", "fetch", "fix"),
-        *("probe", "plugins", "grammar", "render", "lint", "compare"),
+        *("probe", "plugins", "grammar", "render", "lint", "compare", "rule", "survey", "export"),
     }
 
 
@@ -137,9 +137,9 @@ FORMS = {
     "export": "response-template",
     "render": "text json training-template",
     "lint": "text concise json sarif github junit markdown",
-    "rule": "text markdown",
+    "rule": "text json markdown",
     "compare": "text json markdown html",
-    "survey": "text html",
+    "survey": "text json html",
     "report": "html",
 }
 
@@ -159,6 +159,10 @@ COMPLETED = [
     *(("bash", f"autoparser {command} --format ", forms) for command, forms in FORMS.items()),
     ("zsh", "autoparser lint --format s", "sarif"),
     ("fish", "autoparser render -f t", "text training-template"),
+    ("bash", "autoparser analyze --show s", "summary switches settings stops serve"),
+    ("bash", "autoparser lint --profile ", "release strict training"),
+    ("bash", "autoparser lint --select AP301,AP30", "AP301,AP302"),
+    ("bash", "autoparser rule assistant-", "assistant-content-stripped"),
 ]
 
 

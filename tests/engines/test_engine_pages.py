@@ -71,7 +71,11 @@ def endpoint(arguments: list[str]) -> Generator[str]:
         assert serving.stderr is not None
         try:
             lines = iter(serving.stderr.readline, "")
-            yield next(line for line in lines if " answers by " in line).split("/v1")[0]
+            yield (
+                next(line for line in lines if line.startswith("Serving "))
+                .split("/v1")[0]
+                .removeprefix("Serving ")
+            )
         finally:
             serving.send_signal(signal.SIGTERM)
             serving.wait(PATIENCE)
