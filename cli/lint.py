@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -54,6 +54,19 @@ from .source import STANDARD_INPUT
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
+# Functions here: within the annotation of a field a lambda would not see this module's names.
+def _profiles() -> Iterable[str]:
+    return wings.Profile
+
+
+def _severities() -> Iterable[str]:
+    return wings.Severity
+
+
+def _confidences() -> Iterable[str]:
+    return wings.Confidence
+
+
 @dataclass(frozen=True, slots=True)
 class LintOptions:
     """The options of lint and fix: reading of templates, selection of rules, and what counts."""
@@ -79,20 +92,20 @@ class LintOptions:
     profile: Annotated[
         str | None,
         "PROFILE",
-        complete_from(lambda: wings.Profile),
+        complete_from(_profiles),
         "Set of rules whose findings are shown and count: release, strict (all), engines,"
         " training or cache. [default: release; strict with --select]",
     ] = None
     min_severity: Annotated[
         str | None,
         "SEVERITY",
-        complete_from(lambda: wings.Severity),
+        complete_from(_severities),
         "Lowest severity that is shown: info, warning or error. [default: info]",
     ] = None
     min_confidence: Annotated[
         str,
         "CONFIDENCE",
-        complete_from(lambda: wings.Confidence),
+        complete_from(_confidences),
         "Lowest confidence that is shown: low, medium or high.",
     ] = "low"
     template_place: TemplateOption = None
@@ -333,7 +346,7 @@ def lint(
     fail_on: Annotated[
         str | None,
         "SEVERITY",
-        complete_from(lambda: [*wings.Severity, "never"]),
+        complete_from(lambda: [*_severities(), "never"]),
         "Exit with 1 on a finding of at least this severity: error, warning, info or never."
         " [default: error]",
     ] = None,

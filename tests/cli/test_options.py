@@ -29,6 +29,7 @@ OF_ITS_OWN = {
     "show",  # the parser alone, every answer
     "python",  # one, several
     "api_key",  # of the server that is asked, of the one that runs
+    "quiet",  # notes alone, and in `lint` the summary, too
     "full",  # all of what the command shows on one screen else
 }
 """Options whose help says more in some command."""
