@@ -42,7 +42,6 @@ from .output import (
     guarded_files,
     hold_library_messages,
     quiet_standard_output,
-    with_verbosity,
 )
 
 if TYPE_CHECKING:
@@ -286,6 +285,8 @@ class LazyCommands(Mapping[str, Any]):
             home = import_module(f".{HOMES.get(name, name)}", __package__)
             command = getattr(home, name)
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            from .options import with_verbosity
+
             verbose = with_verbosity(_work_wrapper(name)(command))
             alone.command(name, cls=PlainValueCommand)(verbose)
             self._loaded[name] = typer.main.get_command(alone)

@@ -21,18 +21,22 @@ from __future__ import annotations
 
 import functools
 import inspect
+import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
+from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.core.server_engines import ServerEngine
 
 from . import wings
+from .output import is_quiet, print_note
 
 Command = Callable[..., Any]
 
@@ -187,6 +191,47 @@ def _group_class(parameter: inspect.Parameter) -> type[Any] | None:
 def _left_out(parameter: inspect.Parameter) -> frozenset[str]:
     marks = get_args(parameter.annotation)
     return next((mark for mark in marks if isinstance(mark, LeftOut)), LeftOut())
+
+
+_QUIET = option_parameter(
+    "quiet",
+    Annotated[bool, typer.Option("--quiet", "-q", help="No notes and warnings on standard error.")],
+    default=False,
+)
+_VERBOSE = option_parameter(
+    "verbose",
+    Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="The time taken, and a fault's traceback, on standard error.",
+        ),
+    ],
+    default=False,
+)
+
+
+def with_verbosity(command: Command) -> Command:
+    """Add `--quiet` and `--verbose` to a command, unless it has a `--quiet` of its own."""
+    own = any(parameter.name == _QUIET.name for parameter in flat_parameters(command))
+
+    def run(values: dict[str, Any], verbose: bool, quiet: bool = False) -> object:
+        if verbose and (quiet or values.get("quiet")):
+            raise AutoparserError("--quiet and --verbose contradict each other")
+        before, begun = is_quiet.set(quiet), monotonic()
+        try:
+            return command(**values)
+        except Exception as fault:
+            if verbose and not isinstance(fault, AutoparserError):
+                traceback.print_exc()
+            raise
+        finally:
+            is_quiet.reset(before)
+            if verbose:
+                print_note(f"autoparser {__version__}: {monotonic() - begun:.2f} s")
+
+    return add_options(command, [_VERBOSE] if own else [_VERBOSE, _QUIET], run)
 
 
 SOURCES = (

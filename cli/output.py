@@ -5,22 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError, is_inert, is_row, one_line
 
 from . import wings
-from .options import Command, add_options, flat_parameters, option_parameter
 
 PLAIN_WIDTH = 80
 """Characters in a line of a report that is written to a file."""
@@ -73,7 +70,7 @@ def print_report(report: wings.Text, *, beside: bool = False) -> None:
     `beside` prints it on standard error, for commands with a document on standard output; there
     `--quiet` leaves it out.
     """
-    if beside and _quiet.get():
+    if beside and is_quiet.get():
         return
     console = wings.Console(stderr=beside)
     try:
@@ -162,53 +159,13 @@ def open_outlet(output: Path | None) -> Generator[Outlet]:
     outlet.close()
 
 
-_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+is_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 """Whether notes and warnings are not printed; worker processes inherit it."""
-
-_QUIET = option_parameter(
-    "quiet",
-    Annotated[bool, typer.Option("--quiet", "-q", help="No notes and warnings on standard error.")],
-    default=False,
-)
-_VERBOSE = option_parameter(
-    "verbose",
-    Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            "-v",
-            help="The time taken, and a fault's traceback, on standard error.",
-        ),
-    ],
-    default=False,
-)
-
-
-def with_verbosity(command: Command) -> Command:
-    """Add `--quiet` and `--verbose` to a command, unless it has a `--quiet` of its own."""
-    own = any(parameter.name == _QUIET.name for parameter in flat_parameters(command))
-
-    def run(values: dict[str, Any], verbose: bool, quiet: bool = False) -> object:
-        if verbose and (quiet or values.get("quiet")):
-            raise AutoparserError("--quiet and --verbose contradict each other")
-        before, begun = _quiet.set(quiet), monotonic()
-        try:
-            return command(**values)
-        except Exception as fault:
-            if verbose and not isinstance(fault, AutoparserError):
-                traceback.print_exc()
-            raise
-        finally:
-            _quiet.reset(before)
-            if verbose:
-                print_note(f"autoparser {__version__}: {monotonic() - begun:.2f} s")
-
-    return add_options(command, [_VERBOSE] if own else [_VERBOSE, _QUIET], run)
 
 
 def print_note(words: str) -> None:
     """Print a line on standard error, with escapes for unprintable characters."""
-    if not _quiet.get():
+    if not is_quiet.get():
         print_error(words)
 
 

@@ -102,13 +102,15 @@ class LearnedFormat(Shown, ABC):
 
         A template that reads no tools offers a model nothing to call.
         """
-        # Loading a saved format needs no Jinja, and has no tree.
-        from autoparser.analysis.templates.environment import undeclared_names  # noqa: PLC0415
-
         if self.formats.united.calls is not None:
             return False
         tree = getattr(self.template, "syntax_tree", None)
-        return tree is None or "tools" in undeclared_names(tree)
+        if tree is None:
+            return True
+        # A saved format has no tree, and needs no Jinja.
+        from autoparser.analysis.templates.environment import undeclared_names  # noqa: PLC0415
+
+        return "tools" in undeclared_names(tree)
 
     @property
     @abstractmethod
