@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -14,10 +15,13 @@ from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolsInPrompt
-from autoparser.analysis.overview.comparison import Comparison
 
 from .blocks import Blocks, Heading, Row, lead, prose, rows, sentence
 from .visible import setting_words, value_words, visible
+
+if TYPE_CHECKING:
+    # Importing comparisons takes as long as all that a report of an analysis needs.
+    from autoparser.analysis.overview.comparison import Comparison
 
 NAMED = 8
 """Conversations named if both templates refuse them."""

@@ -85,6 +85,14 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
     assert "multiprocessing" in imported((*parse, "--timeout", "9"))
 
 
+def test_analyze_imports_no_comparisons_and_no_decoding() -> None:
+    found = imported(("analyze", A1, "--no-isolation"))
+    unneeded = {"decoding", "history", "editing", "engines", "export"}
+    assert not wings_in(found) & unneeded
+    heavy = {"asyncio", "tokenizers", "jsonschema", "huggingface_hub", "pydantic"}
+    assert not found & {*heavy, "autoparser.analysis.overview.comparison"}
+
+
 def test_lint_asks_its_cache_before_it_imports_the_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
