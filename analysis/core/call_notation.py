@@ -396,7 +396,11 @@ _UNKNOWN = re.compile(rf"(?:[\w-]+[{_SIGNS}])*(?!\d+(?:[{_SIGNS}]|$))([\w-]+)(?:
 
 def _stands(name: str, text: str) -> bool:
     """Return whether a name occurs in a text as whole words."""
-    return bool(name) and bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text))
+    return (
+        bool(name)
+        and name in text
+        and bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text))
+    )
 
 
 def _within_another(name: str, names: Collection[str]) -> bool:

@@ -419,7 +419,19 @@ class SchemaPart(Struct, frozen=True, dict=True):
         return isinstance(self.schema, dict) and self.schema.keys() <= _ALONE
 
     def member(self, name: str) -> SchemaPart:
-        """Return the schema of a member of its objects."""
+        """Return the schema of a member of its objects; that of one that it names is kept."""
+        found = self._members.get(name)
+        if found is None:
+            found = self._member(name)
+            if name in self.names:
+                self._members[name] = found
+        return found
+
+    @cached_property
+    def _members(self) -> dict[str, SchemaPart]:
+        return {}
+
+    def _member(self, name: str) -> SchemaPart:
         if self.tells_members_alone and isinstance(self.schema, dict):
             return SchemaPart(self.document, _member_schema(self.schema, name))
         return SchemaPart(

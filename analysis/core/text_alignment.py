@@ -331,22 +331,22 @@ class TemplateLiteral(Struct, frozen=True, dict=True):
         """Whether the whole core is one marker."""
         return is_unit(self.core)
 
-    @property
+    @cached_property
     def is_marked(self) -> bool:
         """Whether the core begins with a marker."""
         return bool(self.units) and is_unit(self.units[0])
 
-    @property
+    @cached_property
     def first(self) -> str:
         """The core up to the end of its first marker; the whole core if it has none."""
         return first_marker(self.core).strip()
 
-    @property
+    @cached_property
     def trigger(self) -> str:
         """The text by which a reader recognizes it: the marker at its start, or the whole core."""
         return self.first if self.is_marked else self.core
 
-    @property
+    @cached_property
     def noticed_by_marker(self) -> bool:
         """Whether its trigger is a single marker, without a word after it."""
         return is_unit(self.trigger)

@@ -261,10 +261,11 @@ _RUNS = {
 # The runs are possessive: a string that never closes would be tried in every way otherwise.
 _WHOLE = re.compile(rf'"(?:{_RUNS[chr(34)].pattern})?+"')
 _BEGUN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
-_SPECIAL = {
-    '"': re.compile(r'["\\\x00-\x1f]'),
-    "'": re.compile(r"['\\\x00-\x1f\"]"),
+_OTHER = {
+    '"': re.compile(rf"(?!(?:{_RUNS[chr(34)].pattern})?+\Z)").match,
+    "'": re.compile(r"['\\\x00-\x1f\"]").search,
 }
+"""Finds what is not only such text."""
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _WORDS = {
     "true": "true",
@@ -497,9 +498,7 @@ class _JsonReader:
         tape.take(1, SpanKind.ARGUMENTS)
         emit('"')
         run = _RUNS[quote]
-        lane = TextLane(
-            _SPECIAL[quote].search, SpanKind.ARGUMENTS, emit, _passed if quote == '"' else None
-        )
+        lane = TextLane(_OTHER[quote], SpanKind.ARGUMENTS, emit, _passed if quote == '"' else None)
         while True:
             if tape.at >= len(tape.text) and not (yield from tape.wait(1)):
                 return False

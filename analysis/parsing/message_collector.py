@@ -166,6 +166,8 @@ class MessageCollector:
 
     def content(self, text: str) -> None:
         """Add to the content, after the deferred text."""
+        if not text and not self.deferred:
+            return
         if self.deferred:
             deferred, self.deferred = self.deferred, ""
             self._put(self._content, deferred, TurnPart.CONTENT)
@@ -181,6 +183,11 @@ class MessageCollector:
             before = self.last, self.ended
             self._add(self._content, text, TurnPart.REASONING)
             self.last, self.ended = before
+
+    @property
+    def silent_markers(self) -> bool:
+        """Whether no delta comes of markup around reasoning."""
+        return not self._raw and self._held_reasoning is None
 
     def close_reasoning(self, position: int) -> None:
         """Store the offset at which the reasoning first ended."""
@@ -201,7 +208,8 @@ class MessageCollector:
         self._unread.append(text)
 
     def _add(self, prose: _Prose, text: str, part: TurnPart) -> None:
-        text = self._unprompted(text)
+        if self._prompted is not None:
+            text = self._unprompted(text)
         if text:
             self._put(prose, text, part)
 

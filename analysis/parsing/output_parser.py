@@ -153,8 +153,9 @@ class TurnStream(StreamParser):
         self._collector = collector
         self._reading = reader.read(self._tape, collector)
         self._skipped = len(prefill)
-        next(self._reading, None)
         if prefill:
+            next(self._reading, None)
+            self._tape.still = None
             self._tape.feed(prefill)
             next(self._reading, None)
             self._leave_lane()
@@ -182,9 +183,15 @@ class TurnStream(StreamParser):
                     return self._feed_in_part(lane, text)
                 lane.held_text = text[-1]
                 text = text[:-1]
+            write = lane.write
+            if write is not None:
+                written = write(text)
+                if written != text:
+                    lane.raw.append((len(lane.sink.pieces), text))
+                    text = written
             lane.append(text)
             kind = lane.delta
-            return self._collector.take() if kind is None else [Delta(kind, text, lane.index)]
+            return self._taken(lane) if kind is None else [Delta(kind, text, lane.index)]
         hold = tape.hold
         if hold is not None and text.__class__ is str and ids is None:
             held = tape.text = tape.text + text
@@ -193,6 +200,8 @@ class TurnStream(StreamParser):
             tape.hold = None
             next(self._reading, None)
             return self._collector.take()
+        if text.__class__ is str and ids is None and text and not tape.closed:
+            return self._feed_reader(text)
         return self._feed_other(text, ids)
 
     def _feed_other(self, text: str, ids: Sequence[int] | None) -> list[Delta]:
@@ -215,12 +224,11 @@ class TurnStream(StreamParser):
             return self._feed_reader(text)
         if not passed:
             return []
-        if lane.write is None:
-            lane.append(passed)
-        else:
+        if lane.write is not None:
             written = lane.write(passed)
-            self._tape.pass_written(lane, passed, written)
+            lane.raw.append((len(lane.sink.pieces), passed))
             passed = written
+        lane.append(passed)
         kind = lane.delta
         return self._taken(lane) if kind is None else [Delta(kind, passed, lane.index)]
 
@@ -271,9 +279,20 @@ class TurnStream(StreamParser):
         reason = self._collector.finish_reason(complete=complete)
         return [*self._collector.take(), Delta(DeltaKind.FINISH, reason)]
 
+    def _look(self) -> None:
+        """Let the reader see text that it need not see yet, which adds no delta."""
+        tape = self._tape
+        lane = tape.lane
+        if tape.still is not None or (lane is not None and len(lane.held_text) > 1):
+            if lane is not None:
+                self._leave_lane()
+            tape.still = None
+            next(self._reading, None)
+
     @property
     def reasoning_end(self) -> int | None:
         """The offset after the closer of the reasoning, as in the message."""
+        self._look()
         if self._turn.start is TurnStart.CONTENT:
             return 0
         end = self._collector.reasoning_end
@@ -282,6 +301,7 @@ class TurnStream(StreamParser):
     @property
     def message(self) -> ParsedMessage:
         """The message so far."""
+        self._look()
         skipped = self._skipped
         spans = tuple(
             Span(max(0, span.start - skipped), span.end - skipped, span.kind)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .json_text import Emit
 from .message_collector import MessageCollector
 from .stop_marks import StopMark
-from .text_lookahead import FoundStop, StopTable, TextLookahead
+from .text_lookahead import NO_JOINTS, FoundStop, Joints, StopTable, TextLookahead
 from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
 from .turn_request import TurnTree
 
@@ -150,18 +150,23 @@ _SPECIAL = re.compile(r'"|\\.?|[{}\[\]]', re.DOTALL)
 
 
 def read_prose(
-    tape: TextTape, stops: StopTable[StopMark], kind: SpanKind, emit: Emit, tail: str = ""
+    tape: TextTape,
+    stops: StopTable[StopMark],
+    kind: SpanKind,
+    emit: Emit,
+    tail: str = "",
+    joints: Joints = NO_JOINTS,
 ) -> Reading[FoundStop[StopMark] | None]:
     """Take free text up to a stop and the whitespace that the template writes before it.
 
     The stop is left and returned; its offset is valid until more text is fed. Returns None if the
     text ended first; then the whitespace of `tail`, as far as it is there, or the front of a cut
-    stop is left.
+    stop is left. A text that is the front of one of the `joints` is not looked at.
     """
-    lane = TextLane(stops.search, kind, emit, stops.passed, ends=stops.ends)
+    lane = TextLane(stops.search, kind, emit, stops.passed, ends=stops.ends, begun=joints.begun)
     while True:
         found = stops.find(tape.text, tape.at)
-        if found is not None and _may_be_other(tape, stops, found):
+        if found is not None and tape.closed and _may_be_other(tape, stops, found):
             found = None
         if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
             emit(tape.take(stops.written_before(tape.text, found, tape.at) - tape.at, kind))
@@ -176,7 +181,8 @@ def read_prose(
         if found is None:
             tape.pass_by(lane)
         if tape.lane is None:
-            tape.still = stops.while_begun(tape)
+            left = tape.at < len(tape.text)
+            tape.still = (left and joints.while_begun(tape)) or stops.while_begun(tape)
         yield
 
 

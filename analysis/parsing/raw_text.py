@@ -212,9 +212,7 @@ class ValueTexts:
             stops += [("", "\\", _Stop.ESCAPE), ("", "\\\\", _Stop.ESCAPE)]
             stops += [("", f"\\{after.units[0]}", _Stop.ESCAPED)]
         self.stops = StopTable(stops)
-        # Text that needs no escape bypasses the reader.
         self.search = self.stops.search
-        self.search_escaped = self.stops.searching(_ESCAPED).search
 
 
 def value_ends(
@@ -300,7 +298,7 @@ class RawReader:
         self.held = False
         """Whether a backslash has come, so that the text is not passed on before it is whole."""
         self.lane = TextLane(
-            texts.search if emit is None else texts.search_escaped,
+            texts.search,
             SpanKind.ARGUMENTS,
             emit or self._keep,
             self.stops.passed,
@@ -624,7 +622,6 @@ def begun_stops(stops: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(front for front in fronts if front not in stops))
 
 
-_ESCAPED = '"\\' + "".join(map(chr, range(0x20)))
 _WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
 _TRIED_AGAIN = (_Stop.CLOSER, _Stop.MARKER)
 """Stops within which another stop may begin."""

@@ -45,8 +45,10 @@ from .stop_marks import (
     is_marked,
     listed_calls,
     nodes_of,
+    written_start,
 )
 from .text_lookahead import (
+    Joints,
     StopTable,
     TextLookahead,
     at_any,
@@ -117,16 +119,30 @@ class SectionTexts:
             opening.core[:1] == "[" for opening in call_opens(section)
         ):
             self.leads = ("[",)
+        self.lead_signs = frozenset(lead[:1] for lead in self.leads)
         self.call_marks = (*self.inner_closers, *entry_markers(section.call))
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
         self.ends = texts[1:]
         self.end_rests = tuple(_end_rests(turn))
         self.turn_ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
+        self.joints = Joints(_behind_call(turn))
         self.noise: StopTable[None] | None = None
         """The texts that end noise before the first call, or None if there may be none."""
         if opening.noticed_by_marker:
             self.noise = StopTable([("", text, None) for text in texts])
+
+
+def _behind_call(turn: TurnTree) -> Iterator[str]:
+    """Return the texts that the template writes between two calls, and behind the last one."""
+    calls = turn.strict.calls
+    if calls is None:
+        return
+    opening = written_start(calls.row)
+    if opening.strip():
+        yield f"{calls.separator}{opening}"
+    if calls.section_close.strip():
+        yield calls.section_close
 
 
 _SECTION_TEXTS: IdentityCache[SectionTexts] = IdentityCache(256)
@@ -165,7 +181,7 @@ class SectionReader:
         self._closers, self._inner_closers = texts.closers, texts.inner_closers
         self._call_marks, self._noise = texts.call_marks, texts.noise
         self._turn, self._offered, self._ends = turn, turn.offered, texts.ends
-        self._turn_ends = texts.turn_ends
+        self._turn_ends, self._joints = texts.turn_ends, texts.joints
 
     @cached_property
     def _opener(self) -> str:
@@ -256,7 +272,7 @@ class SectionReader:
         characters, which are content unless the fence that they open closes after the calls.
         """
         self.judge_noise(tape, collector)
-        opening = tape.take(fence, SpanKind.CONTENT)
+        opening = tape.take(fence, SpanKind.CONTENT) if fence else ""
         collector.defer(opening)
         cut = yield from self._read(tape, collector, space, opening)
         collector.content("")
@@ -307,7 +323,7 @@ class SectionReader:
             collector.drop_blank()
             yield from self._close_fence(tape, collector, start, fence)
             return False
-        if self._holds_call(noise):
+        if noise and self._holds_call(noise):
             # The opener of a call is missing, and the rest of it comes before the next call.
             if (yield from self._give_up(tape, collector, start)) is _Unread.RECOVERED:
                 return False
@@ -428,7 +444,10 @@ class SectionReader:
 
         That is a marker, or the bracket of a list of calls that the format does not write.
         """
-        lead = yield from at_any(tape, self._texts.leads)
+        text, at, leads = tape.text, tape.at, self._texts.leads
+        if at < len(text) and text[at] not in self._texts.lead_signs:
+            return
+        lead = yield from at_any(tape, leads)
         if lead is not None:
             collector.strays = collector.strays or not self._around.tentative
             tape.take(len(lead), SpanKind.MARKUP)
@@ -437,6 +456,8 @@ class SectionReader:
     def _opens(self, tape: TextTape) -> Reading[tuple[bool, str]]:
         """Take the opening and noise before the first call; return if it opened, and the noise."""
         opening = self.section.open
+        if not opening.core:
+            return False, ""
         begun = yield from at_any(tape, spaced_spellings(opening.trigger))
         if begun is None:
             return False, ""
@@ -503,6 +524,7 @@ class SectionReader:
     def _another(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
         """Return whether another call follows; take the separator before it."""
         section = self.section
+        yield from self._joints.wait(tape)
         if opened:
             yield from self._stray_closers(tape, collector, self._inner_closers)
         separator = section.separator.core
@@ -565,8 +587,9 @@ class SectionReader:
         """Take the closer of calls if it is there: of `]</calls>` the marker alone is enough."""
         for at, unit in enumerate(literal.units):
             if (yield from behind_space(tape, unit)):
-                rest = literal.core[literal.core.index(unit) :] if at else literal.core
-                yield from read_literal(tape, replace(literal, core=rest))
+                core = literal.core
+                rest = replace(literal, core=core[core.index(unit) :]) if at else literal
+                yield from read_literal(tape, rest)
                 return True
             if any(map(str.isalnum, unit)):
                 return False

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from autoparser.analysis.core.call_notation import RowSlot
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.text_alignment import (
     MarkerBlock,
     TemplateLiteral,
@@ -26,7 +26,7 @@ from autoparser.analysis.core.text_alignment import (
 )
 from autoparser.analysis.core.text_format import TurnPart
 
-from .text_lookahead import NamedStop, StopTable, ToolNames, at_text
+from .text_lookahead import Joints, NamedStop, StopTable, ToolNames, at_text
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import (
     ArgumentList,
@@ -509,6 +509,76 @@ def _content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> Texts:
         # A header of mere words cannot be found in text.
         yield _stop(turn.header, StopMark.HEADER)
     yield from _markers_without_word(turn)
+
+
+def joints_of(
+    turn: TurnTree,
+    before: TurnPart | None,
+    first: StopTable[StopMark],
+    content: StopTable[StopMark],
+    marks: frozenset[StopMark] = frozenset(StopMark),
+) -> Joints:
+    """Return the texts that the template writes after a part, or first, up to the next part.
+
+    Only the front counts that is markup to a reader: a stop of these marks that is among the
+    `first`, then stops of `content` up to the opener of calls, whose reader takes the rest.
+    """
+
+    def markup(text: str) -> str:
+        found = first.find(text, 0)
+        if (
+            found is None
+            or found.label not in marks - SIGNS
+            or first.written_before(text, found, 0)
+        ):
+            return ""
+        while found.label is not StopMark.CALLS:
+            rest = text[found.end :].lstrip()
+            at = len(text) - len(rest)
+            following = content.find(text, at)
+            if not rest:
+                break
+            if following is None or following.start != at or following.label in SIGNS:
+                return text[: found.end]
+            found = following
+        return text
+
+    def made() -> Joints:
+        return Joints(filter(None, map(markup, _joint_texts(turn, before))))
+
+    return _JOINTS.of((turn.strict, turn.calls, first.texts, content.texts), (before, marks), made)
+
+
+_JOINTS: IdentityCache[Joints] = IdentityCache(256)
+
+
+def _joint_texts(turn: TurnTree, before: TurnPart | None) -> Iterator[str]:
+    calls = turn.strict.calls
+    opening = "" if calls is None else f"{calls.section_open}{written_start(calls.row)}"
+    for row in turn.strict.rows:
+        last: TurnPart | None = None
+        text = ""
+        if turn.calls is None and row.has(TurnPart.CALLS):
+            continue
+        for item in row.items:
+            if isinstance(item, str):
+                text += item
+                continue
+            if last is before and item.part is TurnPart.CALLS:
+                text += opening.removeprefix(item.written_start)
+                # Of the whitespace that two parts bring to their joint, models write less.
+                begun = opening.lstrip().removeprefix(item.written_start.lstrip())
+                core = text[: len(text) - len(begun)]
+                bare = core if begun[:1].isalnum() else core.rstrip()
+                yield from (core[:end] + begun for end in range(len(bare), len(core) + 1))
+            elif last is before:
+                yield text
+            last, text = item.part, ""
+
+
+def written_start(row: Row) -> str:
+    """Return the text of a row before its first slot."""
+    return row[0] if row and not isinstance(row[0], RowSlot) else ""
 
 
 SIGNS = frozenset({StopMark.SIGN, StopMark.SIGN_OF_LINE})

@@ -19,6 +19,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .text_tape import WHITESPACE, Reading, SpanKind, TextTape
@@ -26,8 +28,8 @@ from .text_tape import WHITESPACE, Reading, SpanKind, TextTape
 Label = TypeVar("Label")
 
 
-class FoundStop(NamedTuple, Generic[Label]):
-    """A stop in a text."""
+class FoundStop(Struct, Generic[Label]):
+    """A stop in a text; a struct, since one is made for every marker."""
 
     start: int
     """The offset of the stop."""
@@ -35,6 +37,8 @@ class FoundStop(NamedTuple, Generic[Label]):
     """The offset after the stop."""
     label: Label
     """The meaning of the stop, such as `StopMark.CALLS`."""
+    text: str = ""
+    """The stop, such as `"<tool_call>"`; empty if the end of all text cuts it."""
 
 
 class NamedStop(NamedTuple, Generic[Label]):
@@ -134,7 +138,8 @@ class StopTable(Generic[Label]):
         self._named, self._names = tuple(named), ToolNames.of(names)
         heads = [stop.before for stop in named]
         self._labels = known
-        self._texts = tuple(texts)
+        self.texts = tuple(texts)
+        """The stops without names of tools, the longest first."""
         self._ordered = sorted(texts)
         self._static = _any_of(texts)
         self._pattern = _any_of(sorted({*texts, *heads}, key=len, reverse=True))
@@ -157,6 +162,8 @@ class StopTable(Generic[Label]):
         self.ends = "".join(sorted(self._held_signs)) + "`" if self._fences else ""
         """Characters held back at the end of a text; they are too common to search for."""
         self._searched = sorted({*texts, *heads})
+        self._known: dict[str, tuple[tuple[str, int], ...] | None] = {}
+        """The stops that contain those that were found."""
         self.search: Callable[[str], object] = self.searching("").search
         """Searches for text that may belong to a stop, other than a lone character of `ends`."""
 
@@ -171,6 +178,7 @@ class StopTable(Generic[Label]):
     def _offer(self, names: ToolNames) -> None:
         sizes = (len(stop.before) + len(stop.after) for stop in self._named)
         longest = max(sizes) + max(names.lengths, default=0)
+        self._known = {}
         self._names, self._reach = names, (max(self._reach[0], longest), self._reach[1])
 
     def _spaced(self) -> Iterator[tuple[str, Label]]:
@@ -196,9 +204,10 @@ class StopTable(Generic[Label]):
         match = self._pattern.search(text, at) if self._pattern else None
         if match is None:
             return None
-        if not self._named:
-            return FoundStop(match.start(), match.end(), self._labels[match.group()])
-        return self._first_of(text, match)
+        if self._named:
+            return self._first_of(text, match)
+        stop = match.group()
+        return FoundStop(*match.span(), self._labels[stop], stop)
 
     def _first_of(self, text: str, match: re.Match[str] | None) -> FoundStop[Label] | None:
         """Return the stop at a match or after it; the match may only begin one with a name."""
@@ -207,14 +216,14 @@ class StopTable(Generic[Label]):
             found = self._static.match(text, start) if self._static is not None else None
             best = None
             if found is not None:
-                best = FoundStop(start, found.end(), self._labels[found.group()])
+                best = FoundStop(start, found.end(), self._labels[found.group()], found.group())
             for stop in self._named:
                 if text.startswith(stop.before, start):
                     at = start + len(stop.before)
                     length = self._names.longest_at(text, at, stop.after)
                     end = start if length is None else at + length + len(stop.after)
                     if end > (start if best is None else best.end):
-                        best = FoundStop(start, end, stop.label)
+                        best = FoundStop(start, end, stop.label, text[start:end])
             if best is not None:
                 return best
             match = self._pattern.search(text, start + 1)
@@ -222,11 +231,44 @@ class StopTable(Generic[Label]):
 
     def unsure(self, text: str, found_stop: FoundStop[Label], at: int) -> bool:
         """Return whether more text could show an earlier or a longer stop there."""
+        containing = self._containing(found_stop.text)
+        if containing is not None:
+            for stop, ahead in containing:
+                begin = found_stop.start - ahead
+                if begin >= at and len(stop) > len(text) - begin and stop.startswith(text[begin:]):
+                    return True
+            return False
         start = max(at, len(text) - self._reach[0])
         for match in self._firsts.finditer(text, start, found_stop.start + 1):
             if self._begins(text[match.start() :]):
                 return True
         return False
+
+    def _containing(self, text: str) -> tuple[tuple[str, int], ...] | None:
+        """Return the longer stops that contain one, and how far ahead of it they begin.
+
+        Returns None if one with a name may contain it.
+        """
+        if text in self._known:
+            return self._known[text]
+        found: tuple[tuple[str, int], ...] | None = None
+        if text in self._labels and not any(self._may_hold(stop, text) for stop in self._named):
+            others = (stop for stop in self._ordered if text in stop and text != stop)
+            found = tuple(
+                (stop, at)
+                for stop in others
+                for at in range(len(stop))
+                if stop.startswith(text, at)
+            )
+        self._known[text] = found
+        return found
+
+    def _may_hold(self, stop: NamedStop[Label], text: str) -> bool:
+        """Return whether a stop with a name may contain a text."""
+        if text[0] in stop.after or any(text[0] in name for name in self._names.ordered):
+            return True
+        fronts = (stop.before[at:] for at in range(len(stop.before)))
+        return any(text.startswith(front) or front.startswith(text) for front in fronts)
 
     def while_absent(self, tape: TextTape, at: int, limit: int) -> Callable[[], bool]:
         """Return a check that no stop has come since the offset `at`, nor text up to `limit`."""
@@ -291,7 +333,7 @@ class StopTable(Generic[Label]):
             begun = text[match.start() :]
             if begun[0].isalnum() or not self._begins(begun):
                 continue
-            longer = (stop for stop in self._texts if len(stop) > len(begun))
+            longer = (stop for stop in self.texts if len(stop) > len(begun))
             begun_stops = (stop for stop in longer if stop.startswith(begun))
             whole = next(
                 (stop for stop in begun_stops if self._labels[stop] not in self._whole), ""
@@ -315,11 +357,15 @@ class StopTable(Generic[Label]):
 
         If a `fence` may open before the stop, it is the offset of the whitespace before the fence.
         """
-        stop = text[found_stop.start : found_stop.end]
+        stop, start = found_stop.text, found_stop.start
+        if start == at:
+            return at
         space = self.spaces.get(stop)
         if space is None:
             space = "" if stop in self._labels else self._space_before_named(stop)
-        return self._before(text, found_stop.start, space, found_stop.label, at, fence=fence)
+        if text.endswith(space, at, start) and not (fence and self._fences and "`" in text):
+            return start - len(space)
+        return self._before(text, start, space, found_stop.label, at, fence=fence)
 
     def _space_before_named(self, text: str) -> str:
         """Return the whitespace that the template writes before a stop with a name."""
@@ -345,6 +391,40 @@ class StopTable(Generic[Label]):
             while first > floor and text[first - 1] in WHITESPACE:
                 first -= 1
         return first
+
+
+class Joints:
+    r"""Texts that the template writes between two parts: none of them adds to the message.
+
+    While a text is the front of one, a reader need not look at it: in `\n</think>\n\n<call>` it
+    looks once, and not at each piece.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        """Store the texts."""
+        self._texts = sorted(set(texts))
+
+    def begun(self, text: str) -> bool:
+        """Return whether a text is one of these or the front of one."""
+        at = bisect_left(self._texts, text)
+        return at < len(self._texts) and self._texts[at].startswith(text)
+
+    def while_begun(self, tape: TextTape) -> Callable[[], bool] | None:
+        """Return a check that all text left is the front of a joint, or None if it is not."""
+        if not self.begun(tape.text[tape.at :]):
+            return None
+        start = tape.position
+        return lambda: self.begun(tape.text[start - tape.offset :])
+
+    def wait(self, tape: TextTape) -> Reading[None]:
+        """Wait while all text left is the front of a joint; a reader may be woken earlier."""
+        if not tape.closed:
+            tape.still = self.while_begun(tape)
+            if tape.still is not None:
+                yield
+
+
+NO_JOINTS = Joints(())
 
 
 @lru_cache(maxsize=256)
@@ -462,7 +542,10 @@ class TextLookahead:
         """Move past the longest of these texts that is there, and return it, or None."""
         tape, texts = self.tape, _longest_first(tuple(wanted))
         while True:
-            text, at = tape.text, self.at
+            text, at = tape.text, self._at - tape.offset
+            if at >= len(text) and tape.closed:
+                self.short = self.short or bool(texts)
+                return None
             rest = text[at : at + len(texts[0])] if texts else ""
             begun = ""
             for wanted_text in texts:
@@ -549,6 +632,8 @@ def skip_space(tape: TextTape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None
 
 def skip_written(tape: TextTape, space: str) -> Reading[str]:
     """Take the whitespace that the template writes here, as far as it is there; return it."""
+    if tape.text.startswith(space, tape.at):
+        return tape.take(len(space), SpanKind.MARKUP)
     for at, char in enumerate(space):
         if not (yield from tape.wait(1)) or tape.text[tape.at] != char:
             return space[:at]

@@ -54,7 +54,7 @@ class _Growing(Struct):
     kind: SpanKind
 
 
-class LaneSink(NamedTuple):
+class LaneSink(Struct):
     """The target of text that bypasses its reader."""
 
     pieces: list[str]
@@ -67,7 +67,7 @@ class LaneSink(NamedTuple):
     """The index of the delta."""
 
 
-class TextHold(NamedTuple):
+class TextHold(Struct):
     """The closer of a call that is then read at once; a reader waits for it."""
 
     wanted: str
@@ -92,15 +92,16 @@ class TextLane:
         *,
         ends: str = "",
         write: Callable[[str], str] | None = None,
+        begun: Callable[[str], bool] | None = None,
     ) -> None:
         """Store the search for texts that may matter, and the target of all others.
 
         For a text with a match, `passed` returns the length that may still pass, as `write` encodes
         it, or None if the reader has to see it. A character in `ends` may matter only as the last
-        of a text.
+        of a text. A text that has `begun` what the reader need not see yet is held.
         """
         self.search, self.kind, self.emit, self.passed = search, kind, emit, passed
-        self.ends, self.write = ends, write
+        self.ends, self.write, self.begun = ends, write, begun
         self.held_text = ""
         """The text that is held back."""
         self.raw: list[tuple[int, str]] = []
@@ -114,6 +115,9 @@ class TextLane:
 
     def passing(self, text: str) -> str | None:
         """Return the prefix that may pass and hold the rest, or None if the reader must see it."""
+        if self.begun is not None and self.begun(text):
+            self.held_text = text
+            return ""
         end = None if self.passed is None else self.passed(text)
         if end is None:
             return None
@@ -208,11 +212,6 @@ class TextTape:
         self._spans[-1].end += size
         if self._recorded is not None:
             self._recorded += passed
-
-    def pass_written(self, lane: TextLane, text: str, written_text: str) -> None:
-        """Let `text` pass as `written_text`."""
-        lane.raw.append((len(lane.sink.pieces), text))
-        lane.append(written_text)
 
     def waits_for_rest(self, wanted: str, start: int) -> None:
         """Let the reader wait while all text from the offset `start` on is a front of `wanted`."""

@@ -36,13 +36,16 @@ from .stop_marks import (
     content_stops,
     frame_of,
     is_marked,
+    joints_of,
     reasoning_opening,
     reasoning_stops,
     recipient_search,
     skip_again,
 )
 from .text_lookahead import (
+    NO_JOINTS,
     FoundStop,
+    Joints,
     StopTable,
     TextLookahead,
     behind_space_any,
@@ -338,17 +341,31 @@ class ReasoningReader:
     a call on is held until it is known whether that happens.
     """
 
-    def __init__(self, turn: TurnTree, trial: CallTrial | None, *, keeps: bool) -> None:
+    def __init__(
+        self,
+        turn: TurnTree,
+        trial: CallTrial | None,
+        content: StopTable[StopMark],
+        *,
+        keeps: bool,
+    ) -> None:
         """Prepare to read the reasoning of a turn; without a trial, calls in it are text.
 
-        With `keeps`, openings of calls and content in it are text, too.
+        `content` are the stops of the content after it. With `keeps`, openings of calls and content
+        in it are text, too.
         """
         self.turn = turn
         self._trial = trial
         calls = trial is not None and not keeps
         self._stops = reasoning_stops(turn, calls=calls, content=not keeps)
         self._closers = reasoning_stops(turn, calls=False, content=not keeps)
-        close = "" if turn.reasoning is None else turn.reasoning.close.core
+        self._joints = joints_of(
+            turn, TurnPart.REASONING, self._closers, content, frozenset({StopMark.REASONING_CLOSE})
+        )
+        block = turn.reasoning
+        self._opener = TemplateLiteral() if block is None else reasoning_opening(block)
+        self._opener_signs = {text[:1] for text in (self._opener.core, *self._opener.markers)}
+        close = "" if block is None else block.close.core
         # The closer of reasoning may be the text that ends the turn, too.
         self._ends = any(end.core == close for end in turn.ends)
         # The headers of other roles begin with the same marker.
@@ -365,7 +382,8 @@ class ReasoningReader:
         if block is None:
             return
         begun = yield from self._opening(tape, collector, block)
-        stopped = yield from self._until(tape, collector.reasoning, hold_calls=False)
+        joints = self._joints if collector.silent_markers else NO_JOINTS
+        stopped = yield from self._until(tape, collector.reasoning, joints)
         if stopped is not None and stopped.mark is StopMark.CALLS:
             stopped = yield from self._read_held(tape, collector, stopped.size)
         if stopped is None:
@@ -384,14 +402,16 @@ class ReasoningReader:
         after = block.close.after if emptied is None else emptied
         collector.reasoning_marker((yield from skip_written(tape, after)))
 
-    def _until(self, tape: TextTape, emit: Emit, *, hold_calls: bool) -> Reading[_Stopped | None]:
+    def _until(
+        self, tape: TextTape, emit: Emit, joints: Joints, *, hold_calls: bool = False
+    ) -> Reading[_Stopped | None]:
         """Read up to a stop that ends the reasoning; return it, or None if the text ended.
 
         An end of the turn in the middle of it is text, and so are calls with `hold_calls`.
         """
         stops = self._closers if hold_calls else self._stops
         while True:
-            found = yield from read_prose(tape, stops, SpanKind.REASONING, emit)
+            found = yield from read_prose(tape, stops, SpanKind.REASONING, emit, "", joints)
             if found is None:
                 return None
             size = found.end - tape.at
@@ -419,7 +439,7 @@ class ReasoningReader:
     ) -> Reading[_Stopped | None]:
         """Hold a possible call; return the stop that ended the reasoning, CALLS if a call did."""
         held = [tape.take(size, SpanKind.REASONING)]
-        stopped = yield from self._until(tape, held.append, hold_calls=True)
+        stopped = yield from self._until(tape, held.append, NO_JOINTS, hold_calls=True)
         text = "".join(held)
         call = None
         ended = stopped is not None and stopped.mark is StopMark.END
@@ -450,8 +470,8 @@ class ReasoningReader:
         begun = -1 if prompted else tape.position
         after = self.turn.unwritten if prompted else block.open.after
         mark((yield from skip_written(tape, after)))
-        opening = reasoning_opening(block)
-        if opening.core:
+        opening, first = self._opener, tape.text[tape.at : tape.at + 1]
+        if opening.core and (not first or first in self._opener_signs or first.isspace()):
             # The model may repeat a marker that the prompt has already written.
             text = tape.position
             mark((yield from _skip_repeated(tape, opening)))
@@ -504,14 +524,14 @@ class TurnReader:
         """
         self.turn = turn
         self._section = None if turn.calls is None else SectionReader(turn, turn.calls)
+        self._headers = HeaderReader(turn, self._section)
+        stops = self._stops = content_stops(turn, self._headers.frame)
         trial = None if self._section is None else CallTrial(turn, self._section)
-        self._reasoning = ReasoningReader(turn, trial, keeps=keeps_reasoning)
+        self._reasoning = ReasoningReader(turn, trial, stops, keeps=keeps_reasoning)
         marked = turn.calls is None or is_marked(turn.calls)
         self._json: JsonContent | None = None
         if turn.json and marked:
             self._json = JsonContent(turn, bracketed_marks(turn), fenced=fenced)
-        self._headers = HeaderReader(turn, self._section)
-        self._stops = content_stops(turn, self._headers.frame)
         # A model may omit the header, but not the part after it.
         frame = self._headers.frame
         self._goes_on = (turn.header.core, *(() if frame is None else (frame.first,)))
@@ -522,6 +542,8 @@ class TurnReader:
             StopMark.CONTENT_CLOSE: turn.content.close.after,
             StopMark.HEADER: turn.header.after + turn.lead,
         }
+        self._openings = joints_of(turn, None, stops, stops)
+        self._joints = joints_of(turn, TurnPart.CONTENT, stops, stops, frozenset({StopMark.CALLS}))
         opens = (turn.header, turn.content.open, *turn.content.others)
         self._opens = {
             spelling: literal for literal in opens for spelling in spaced_spellings(literal.core)
@@ -530,6 +552,7 @@ class TurnReader:
     def read(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Read to the end of the text."""
         mark = StopMark.HEADER
+        yield from self._opening(collector).wait(tape)
         if self.turn.start is TurnStart.TURN and not self.turn.header.markers:
             yield from self._header(tape)
         if self._begins_reasoning():
@@ -552,6 +575,11 @@ class TurnReader:
             if tape.closed:
                 return
             yield
+
+    def _opening(self, collector: MessageCollector) -> Joints:
+        """Return the texts that the template writes first, if none of them can be text."""
+        silent = collector.silent_markers and not self._begins_reasoning()
+        return self._openings if silent else NO_JOINTS
 
     def _header(self, tape: TextTape) -> Reading[None]:
         """Read a header without markers at the very beginning; elsewhere it may be text."""
@@ -576,7 +604,7 @@ class TurnReader:
 
         No header may come after the opening of content.
         """
-        if before is not StopMark.CONTENT:
+        if before is not StopMark.CONTENT and self._headers.frame is not None:
             mark = yield from self._read_headers(tape, collector, opened)
             if mark is not None:
                 return mark
@@ -601,21 +629,23 @@ class TurnReader:
     ) -> Reading[StopMark]:
         """Read content up to the next stop, and return its mark, or END at the turn's end."""
         found = yield from read_prose(
-            tape, self._stops, SpanKind.CONTENT, collector.content, self.turn.tail
+            tape, self._stops, SpanKind.CONTENT, collector.content, self.turn.tail, self._joints
         )
         if found is None:
             tape.take(tape.left(), SpanKind.MARKUP)
             return StopMark.END
-        if found.label in SIGNS:
+        label = found.label
+        if label is StopMark.SIGN or label is StopMark.SIGN_OF_LINE:
             return (yield from self._read_sign(tape, collector, found))
-        offset = tape.offset
-        is_text = yield from self._is_text(tape, collector, opened, found)
-        # Text that was fed meanwhile has moved the offset of the stop.
-        moved = tape.offset - offset
-        found = FoundStop(found.start - moved, found.end - moved, found.label)
-        if is_text:
-            collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
-            return StopMark.CONTENT
+        if label is StopMark.REASONING or label is StopMark.REASONING_CLOSE:
+            offset = tape.offset
+            is_text = yield from self._is_text(tape, collector, opened, found)
+            # Text that was fed meanwhile has moved the offset of the stop.
+            moved = tape.offset - offset
+            found = replace(found, start=found.start - moved, end=found.end - moved)
+            if is_text:
+                collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
+                return StopMark.CONTENT
         return (yield from self._read_stop(tape, collector, opened, found))
 
     def _read_sign(
@@ -631,7 +661,7 @@ class TurnReader:
         if section is not None and (yield from section.recover(tape, collector, closes=True)):
             ended = yield from section.ends_turn(tape, collector)
             return StopMark.END if ended else StopMark.CALLS
-        found = FoundStop(begin - tape.offset, start - tape.offset, stop.label)
+        found = replace(stop, start=begin - tape.offset, end=start - tape.offset)
         if tape.closed and not tape.complete and self._stops.unsure(tape.text, found, tape.at):
             # A limit cut the output in a longer marker, of which the sign is the front.
             collector.content(tape.take(begin - tape.position, SpanKind.CONTENT))
@@ -658,7 +688,7 @@ class TurnReader:
             own = self._stops.written_before(tape.text, stop, tape.at, fence=False)
             cut = yield from self._section.read(tape, collector, stop.start - own, own - tape.at)
             return StopMark.END if cut else StopMark.CALLS
-        found_text = tape.text[stop.start : stop.end]
+        found_text = stop.text
         stray = opened.strays(stop.label, found_text, collector.last)
         self._take(tape, collector, stop, stray=stray)
         if stop.label in (StopMark.END, StopMark.REASONING, StopMark.CONTENT):
@@ -713,12 +743,10 @@ class TurnReader:
         space = tape.text[tape.at : stop.start]
         within_line = "\n" not in space and collector.within_line
         if stop.label is StopMark.REASONING_CLOSE:
-            text = tape.text[stop.start : stop.end]
+            text = stop.text
             spoken_of = within_line and collector.last_character in _BEFORE_QUOTED
             closed = collector.reasoning_end is not None or opened.quoted or spoken_of
             return closed and opened.strays(stop.label, text, collector.last)
-        if stop.label is not StopMark.REASONING:
-            return False
         behind = tape.offset + stop.end
         if (yield from self._ends_empty(TextLookahead(tape, behind))):
             return False

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from threading import Lock
 from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from msgspec import Struct
+from msgspec.json import decode, encode
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
@@ -256,11 +258,28 @@ class CallSchemas:
         """Return the parameters of a tool; those of an unknown tool may be anything."""
         part = self._parts.get(name)
         if part is None:
-            schema = self._schemas.get(name)
-            part = SchemaPart.of(dict(schema) if isinstance(schema, Mapping) else None)
+            part = _parameters_of(self._schemas.get(name))
             if name in self._schemas:
                 self._parts[name] = part
         return part
+
+
+def _parameters_of(schema: Json) -> SchemaPart:
+    """Return a schema's part, which is kept for the next requests with an equal schema."""
+    if not isinstance(schema, Mapping):
+        return SchemaPart.of(None)
+    try:
+        known, part = _kept_part(encode(schema))
+    except (TypeError, ValueError, RecursionError):
+        return SchemaPart.of(dict(schema))
+    # What JSON cannot tell apart, as a tuple and a list, is not the same schema.
+    return part if known == schema else SchemaPart.of(dict(schema))
+
+
+@lru_cache(maxsize=256)
+def _kept_part(schema: bytes) -> tuple[Json, SchemaPart]:
+    known = decode(schema)
+    return known, SchemaPart.of(known)
 
 
 class RequestError(AutoparserError):

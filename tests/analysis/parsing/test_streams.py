@@ -14,6 +14,7 @@ from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, Status
+from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
 
 from .loop import TOOLS, analysis_of, streamed
 
@@ -145,6 +146,28 @@ def test_long_reasoning_is_held_in_pieces() -> None:
     found = streamed(parser, [text[at : at + 5] for at in range(0, len(text), 5)])
     assert found.message == parser.parse(text)
     assert found.message.content == "Hi."
+
+
+@pytest.mark.parametrize(("fixture", "call"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
+def test_markup_between_two_parts_is_looked_at_once_in_whatever_pieces(
+    fixture: str, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    find = StopTable[object].find
+
+    def counting(stops: StopTable[object], text: str, at: int) -> FoundStop[object] | None:
+        counted.append(at)
+        return find(stops, text, at)
+
+    monkeypatch.setattr(StopTable, "find", counting)
+    stream = analysis_of(fixture).parser(TOOLS).stream()
+    fed(stream, "<think>\nHm.")
+    begun = len(counted)
+    opener = call[: call.index("get_forecast")]
+    fed(stream, f"\n</think>\n\n{opener}")
+    assert len(counted) == begun
+    fed(stream, call.removeprefix(opener))
+    assert stream.message.tool_calls
 
 
 def test_a_marker_in_a_long_value_does_not_cut_it() -> None:
