@@ -200,8 +200,6 @@ class TurnStream(StreamParser):
             tape.hold = None
             next(self._reading, None)
             return self._collector.take()
-        if text.__class__ is str and ids is None and text and not tape.closed:
-            return self._feed_reader(text)
         return self._feed_other(text, ids)
 
     def _feed_other(self, text: str, ids: Sequence[int] | None) -> list[Delta]:

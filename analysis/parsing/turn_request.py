@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from threading import Lock
-from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 from msgspec.json import decode, encode
@@ -386,11 +386,15 @@ def read_options(kind: type[Fields], tools: object, options: Mapping[str, object
 
     Raises RequestError for an unknown option, and for a value of another type.
     """
-    if tools is not None and (not isinstance(tools, Sequence) or isinstance(tools, str | bytes)):
+    if type(tools) is not list and (
+        tools is not None and (not isinstance(tools, Sequence) or isinstance(tools, str | bytes))
+    ):
         raise RequestError(
             f"this is {kind_of(tools)}, not a list", place="tools", hint=f"give [{_TOOL}]"
         )
     given = {name: value for name, value in options.items() if value is not None}
+    if not given:
+        return kind(tools=tools)
     fields = read_value(given, kind, file="the request", wrong=RequestError)
     return replace(fields, tools=tools)
 
@@ -431,18 +435,18 @@ def request_with(fields: RequestFields, begun_turn: PromptFormat | None = None) 
 _TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
 
 
-def _schemas_by_name(tools: Sequence[object]) -> dict[str, Json]:
+def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
     """Return the schemas of the parameters by function name."""
     found: dict[str, Json] = {}
     for at, tool in enumerate(tools):
         # A request has many tools, and nearly all of them are the dicts that JSON gives.
-        function = cast("dict[str, Json]", tool).get("function") if type(tool) is dict else None
+        function = tool.get("function") if type(tool) is dict else None
         if type(function) is dict:
             name, schema = function.get("name"), function.get("parameters")
             if name and type(name) is str and (type(schema) is dict or schema is None):
                 found[name] = schema
                 continue
-        name, schema = _name_and_schema(at, tool)  # pyright: ignore[reportUnknownArgumentType]
+        name, schema = _name_and_schema(at, tool)
         found[name] = schema
     return found
 
@@ -472,11 +476,11 @@ _CHOICES = ("auto", "none", "required")
 
 def _chosen_tool(tool_choice: object, offered: Mapping[str, Json] | None) -> str | None:
     """Return the name of the chosen tool, or None if the model chooses."""
+    if isinstance(tool_choice, str) and tool_choice in _CHOICES:
+        return None
     function = function_of(tool_choice)
     if function is not None:
         tool_choice = function.get("name", tool_choice)
-    elif tool_choice in _CHOICES:
-        return None
     if not isinstance(tool_choice, str) or (offered is not None and tool_choice not in offered):
         names = ", ".join(offered or ()) or "none"
         raise RequestError(
