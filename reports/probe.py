@@ -38,7 +38,7 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text
-from .visible import json_text, marker_text, visible
+from .visible import json_text, marker_text, setting_words, visible
 
 LONGEST = 160
 """Longest text shown, in characters."""
@@ -128,6 +128,8 @@ def _verdicts(probe: ServerProbe) -> Text:
     wrong = len(probe.texts) - right
     style = "red" if wrong else "green"
     found = sentence((f"{right} of {len(probe.texts)}", style), " read correctly")
+    if probe.setting:
+        found.append(f" with {setting_words(probe.setting)}")
     if count[ReadVerdict.EDGES]:
         found.append(f", {count[ReadVerdict.EDGES]} of them except for whitespace at the edges")
     if count[ReadVerdict.REFUSED]:
@@ -335,6 +337,8 @@ class ProbeDocument(JsonDocument, frozen=True):
     """Faults that this method cannot detect."""
     texts: tuple[ProbedTextDocument, ...]
     not_asked: tuple[NotAsked, ...]
+    setting: dict[str, Json]
+    """The variables of the template under which the texts were asked, `{}` for its defaults."""
     ranking: ParserRanking | None
     """Null if the server offers no choice of parsers."""
     template_served: bool | None
@@ -355,6 +359,7 @@ def probe_document(probe: ServerProbe, template: ChatTemplate) -> dict[str, Json
         ok=probe.ok(),
         prompts=convert(probe.prompts, tuple[ProbedPromptDocument, ...], from_attributes=True),
         texts=tuple(map(_text_document, probe.texts)),
+        setting=dict(probe.setting),
         advice=probe_advice(probe),
     )
     return json_of(document)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import gc
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -578,6 +579,8 @@ GIVING_BACK = 0.5
 
 def return_memory() -> None:
     """Return freed memory to the system: glibc keeps the gigabyte of a prompt of 7 MB."""
+    # The error of a failed chat and the frames that hold its prompt refer to each other.
+    gc.collect()
     with contextlib.suppress(TypeError, AttributeError, OSError):  # other systems give it back
         ctypes.CDLL(None).malloc_trim(0)
 

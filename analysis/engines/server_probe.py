@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from http import HTTPStatus
 
@@ -226,6 +226,8 @@ class ServerProbe:
     """The messages without a text, or whose text cannot reach the parser."""
     ranking: ParserRanking | None
     """The scores of all parsers of the server, if it reads by each of them."""
+    setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The template's variables for the texts, e.g. `{"enable_thinking": True}`."""
     template_served: bool | None = None
     """Whether the server's template is the probed one; None if it does not state its text."""
     installed: InstalledParsers | None = None
@@ -275,6 +277,11 @@ def probe_server(
     settings = settings or {}
     prompts, refused = compared_prompts(analysis, server, settings)
     known = known_texts(analysis, settings)
+    if not known.texts and not settings:
+        # Some templates write no turn after their default prompt, which closes the reasoning.
+        openings = analysis.formats.openings
+        others = (known_texts(analysis, opening.setting) for opening in openings)
+        known = next((other for other in others if other.texts), known)
     reader = None if rung is TextRoute.SAMPLED else _reader(server, rung, url)
     if reader is None:
         blind: tuple[str, ...] = SAMPLED_BLIND
@@ -297,6 +304,7 @@ def probe_server(
         texts=texts,
         not_asked=tuple(missing),
         ranking=scores,
+        setting=settings if reader is None else known.chat.settings,
         # llama.cpp cuts the last newline.
         template_served=None
         if server.served.template is None

@@ -93,6 +93,9 @@ def test_a_large_body_is_one_error_within_bounds(url: str, name: str, path: str)
         assert len(answer.json()["error"]["message"]) < 1000
 
 
+SLOW = pytest.mark.slow
+
+
 def resident() -> int:
     """Return the memory of this process that is in use, in MB."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
@@ -100,16 +103,26 @@ def resident() -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say it")
-def test_a_prompt_of_7_mb_leaves_its_memory_to_the_system(url: str) -> None:
-    assert is_well(url)
-    before = resident()
+@pytest.mark.parametrize(
+    ("talk", "status"), [([EVENT, LAST, b""], 200), pytest.param([EVENT], 502, marks=SLOW)]
+)
+def test_a_prompt_of_7_mb_leaves_its_memory_to_the_system(talk: list[bytes], status: int) -> None:
+    preparer = ChatPreparer(analyzed(TEMPLATE), tokenizer=parrot().tokenizer)
     body, _ = LARGE["7 MB"]
     headers = {"Content-Type": "application/json"}
-    answer = httpx2.post(f"{url}/v1/chat/completions", content=body, headers=headers, timeout=60)
-    assert answer.is_success
-    until = time.monotonic() + 20
-    while (left := resident() - before) > 150 and time.monotonic() < until:
-        time.sleep(0.2)
+    with (
+        running_backend(talking([EVENT, LAST, b""], talk)) as behind,
+        running_serve(preparer, behind.url) as url,
+    ):
+        assert is_well(url)
+        before = resident()
+        answer = httpx2.post(
+            f"{url}/v1/chat/completions", content=body, headers=headers, timeout=60
+        )
+        assert answer.status_code == status
+        until = time.monotonic() + 20
+        while (left := resident() - before) > 150 and time.monotonic() < until:
+            time.sleep(0.2)
     assert left < 150, f"{left} MB are left"
 
 

@@ -253,6 +253,18 @@ def test_content_given_as_parts_is_no_other_template() -> None:
     assert probe_advice(found)[0] == ProbeAdvice(AdviceKind.CONTENT, flag)
 
 
+def test_texts_are_asked_under_a_setting_after_whose_prompt_the_template_writes() -> None:
+    """The default prompt closes the reasoning, which no turn of the history does."""
+    text = analyzed(NAME).template.text
+    closing = "enable_thinking is defined and not enable_thinking"
+    template = ChatTemplate(text.replace(closing, "not enable_thinking"))
+    stub = vllm_stub(template)
+    with answering(stub), ProbeClient(stub.url, timeout=10) as client:
+        found = probe_server(server_at(client), analyze(template), url=stub.url)
+    assert found.setting == {"enable_thinking": True}
+    assert "1 call" in titles(found, ReadVerdict.EXACT)
+
+
 @pytest.mark.parametrize(
     ("served", "refusal", "kind", "command"),
     [
