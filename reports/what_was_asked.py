@@ -11,7 +11,7 @@ from rich.text import Text
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.errors import one_line
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.core.question_bounds import AskedBounds
+from autoparser.analysis.core.question_bounds import FIELD_FORM, AskedBounds
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolsInPrompt
@@ -63,7 +63,12 @@ def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
         yield "tools' names", f"of {', '.join(_name_sign_kinds(bounds.name_signs))}"
     forms = sorted(bounds.forms.items(), key=lambda item: -item[1])
     often = [f"{visible(form)} ({count})" for form, count in forms if count > 1]
-    once = [visible(form) for form, count in forms if count == 1]
+    # Every name of the source is tried as a field, such as the method of `content.endswith(…)`:
+    # those without an effect are counted, since nobody sends them.
+    once = [form for form, count in forms if count == 1]
+    tried = sum(form.startswith(FIELD_FORM) for form in once)
+    once = [visible(form) for form in once if not form.startswith(FIELD_FORM)]
+    once += [f"{tried} names of the template as fields"] if tried else []
     yield "sent as", "; ".join([", ".join(often), *([f"once: {', '.join(once)}"] if once else [])])
     settings = [setting for setting in bounds.settings if setting]
     if settings:

@@ -135,7 +135,7 @@ class AskedTally(Struct):
             for key, value in message.items():
                 if key not in _USUAL_FIELDS and isinstance(value, str):
                     self._longest = max(self._longest, len(value))
-                    forms.add(f"the field {key}")
+                    forms.add(f"{FIELD_FORM}{key}")
         role = message.get("role")
         if role not in _USUAL_ROLES:
             forms.add(f"messages of the role {role}")
@@ -175,6 +175,9 @@ class AskedTally(Struct):
             for item in value.values():
                 self._add_value(item)
 
+
+FIELD_FORM = "the field "
+"""The beginning of the form of a message with another field, e.g. `"the field reasoning"`."""
 
 _PLAIN_FIELDS = frozenset({"role", "content"})
 _USUAL_ROLES = frozenset({"system", "user", "assistant", "tool"})

@@ -67,6 +67,11 @@ class GrammarBackend(ClosedAtExit):
         # Verbose messages would print the whole state, with the text that was written.
         self._limits = LLParserLimits(verbose_errors=False)
 
+    def __repr__(self) -> str:
+        """Return the size of the vocabulary and the number of cached constraints, in one line."""
+        sizes = f"{self.tokenizer.vocab_size} tokens, {len(self._cache)} constraints cached"
+        return f"<{type(self).__name__}: {sizes}>"
+
     def close(self) -> None:
         """Stop compiling; grammar objects in use remain valid."""
         self._executor.shutdown(wait=True, cancel_futures=True)

@@ -204,6 +204,11 @@ class GrammarObject(ABC):
         self.taken: int = 0
         """The number of tokens that were accepted."""
 
+    def __repr__(self) -> str:
+        """Return the number of accepted tokens, and whether the answer has ended, in one line."""
+        ended = ", ended" if self.is_terminated() else ""
+        return f"<{type(self).__name__}: {self.taken} tokens accepted{ended}>"
+
     @abstractmethod
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
         """Write the mask of the tokens that may come next into row ``index`` of ``mask``.

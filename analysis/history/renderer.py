@@ -89,9 +89,11 @@ class Renderer:
         if analysis.stand_ins:
             names = ", ".join(analysis.stand_ins)
             raise AutoparserError(
-                f"the template reads {names}, which is not known",
+                f"the template reads special tokens that are not known: {names}",
                 file=analysis.template.origin,
-                hint="give it among the template's special tokens, an empty text if it is not set",
+                hint="analyze load_template(source, special_tokens={"
+                + ", ".join(f'"{name}": "…"' for name in analysis.stand_ins)
+                + "}), with an empty text for a token that the model does not have",
             )
         self.analysis = analysis
         self.switches = switches_of(switches)
@@ -342,6 +344,10 @@ class AsyncRenderer:
         """Use a renderer, which no other code may use at the same time."""
         self._renderer = renderer
         self._free = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        """Return the renderer that it runs, in one line."""
+        return f"<{type(self).__name__} of {self._renderer!r}>"
 
     @staticmethod
     def _as_coroutine(

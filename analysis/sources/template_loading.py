@@ -68,7 +68,11 @@ STANDARD_INPUT = "-"
 
 
 def load_template(
-    source: str | os.PathLike[str], *, name: str | None = None, revision: str | None = None
+    source: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    revision: str | None = None,
+    special_tokens: Mapping[str, str] | None = None,
 ) -> ChatTemplate:
     """Load the chat template that ``source`` names.
 
@@ -77,11 +81,18 @@ def load_template(
     ``org/name``, ``org/name/file.gguf``, ``org/name:Q4_K_M``, or the URL of the model or of one
     of its files. What is there as a file or a directory is never looked for on the Hub. ``name``
     chooses among named templates; None takes the default one. ``revision`` is a branch, a tag or a
-    commit of a model on the Hub. Raises TemplateNotFoundError, TemplateReadError. Whether the text
-    is sound Jinja shows on the first use of the template.
+    commit of a model on the Hub. ``special_tokens``, such as ``{"bos_token": "<s>"}``, add to
+    those that lie beside the template, and replace them. Raises TemplateNotFoundError,
+    TemplateReadError. Whether the text is sound Jinja shows on the first use of the template.
     """
     named = os.fspath(source)
-    return _templates_at(named, revision).choose(name, named)
+    found = _templates_at(named, revision).choose(name, named)
+    if not special_tokens:
+        return found
+    # The module of templates has imported it; those who look for a tokenizer alone do without.
+    from dataclasses import replace  # noqa: PLC0415
+
+    return replace(found, special_tokens={**found.special_tokens, **special_tokens})
 
 
 def load_templates(

@@ -264,6 +264,11 @@ class WorkerPool(ClosedAtExit):
         self._idle = deque(TaskWorker() for _ in range(count))
         self._busy: dict[Connection, tuple[int, TaskWorker]] = {}
 
+    def __repr__(self) -> str:
+        """Return the number of workers and how many are busy, in one line."""
+        busy = len(self._busy)
+        return f"<{type(self).__name__}: {len(self._idle) + busy} workers, {busy} busy>"
+
     def close(self) -> None:
         """End the workers, whatever they are doing."""
         for worker in (*self._idle, *(worker for _, worker in self._busy.values())):
