@@ -110,7 +110,7 @@ def test_a_file_or_revision_that_the_url_does_not_give_is_an_error(two_revisions
 
 
 def online_and_offline(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch, source: str, **options: str
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, source: str, **options: Any
 ) -> ChatTemplate:
     """Load a source, then again from the cache alone; both must be the same."""
     first = load_template(source, **options)
