@@ -420,7 +420,7 @@ def failure_words(render: Render) -> str:
     if error is None:
         return "renders"
     reason = one_line(error.reason, 2 * LONGEST_QUOTE).rstrip(".")
-    return f"is refused: {reason!r}" if error.refused else f"fails: {reason}"
+    return f"raises {reason!r}" if error.refused else f"fails: {reason}"
 
 
 def quoted_reasons(reason: str) -> tuple[str, ...]:

@@ -235,7 +235,7 @@ class TurnBeginning(Struct, frozen=True):
     def departing(self, subject: Subject, what: str) -> Hit:
         """Return a hit: the prompt is not a prefix of `what`."""
         return Hit(
-            f"the generation prompt does not begin {what}: {self.where()}",
+            f"the generation prompt is not a prefix of {what}: {self.where()}",
             (compare_renders(self.prompt, "the prompt", self.plain, "the turn in the history"),),
             line=self.line,
             severity=self._severity(subject),
@@ -270,7 +270,7 @@ class TurnBeginning(Struct, frozen=True):
         common = prefix_length(prompt.text, turn.text)
         start = min(common, len(prompt.text) - len(self.opening.text))
         begun = quote_text(prompt.text[start:])
-        return f"{begun} against {quote_text(turn.text[start:][:_SHOWN])}"
+        return f"{begun} in the prompt, {quote_text(turn.text[start:][:_SHOWN])} in the turn"
 
 
 _SHOWN = 40

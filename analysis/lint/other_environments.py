@@ -71,8 +71,8 @@ def _answer_at(subject: Subject, comparison: JinjaComparison, line: int) -> str:
         share = f"{len(there)} of {comparison.asked_count} conversations"
         return f"{label} {_difference_words(there[0])} in {share}"
     if any(_runs_line(subject, conversation, line) for conversation in comparison.same):
-        return f"{label} renders it as it is meant"
-    return f"{label} renders no conversation with it that would tell"
+        return f"{label} renders it like transformers"
+    return f"{label} rendered no conversation that reaches it"
 
 
 def _answer_on(comparison: JinjaComparison) -> str:
@@ -80,13 +80,13 @@ def _answer_on(comparison: JinjaComparison) -> str:
     if comparison.differences:
         return f"{label} {_difference_words(comparison.differences[0])}"
     if comparison.same:
-        return f"{label} renders it as it is meant"
-    return f"{label} was not asked: {', '.join(comparison.not_asked)}"
+        return f"{label} renders it like transformers"
+    return f"{label} was not tested: {', '.join(comparison.not_asked)}"
 
 
 def _difference_words(difference: JinjaDifference) -> str:
     error = difference.answer.error
-    return f"fails: {error}" if error else "renders another text"
+    return f"fails: {error}" if error else "renders a different text"
 
 
 def _runs_line(subject: Subject, conversation: SentConversation, line: int) -> bool:

@@ -220,12 +220,12 @@ def _answers(output_text: str) -> Iterator[JinjaAnswer]:
             yield JinjaAnswer(given["text"])
         else:
             words = one_line(given["error"]).rstrip(".")[:_MOST_WORDS]
-            yield JinjaAnswer(error=words or "an error without words", at=given.get("at"))
+            yield JinjaAnswer(error=words or "an error without a message", at=given.get("at"))
 
 
 def _last_line(words: str) -> str:
     lines = words.strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "no message"
 
 
 class SentConversation(Struct, frozen=True):
@@ -286,7 +286,7 @@ class JinjaComparison(Struct, frozen=True):
     @property
     def words(self) -> str:
         """The result in one line."""
-        left = "".join(f"; {count} not asked: {why}" for why, count in self.not_asked.items())
+        left = "".join(f"; {count} not tested: {why}" for why, count in self.not_asked.items())
         share = f"{self.alike} of {self.asked_count}"
         return f"{self.jinja.label} renders {share} conversations alike{left}"
 
@@ -323,9 +323,9 @@ def _place_of(text: str, start: int, end: int) -> TagPlace:
 # The choice of conversations, and the reasons for leaving others out.
 
 
-REFUSED = "the template refuses them"
-OTHER_FORM = "the template does not read content of their form"
-CHANGING = "their text changes while it is asked for"
+REFUSED = "the template raises on them"
+OTHER_FORM = "the template ignores content in their form"
+CHANGING = "their text changes between renders"
 _MINUTE = timedelta(minutes=1)
 
 
@@ -397,7 +397,7 @@ def _with_signs(
             for one in _messages(conversation)
         ]
         found = _render_messages(
-            template, conversation, f"{conversation.words} with signs", messages
+            template, conversation, f"{conversation.words} with special characters", messages
         )
         if found is not None:
             yield found
@@ -514,7 +514,7 @@ def _hit_of(
     if first.answer.error:
         message = f"{name} fails{at} on {share}: {first.answer.error}"
     else:
-        other = "other whitespace" if _same_words(first) else "another text"
+        other = "different whitespace" if _same_words(first) else "different text"
         message = f"{name} renders {other}{at} in {share}{_as_if_set(first, played_chats)}"
     there = ShownText(f"by {comparison.jinja.label}", first.answer.text, first.answer.error)
     return Hit(
@@ -533,7 +533,7 @@ def _as_if_set(difference: JinjaDifference, played_chats: Sequence[PlayedConvers
         setting = chat.conversation.setting
         if setting and chat.render.text == difference.answer.text:
             set_so = " and ".join(f"{name}={value!r}" for name, value in setting.items())
-            return f", as the template itself does with {set_so}"
+            return f", as transformers does with {set_so}"
     return ""
 
 

@@ -21,7 +21,7 @@ from autoparser.analysis.history.scenarios import Next, Scenario
 from autoparser.analysis.history.trip_verdict import Encoder, Verdict, judge_scenario
 
 from .hit import Hit, Severity
-from .lint_renders import Render, compare_renders, failure_words, line_of_the_lost
+from .lint_renders import Render, compare_renders, failure_words, line_of_the_lost, list_words
 from .subject import Subject
 
 # Two assistant messages in a row, as sent by clients that split an output.
@@ -295,7 +295,7 @@ INNER_PAIRS = (
     TextPair("capitals", "{}A{}", "{}a{}"),
     TextPair("an emoji", "{}🚀{}", "{}{}"),
     TextPair(
-        f"what follows {LONG_TEXT_SIZE:,} characters",
+        f"the text after {LONG_TEXT_SIZE:,} characters",
         f"{{}} {long_text('the question')} {{}}",
         f"{{}} {long_text('the question')}",
     ),
@@ -330,7 +330,5 @@ def alike_in_prompt(
 
 
 def unseen_words(place: str, lost: Mapping[str, object]) -> str:
-    """Describe lost details, e.g. "a quote in a string argument cannot be seen in the prompt"."""
-    first, *others = lost
-    more = f", nor {', nor '.join(others)}" if others else ""
-    return f"{first} in {place} cannot be seen in the prompt{more}"
+    """Describe lost details, e.g. "a string argument loses a quote and a backslash"."""
+    return f"{place} loses {list_words(list(lost))}"

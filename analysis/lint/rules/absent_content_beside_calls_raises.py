@@ -27,9 +27,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         answered = subject.render(_answered(subject), tools=subject.usual_tools, generation=True)
         last = ", as the last message," if answered.rendered else ""
         yield raising_hit(
-            f"a message with calls and no content{last} {failure_words(absent)}",
+            f"a message with calls and no content key{last} {failure_words(absent)}",
             (absent, "no content key"),
-            (usual, "as the template wants it"),
+            (usual, "as the template expects"),
             crashed=Severity.WARNING if last else None,
             refused=Severity.WARNING,
         )

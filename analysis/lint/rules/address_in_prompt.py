@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         at = text.find(first)
         before, stands, _ = subject.template.text.partition(first)
         yield Hit(
-            f"prompts may hold an address that no caller gave: {', '.join(found)}",
+            f"prompts can contain an address from the template: {', '.join(found)}",
             (HitEvidence(ShownText("with every branch taken", text[max(0, at - 100) : at + 100])),),
             line=before.count("\n") + 1 if stands else None,
         )

@@ -17,8 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     one, other = render_call(subject, **dict(pairs)), render_call(subject, **dict(reversed(pairs)))
     if one.rendered and one.text == other.text and marks.values[0] in one.text:
         yield Hit(
-            "a call's arguments are sorted: the model reads them in an order in which it did not"
-            " write them",
+            "a call's arguments are rendered in sorted order, not in the order of the call",
             (compare_renders(one, "one order", other, "the other order"),),
             line=one.line_of(marks.values[0]),
         )

@@ -35,8 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             raising[str(kind)] = render
     for render in [*raising.values()][:1]:
         yield raising_hit(
-            f"requests fail whose calls have an argument of type {', '.join(raising)}:"
-            f" {render.reason}",
+            f"fails on calls with an argument of type {', '.join(raising)}: {render.reason}",
             (render, f"of type {next(iter(raising))}"),
             (usual, "of type string"),
         )

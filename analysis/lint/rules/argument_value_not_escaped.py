@@ -27,10 +27,10 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     quote = two.text[start - 1]
     quoted = quote in QUOTES and between.startswith(values[0] + quote)
-    what = f"a {quote} in a string" if quoted else "a string that holds what closes it"
+    what = f"a {quote} in a string" if quoted else "a string that contains its closing marker"
     yield Hit(
-        f"{what} ends its argument: it is not escaped, and one argument can be written just like"
-        " two",
+        f"{what} ends its argument, because it is not escaped: two different calls can"
+        " render identically",
         (compare_renders(one, "one argument", two, "two arguments"),),
         line=one.line_of(between),
         severity=Severity.WARNING if quoted else None,

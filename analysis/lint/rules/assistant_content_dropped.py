@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     once = " once a user message follows" if last.holds(word) else ""
     for render, words in (
         (later, f"an answer is not in the prompt{once}"),
-        (last, "an answer is not in the text that ends with it"),
+        (last, "an answer is not in a conversation that ends with it"),
     ):
         if render.rendered and render.text.strip() and not render.holds(word):
             # A template that also omits the question shows no history on purpose.

@@ -17,7 +17,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer with whitespace at its edges, as the last and as an earlier one."""
     word = subject.marks.content
-    message = "whitespace at the {} of what the model said is cut off"
+    message = "whitespace at the {} of assistant content is stripped"
     last = render_answer(subject, pad_word(word)), render_answer(subject)
     later = render_earlier(subject, pad_word(word)), render_earlier(subject)
     yield from cut_edges(word, message, *last)

@@ -13,6 +13,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     names = [*subject.forced_run.by_name]
     if names:
         yield Hit(
-            f"whoever renders it without a sandbox lets the template out: a filter reaches for"
-            f" {', '.join(names)}",
+            f"a filter accesses {', '.join(names)}: without a sandbox, the template can"
+            " execute code",
         )

@@ -16,5 +16,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     wrapped = subject.render(messages, tools=subject.tools)
     render = subject.render(messages, tools=bare)
     if render.error is not None and wrapped.rendered:
-        message = f"requests fail whose tools are bare function schemas: {render.reason}"
+        message = f"fails on tools that are bare function schemas: {render.reason}"
         yield raising_hit(message, (render, "bare"), (wrapped, "wrapped"))

@@ -20,22 +20,25 @@ def check(subject: Subject) -> Iterator[Hit]:
     evidence = (show_render(render, "two user messages and an answer"),)
     count = render.text.count(token)
     if token * 2 in render.text:
-        message = "the prompt begins with two begin tokens in a row"
+        message = "the prompt starts with two begin-of-sequence tokens"
         yield Hit(message, evidence, severity=Severity.WARNING)
     elif count > 1:
         yield Hit(
-            f"the begin token is written {count} times in a conversation of three messages",
+            f"the begin-of-sequence token is rendered {count} times in a conversation of"
+            " three messages",
             evidence,
             line=render.line_of(token),
         )
     yield from islice(_left_out(subject, token), 1)
     if _added_again(subject, render, token):
         yield Hit(
-            "the template writes the begin token and the tokenizer adds it again, unless the"
-            " server tells it not to",
+            "the template renders the begin-of-sequence token and the tokenizer adds it"
+            " again, unless the server disables that",
             evidence,
             line=render.line_of(token),
-            fix="let one of them write it, or tokenize prompts with add_special_tokens=False",
+            fix=(
+                "remove it from one of the two, or tokenize prompts with add_special_tokens=False"
+            ),
         )
 
 
@@ -46,7 +49,8 @@ def _left_out(subject: Subject, token: str) -> Iterator[Hit]:
     for played in usual:
         if begun is not None and token not in played.render.text:
             yield Hit(
-                f"the begin token is missing in '{played.name}', and begins '{begun.name}'",
+                f"the begin-of-sequence token is missing in '{played.name}' and present in"
+                f" '{begun.name}'",
                 played.against(begun),
                 line=begun.render.line_of(token),
                 severity=Severity.WARNING,

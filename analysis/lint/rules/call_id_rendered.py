@@ -22,8 +22,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     if one.rendered and other.rendered and one.text != other.text and ids[0] in one.text:
         yield Hit(
-            "the prompt depends on call ids: with ids that an engine makes anew, nothing after"
-            " the first call is found in the prefix cache",
+            "the prompt contains call ids: if the engine generates new ones, the prefix"
+            " cache misses from the first call on",
             (compare_renders(one, "one id", other, "another id"),),
             line=one.line_of(ids[0]),
         )

@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     first = played.render.text.find(subject.marks.ids[0])
     if subject.takes_parallel_calls and first > calls[1].start:
         yield played.hit(
-            "results have the ids that callers send, and calls have not",
+            "results have the ids sent by the caller, but calls do not",
             played.render.line_at(first),
             severity=Severity.WARNING,
             confidence=Confidence.MEDIUM,
@@ -97,8 +97,8 @@ def _sent_ids(played: PlayedConversation, ids: Sequence[str]) -> str:
     if len({*counts}) > 1:
         most, least = counts.index(max(counts)), counts.index(min(counts))
         return (
-            f"the id of call {most + 1} is written {max(counts)} times, that of call {least + 1}"
-            f" {min(counts)} times"
+            f"the id of call {most + 1} is rendered {max(counts)} times, that of call"
+            f" {least + 1} {min(counts)} times"
         )
     if order in ([0, 1, 2], [0, 1, 0, 1, 2]):
         return ""
@@ -115,7 +115,7 @@ def _wrong_ids(played: PlayedConversation, calls: Sequence[str], results: Sequen
             return f"{_RESTARTS} {quote_text(twice)} is reused in a later message"
         return f"{quote_text(twice)} is the id of two calls in one message"
     if calls != results:
-        return f"the results of {', '.join(calls)} are given back as those of {', '.join(results)}"
+        return f"the results of {', '.join(calls)} have the ids {', '.join(results)}"
     return ""
 
 

@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             part = _missing_part(span)
             if part:
                 line = played.render.line_at(span.texts[0].start)
-                yield played.hit(f"{part} is not written in '{played.name}'", line)
+                yield played.hit(f"{part} is not rendered in '{played.name}'", line)
 
 
 def _nameless(subject: Subject) -> Iterator[Hit]:
@@ -32,7 +32,7 @@ def _nameless(subject: Subject) -> Iterator[Hit]:
     behind = render.text.partition(subject.marks.user)[2]
     if value in behind and call.name not in behind and call.id not in behind:
         yield Hit(
-            "the name of a called function is never written",
+            "the name of a called function is never rendered",
             (show_render(render, "a call"),),
             line=render.line_of(value),
         )

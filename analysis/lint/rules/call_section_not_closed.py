@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     # Render the result too: the section might be closed only after it.
     if one.rendered and two.rendered and close in two.text and close not in one.text:
         yield Hit(
-            f"after one call the model does not read {close.strip()!r}, which closes two",
+            f"{close.strip()!r} is missing after one call, although it closes two",
             (compare_renders(one, "one call", two, "two calls"),),
             line=two.line_of(close.strip()),
         )

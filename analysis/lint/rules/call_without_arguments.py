@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     both = (empty, "without arguments"), (usual, "with one argument")
     if empty.error is not None:
-        message = f"requests fail whose history has a call without arguments: {empty.reason}"
+        message = f"fails on a call without arguments: {empty.reason}"
         yield raising_hit(message, *both, refused=Severity.WARNING)
     elif empty.text.count(name) < usual.text.count(name):
         evidence = (compare_renders(*both[0], *both[1]),)

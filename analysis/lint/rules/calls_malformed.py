@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield played.hit(f"{words} in '{played.name}'", line, severity=severity)
 
 
-GLUED = "nothing stands between two calls"
+GLUED = "no separator between two calls"
 
 
 def _flaw(
@@ -58,9 +58,9 @@ def _flaw(
     for bracket, opening, closing in _PAIRS:
         opened, closed = len(opening.findall(history)), len(closing.findall(history))
         if opened != closed:
-            return f"{opened} times {quote_text(bracket)} is opened and {closed} times closed"
+            return f"{quote_text(bracket)} is opened {opened} times and closed {closed} times"
     if history.count('"') % 2:
-        return f"a quote is not closed ({history.count(chr(34))} of them)"
+        return f"a quote is not closed ({history.count(chr(34))} quotes)"
     return next(filter(None, (_span_flaw(span, usual) for span in spans)), "")
 
 
@@ -69,18 +69,18 @@ def _span_flaw(span: CallSpan, usual: DocumentKind | None) -> str:
     crossing = crossed_marker(span.text)
     if crossing is not None:
         inner, closer = crossing
-        behind = f"what closes {quote_text(inner)}, which it holds"
-        return f"{quote_text(closer)} stands before {behind}"
+        behind = f"the end of {quote_text(inner)}, which it encloses"
+        return f"{quote_text(closer)} precedes {behind}"
     for text in span.texts:
         broken = broken_object(span, text)
         if broken:
-            return f"a call is JSON only up to {broken}"
+            return f"a call is valid JSON only up to {broken}"
         kind = document_kind(span, text)
         if usual is not None and kind is not usual:
             written = quote_text(_written_call(span, text))
-            return f"a call is not in {usual.value} as it is elsewhere: {written}"
+            return f"a call is not {usual.value}, unlike in other conversations: {written}"
     if any(map(_is_bare, span.texts)):
-        return "strings of a call that is written as in Python have no quotes"
+        return "strings in a Python-style call have no quotes"
     for joint, name in span.joints:
         if not re.sub(r"[\"'\])}\s]", "", joint.partition(name)[0]) and _GLUED.search(joint):
             return GLUED

@@ -55,9 +55,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     told = defined or call.name in led.text
     if told or any(_reads_calls(subject, render) for render in hidden):
-        why = "it is told of tools" if told else "the template reads them"
+        why = "tools are described" if told else "the template accepts them"
         yield Hit(
-            f"the model never sees its own tool calls: {why}, but nothing of a call is written",
+            f"tool calls are not in the prompt, although {why}",
             (compare_renders(hidden[-1], "with a tool call", plain, "with an answer instead"),),
             line=parting_line(hidden[0], plain),
         )

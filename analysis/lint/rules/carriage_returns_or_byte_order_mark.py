@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         found = next((character for character in UNWANTED if character in render.text), None)
         if found is not None:
             yield Hit(
-                f"the prompt of {what} has {UNWANTED[found]}",
+                f"the prompt of {what} contains {UNWANTED[found]}",
                 (show_render(render, what),),
                 line=render.line_of(found),
             )

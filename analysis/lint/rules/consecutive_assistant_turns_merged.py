@@ -24,14 +24,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     for word, which in ((first, "first"), (second, "second")):
         if word not in render.text:
             yield Hit(
-                f"of two messages of the assistant in a row the {which} is lost",
+                f"the {which} of two consecutive assistant messages is lost",
                 evidence,
                 severity=Severity.ERROR if appends_answer(subject) else None,
             )
     between = render.text.partition(first)[2].partition(second)[0]
     if not between.strip():
         yield Hit(
-            "two messages of the assistant in a row are written as one text",
+            "two consecutive assistant messages are rendered as one text",
             evidence,
             line=render.line_of(second),
         )

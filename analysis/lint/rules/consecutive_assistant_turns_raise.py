@@ -14,7 +14,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render one answer, and two."""
     one, two = render_earlier(subject), render_two_answers(subject)
     if one.rendered and two.error is not None:
-        message = f"a second message of the assistant after the first {failure_words(two)}"
+        message = f"a second consecutive assistant message {failure_words(two)}"
         yield raising_hit(
             message, (two, "two in a row"), (one, "one answer"), crashed=Severity.ERROR
         )

@@ -14,5 +14,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     one = subject.play((subject.user,))
     two = subject.play((subject.user, subject.next_user))
     if one.rendered and two.error is not None:
-        message = f"a second user message after the first {failure_words(two)}"
+        message = f"a second consecutive user message {failure_words(two)}"
         yield raising_hit(message, (two, "two in a row"), (one, "one user message"))

@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     value = turn.find(subject.marks.values[0])
     if -1 < value < turn.find(word):
         yield Hit(
-            "what the model said before its call is written after the call",
+            "content before a call is rendered after it",
             (show_render(render, "content and a call"),),
             line=render.line_of(word) or render.line_of(subject.marks.values[0]),
         )

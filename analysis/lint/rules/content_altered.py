@@ -47,7 +47,11 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
         yield Hit(
             f"the content of {role} messages is changed: {quote_text(given)} becomes"
             f" {quote_text(wrote)}",
-            (compare_renders(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
+            (
+                compare_renders(
+                    render, f"{role}: a text with special characters", plain, f"{role}: a word"
+                ),
+            ),
             line=render.line_at(start),
         )
     text = f"{word} {long_text(word)}"
@@ -57,8 +61,9 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
         kept = prefix_length(text, render.text[start:])
         what = "changed" if text[-_END:] in render.text[start:] else "cut"
         yield Hit(
-            f"the content of {role} messages is {what}: of {len(text):,} characters {kept:,} are"
-            f" written as they are, up to {quote_text(text[kept:][:_END])}",
+            f"the content of {role} messages is {what}: the first {kept:,} of"
+            f" {len(text):,} characters are rendered unchanged, up to"
+            f" {quote_text(text[kept:][:_END])}",
             (compare_renders(render, f"{role}: a long text", plain, f"{role}: a word"),),
             line=render.line_of(word),
         )

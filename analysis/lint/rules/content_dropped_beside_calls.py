@@ -17,7 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     bare = subject.play(subject.turn(Message(calls=(call,))), tools=True)
     if both.rendered and call.name in both.text and marks.content not in both.text:
         yield Hit(
-            "the model does not see what it said beside its call",
+            "content beside a call is not in the prompt",
             (compare_renders(both, "with content", bare, "without content"),),
             line=both.line_of(marks.values[0]),
         )

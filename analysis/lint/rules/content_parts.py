@@ -21,7 +21,7 @@ class TextPartOutcome(StrEnum):
     """The fate of a text part."""
 
     RAISES = "raises"
-    PRINTED = "is printed as a list, brackets and all"
+    PRINTED = "is printed as a Python list"
     DROPPED = "is dropped"
 
 
@@ -76,7 +76,7 @@ def _hit(outcome: TextPartOutcome, cases: list[tuple[str, Render, Render]]) -> H
     ]
     roles = list_words([name for name, *_ in cases])
     return Hit(
-        f"content given as a list of text parts ({roles}) {what}",
+        f"content as a list of text parts ({roles}) {what}",
         tuple(evidence),
         line=line,
         cause=parts.cause,

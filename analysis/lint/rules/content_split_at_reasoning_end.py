@@ -73,7 +73,7 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
             losses.setdefault((what, meant), (constant, render, plain))
     for (what, meant), (constant, render, plain) in losses.items():
         yield Hit(
-            f"of {place.whose} that holds {quote_text(constant.strip())}, {what} is lost",
+            f"{place.whose} that contains {quote_text(constant.strip())} loses {what}",
             (compare_renders(render, "with the marker", plain, "without"),),
             line=render.line_of(before if behind not in render.text else behind),
             severity=None if meant else Severity.ERROR,
@@ -89,7 +89,7 @@ def _lost_unmarked(
     return not any(word in other for word in lost)
 
 
-_SIDES = {True: "what stands before it", False: "what stands behind it"}
+_SIDES = {True: "the text before it", False: "the text after it"}
 
 
 def _places(subject: Subject) -> Iterator[_Place]:
@@ -115,7 +115,7 @@ def _places(subject: Subject) -> Iterator[_Place]:
         dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
         return subject.play(dialogue, tools=True)
 
-    yield _Place("a content", (answer, earlier_answer), answers=True)
+    yield _Place("content", (answer, earlier_answer), answers=True)
     yield _Place("a user's message", (question,))
     if not subject.shape.system:
         yield _Place("a system message", (system_message,))

@@ -13,5 +13,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render content with whitespace at its edges beside a call."""
     word = subject.marks.content
     pair = render_last_call(subject, pad_word(word)), render_last_call(subject, word)
-    message = "whitespace at the {} of what the model said beside a call is cut off"
+    message = "whitespace at the {} of content before a call is stripped"
     yield from cut_edges(word, message, *pair)

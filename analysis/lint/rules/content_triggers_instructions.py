@@ -74,9 +74,9 @@ def _hit(user: str, constant: str, change: tuple[str, str], render: Render, plai
     head, _, tail = plain.text.partition(user)
     # The text before and after the message may be unchanged.
     within = render.text.startswith(head) and render.text.endswith(tail)
-    where = "it is changed" if within and tail else "the prompt changes elsewhere, too"
+    where = "it is changed" if within and tail else "the prompt also changes elsewhere"
     return Hit(
-        f"where a user says {constant!r}, {where}: {what}",
+        f"if a user message contains {constant!r}, {where}: {what}",
         (compare_renders(render, f"with {constant!r}", plain, "without"),),
         line=parting_line(render, plain),
         severity=Severity.WARNING if inserted > FEW_WORDS else Severity.INFO,

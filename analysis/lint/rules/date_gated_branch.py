@@ -44,8 +44,8 @@ def check(subject: Subject) -> Iterator[Hit]:
             other = subject.play(subject.chat, tools=tools, generation=True, clock=day)
             if usual.rendered != other.rendered or _bare(usual.text) != _bare(other.text):
                 yield Hit(
-                    f"on {day:%Y-%m-%d} the prompt says something else than on {NOON:%Y-%m-%d},"
-                    " besides the date",
+                    f"the prompt of {day:%Y-%m-%d} differs from that of {NOON:%Y-%m-%d}, beyond"
+                    " the date",
                     (compare_renders(other, f"on {day:%Y-%m-%d}", usual, f"on {NOON:%Y-%m-%d}"),),
                 )
 

@@ -26,8 +26,8 @@ def check(subject: Subject) -> Iterator[Hit]:
                 continue
             if text in beside.render.text and any(map(beside.holds, beside.texts_of(Voice.SYSTEM))):
                 yield Hit(
-                    f"in '{beside.name}' the default {quote_text(text)} is written, too;"
-                    f" in '{custom_chat.name}' the given system message takes its place",
+                    f"in '{beside.name}' the default {quote_text(text)} is rendered beside the"
+                    f" given system message, which replaces it in '{custom_chat.name}'",
                     (
                         compare_renders(
                             beside.render, beside.name, custom_chat.render, custom_chat.name

@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             start = now.text.rfind("\n", 0, at) + 1
             line = now.text[start:].partition("\n")[0]
             yield Hit(
-                f"another day makes another prompt: {line[:60]!r}",
+                f"the prompt depends on the date: {line[:60]!r}",
                 (compare_renders(now, "on one day", later, "on another"),),
                 line=now.line_at(at),
             )

@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     found = first_difference(subject, other, compile_anew(subject, other))
     if found is not None:
         yield Hit(
-            f"without trim_blocks and lstrip_blocks {found.what} has other whitespace",
+            f"without trim_blocks and lstrip_blocks the whitespace of {found.what} differs",
             (found.evidence("with trim_blocks and lstrip_blocks", "without"),),
             line=found.line,
             engines=engines_at(subject, found.line),

@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     words = (*subject.marks.names, *subject.marks.keys)
     asked = next((played for played in usual if played.conversation.tools), None)
     if asked is not None and _escaped(asked.render.text, words):
-        yield _hit(asked, "tools that are offered", words, None)
+        yield _hit(asked, "offered tools", words, None)
     called = next((played for played in usual if any(played.texts_of(Voice.CALL))), None)
     if called is None:
         return
@@ -40,8 +40,7 @@ def _result(subject: Subject) -> Iterator[Hit]:
             encoded.startswith("\\") or not before.rstrip().endswith((":", ",", "[", "("))
         ):
             yield Hit(
-                "a tool's result is encoded once more as JSON: its line breaks and quotes have"
-                " backslashes before them",
+                "a tool result is encoded as a JSON string: its line breaks and quotes are escaped",
                 (show_render(render, "a result of two lines with quotes"),),
                 line=render.line_of(encoded),
             )
@@ -61,7 +60,7 @@ def _hit(
     confidence: Confidence | None,
 ) -> Hit:
     return played_chat.hit(
-        f"{what} are JSON text in a JSON string: each quote has a backslash before it",
+        f"{what} are JSON inside a JSON string: every quote is escaped",
         played_chat.render.line_of(_escaped(played_chat.render.text, words)),
         confidence=confidence,
     )

@@ -27,5 +27,5 @@ def check(subject: Subject) -> Iterator[Hit]:
         if render.error is not None:
             message, refused = f"a conversation with {words} {failure_words(render)}", Severity.INFO
             yield raising_hit(
-                message, (render, f"with {words}"), (usual, "with texts"), refused=refused
+                message, (render, f"with {words}"), (usual, "with text"), refused=refused
             )

@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if found and after.lstrip().startswith(close) and subject.marks.content not in before:
             reasoned = render_answer(subject, reasoning=subject.marks.reasoning)
             yield Hit(
-                "an answer without reasoning is written with an empty"
+                "an answer without reasoning is rendered with an empty"
                 f" {quote_text(opening + close)} {when}",
                 (compare_renders(render, "without reasoning", reasoned, "with reasoning"),),
                 line=render.line_of(opening),

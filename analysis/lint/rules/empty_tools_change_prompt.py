@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     empty = subject.render(user_question(subject), generation=True, setting={"tools": []})
     if none.rendered and empty.rendered and none.text != empty.text:
         yield Hit(
-            "a request with tools=[] gets another prompt than one without tools",
+            "tools=[] renders a different prompt than no tools",
             (compare_renders(empty, "tools=[]", none, "no tools"),),
             line=parting_line(empty, none),
         )
@@ -43,7 +43,7 @@ def _told_to_call(subject: Subject) -> Iterator[Hit]:
     marker = next((marker for marker in markers if marker in told and marker not in answer), None)
     if called is not None and marker is not None:
         yield Hit(
-            f"a prompt without tools has {quote_text(marker)}, by which calls are written",
+            f"a prompt without tools contains {quote_text(marker)}, a marker of tool calls",
             (compare_renders(plain, "no tools", called.render, called.name),),
             line=plain.line_of(marker),
         )

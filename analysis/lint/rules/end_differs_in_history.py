@@ -94,8 +94,8 @@ def _differing(
     if behind.strip().startswith(end) or (header and header in end):
         return
     yield Hit(
-        f"{kind} ends in {quote_text(end)} as the last, and goes on with {quote_text(behind)}"
-        " in the history",
+        f"{kind} ends with {quote_text(end)} as the last message, but continues with"
+        f" {quote_text(behind)} in the history",
         (compare_renders(one, "as the last message", other, "before another message"),),
         line=last_line(one),
     )
@@ -110,7 +110,7 @@ def _against_answers(subject: Subject) -> Iterator[Hit]:
         stops = _markers(usual[1].after) if usual else ()
         if usual is not None and stops and stops[-1] not in written.after:
             yield Hit(
-                f"{kind} ends in {quote_text(written.after)}, and other answers in"
+                f"{kind} ends with {quote_text(written.after)}, other answers with"
                 f" {quote_text(stops[-1])}",
                 (compare_renders(render, kind, usual[0], "an answer"),),
                 line=last_line(render),
@@ -135,9 +135,9 @@ def _unended_calls(subject: Subject) -> Iterator[Hit]:
             and all(map(closes_marker, _markers(written.after)))
         ):
             yield Hit(
-                f"{kind} ends in {quote_text(written.after)}, which closes the calls, and answers"
-                f" in {quote_text(stops[-1])}: what stops there lets the model write the result"
-                " itself",
+                f"{kind} ends with {quote_text(written.after)}, which closes the calls, and"
+                f" answers end with {quote_text(stops[-1])}: an engine that stops there lets"
+                " the model generate the result itself",
                 (compare_renders(render, kind, usual[0], "an answer"),),
                 line=last_line(render),
             )

@@ -25,10 +25,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     if configured is not None and not configured.isdisjoint(stops):
         return
     render = render_answer(subject)
-    neither = ", nor does the generation config stop there" if configured is not None else ""
+    neither = ", and the generation config does not stop there" if configured is not None else ""
     yield Hit(
-        f"turns end in {list_words([quote_text(stop) for stop in stops])}, and eos_token is"
-        f" {quote_text(eos)}{neither}",
+        f"turns end with {list_words([quote_text(stop) for stop in stops])}, but"
+        f" eos_token is {quote_text(eos)}{neither}",
         (show_render(render, "an answer"),),
         line=render.line_of(stops[0]),
         severity=Severity.WARNING if neither else None,

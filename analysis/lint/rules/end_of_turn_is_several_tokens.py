@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if len(tokens) > 1:
             render = render_answer(subject)
             yield Hit(
-                f"{quote_text(stop)}, which ends a turn, is {len(tokens)} tokens",
+                f"the end of a turn, {quote_text(stop)}, is {len(tokens)} tokens",
                 (show_render(render, "an answer"),),
                 line=render.line_of(stop),
             )

@@ -78,15 +78,15 @@ def _about_opener(
     opener, call = _opener_of(subject, span.texts[0]), span.texts[0].spoken.call
     told = [*re.finditer(re.escape(_name(opener)), offer.text)]
     if opener and not told:
-        words = f"nothing in the prompt shows {quote_text(opener)}, which opens a call"
+        words = f"the prompt never shows {quote_text(opener)}, the opening marker of a call"
         yield Hit(words, (evidence,), render.line_of(opener), severity=Severity.INFO)
     written = "" if call is None else rf"{re.escape(call.name)}\s*{re.escape(opener)}"
     # In instructions such as ``{name}<call>``, the name before the marker is intended.
     named = (_ENDS_OF_NAMES.match(offer.text, match.start() - 1) for match in told)
     if opener and told and re.search(written, span.text) and not any(named):
         yield Hit(
-            f"calls in the history have the function's name before {quote_text(opener)}, and no"
-            " text of the prompt shows one there",
+            f"calls in the history have the function's name before {quote_text(opener)},"
+            " but no text of the prompt shows one there",
             (evidence,),
             line=render.line_of(opener),
         )

@@ -55,7 +55,7 @@ def _render_shapes(subject: Subject) -> Iterator[Hit]:
     if isinstance(failure, TemplateLimitError):
         words = _words(failure)
         yield Hit(
-            f"no engine can render a conversation with all that a template may be sent: {words}",
+            f"no engine can render a conversation with every input: {words}",
             line=failure.line,
             cause=HitCause("raises", failure.line, words),
         )

@@ -14,6 +14,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     names = [name for name in seen.forbidden if name not in seen.by_name]
     if names:
         yield Hit(
-            f"whoever renders it without a sandbox lets the template out: it reaches for"
-            f" {', '.join(names)}",
+            f"the template accesses {', '.join(names)}: without a sandbox, it can execute code",
         )

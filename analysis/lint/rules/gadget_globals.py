@@ -13,5 +13,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     names = [*subject.forced_run.gadgets]
     if names:
         yield Hit(
-            f"the template calls {', '.join(names)}, with which attacks on engines begin",
+            f"the template calls {', '.join(names)}, known from sandbox escapes",
         )

@@ -21,4 +21,4 @@ def check(subject: Subject) -> Iterator[Hit]:
     found = first_difference(subject, other, compile_anew(subject, other))
     if found is not None:
         evidence = (found.evidence("with generation tags", "without"),)
-        yield Hit(f"{found.what} is another text without the generation tags", evidence)
+        yield Hit(f"{found.what} renders differently without the generation tags", evidence)

@@ -22,8 +22,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     if found.behind.strip() and not inside:
         shown = found.plain() or found
         yield Hit(
-            f"a model that is trained on the marked text never learns to write"
-            f" {found.behind.strip()!r}, which ends its turn",
+            "a model trained on the marked text never learns to generate"
+            f" {found.behind.strip()!r}, the end of its turn",
             (
                 HitEvidence(
                     ShownText("marked as generated", shown.blocks[-1]),

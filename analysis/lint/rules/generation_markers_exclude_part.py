@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not any(word in block for block in found.blocks):
             shown = found.plain() or found
             yield Hit(
-                f"a model that is trained on the marked text never learns to write {what}",
+                f"a model trained on the marked text never learns to generate {what}",
                 (
                     HitEvidence(
                         shown.render.shown_text(f"with {what}"),

@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if added and content in found.blocks[-1] and before.strip().startswith(added):
         shown = found.plain() or found
         yield Hit(
-            f"the loss counts {added!r}, which the generation prompt writes and no model does",
+            f"the loss mask includes {added!r} of the generation prompt, which no model generates",
             (
                 HitEvidence(
                     ShownText("marked as generated", shown.blocks[-1]),

@@ -38,8 +38,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         tail = _tail(asked)
         if (header in tail) != (header in text.before):
             yield Hit(
-                f"after a tool's result the prompt goes on with {quote_text(tail)},"
-                f" and the answer in the history with {quote_text(text.before)}",
+                f"after a tool result the prompt continues with {quote_text(tail)}, but the"
+                f" answer in the history with {quote_text(text.before)}",
                 asked.against(answered),
                 line=last_line(asked.render),
                 setting=answered.conversation.setting,

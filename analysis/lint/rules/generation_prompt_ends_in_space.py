@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if added.endswith(" ") and added.strip():
         last = added[added.rfind("\n", 0, -1) + 1 :]
         yield Hit(
-            f"the generation prompt ends in a space: {quote_text(last)}",
+            f"the generation prompt ends with a space: {quote_text(last)}",
             (show_render(prompt, "a user message, with the generation prompt"),),
             line=last_line(prompt),
         )

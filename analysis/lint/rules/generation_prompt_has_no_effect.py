@@ -26,13 +26,16 @@ def check(subject: Subject) -> Iterator[Hit]:
         message, severity = "add_generation_prompt has no effect; turns have no header", _LIGHT
     elif tail.endswith(header):
         message = (
-            f"the generation prompt {quote_text(header)} is written even where none is asked for"
+            f"the generation prompt {quote_text(header)} is rendered even without"
+            " add_generation_prompt"
         )
     elif turn.startswith(tail):
-        message = f"add_generation_prompt has no effect: the model must write {quote_text(header)}"
+        message = (
+            f"add_generation_prompt has no effect: the model has to generate {quote_text(header)}"
+        )
     else:
         end = quote_text(tail.strip())
-        message = f"the prompt ends in {end}, whether or not a generation prompt is asked for"
+        message = f"the prompt ends with {end}, with and without add_generation_prompt"
     yield Hit(
         message,
         (compare_renders(prompt, "with a generation prompt", without, "without"),),

@@ -16,4 +16,4 @@ def check(subject: Subject) -> Iterator[Hit]:
         begins_others = plain.begins_plain or plain.begins_reasoned
         begins = calling.begins_plain or calling.begins_reasoned
         if begins_others and calling.comparable and not begins:
-            yield calling.departing(subject, "a turn of calls")
+            yield calling.departing(subject, "a turn with calls")

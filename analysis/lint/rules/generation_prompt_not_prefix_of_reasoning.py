@@ -27,8 +27,8 @@ def check(subject: Subject) -> Iterator[Hit]:
             and beginning.prompt.rendered
         ):
             yield Hit(
-                "the generation prompt does not begin a turn whose reasoning is given back:"
-                f" {beginning.where(reasoned=True)}",
+                "the generation prompt is not a prefix of a turn whose reasoning is passed"
+                f" back: {beginning.where(reasoned=True)}",
                 (
                     compare_renders(
                         beginning.prompt,

@@ -13,4 +13,4 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Compare each setting's prompt with the turn, with reasoning and without."""
     for beginning in turn_beginnings(subject):
         if beginning.comparable and not beginning.begins_plain and not beginning.begins_reasoned:
-            yield beginning.departing(subject, "the assistant's turn")
+            yield beginning.departing(subject, "the rendered assistant turn")

@@ -29,16 +29,16 @@ def _hit(without: Render, prompt: Render, word: str) -> Hit:
     within = not prompt.text.startswith(said)
     kept = suffix_length(prompt.text, without.text)
     if within:
-        what = "the generation prompt changes what was said before it"
+        what = "the generation prompt changes the messages before it"
     elif prompt.text.startswith(without.text[: len(without.text) - kept]):
         what = (
-            f"the generation prompt stands before {quote_text(ends[-kept:])}, which ends the"
-            " conversation without one, too"
+            f"the generation prompt is inserted before {quote_text(ends[-kept:])}, the end"
+            " of the conversation without one"
         )
     else:
         what = (
-            f"without a generation prompt the conversation ends in {quote_text(ends)}, which the"
-            " prompt does not have"
+            f"without a generation prompt the conversation ends with {quote_text(ends)},"
+            " which is missing from the prompt"
         )
     return Hit(
         what,

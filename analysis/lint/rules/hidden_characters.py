@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     at = text.find(next(iter(found)))
     turning = bool(TURNING & set(found)) or any(ord(character) >= _TAGS for character in found)
     yield Hit(
-        f"the prompt may hold characters that nobody sees: {', '.join(names)}",
+        f"the prompt can contain invisible characters: {', '.join(names)}",
         (HitEvidence(ShownText("with every branch taken", text[max(0, at - 60) : at + 60])),),
         severity=Severity.ERROR if turning else None,
     )

@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     entity = next((name for name in ENTITIES if seen and name in seen.text), None)
     if seen is not None and entity is not None and LESS not in seen.text:
         yield Hit(
-            f"the model reads {entity} where its call said {LESS}",
+            f"{LESS} in a call is rendered as {entity}",
             (show_render(seen.render, f"a call with {LESS} in a string"),),
             line=seen.render.line_of(entity),
         )
@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     # An entity in the template's source is intended.
     if entity is not None and entity not in subject.template.text:
         yield Hit(
-            f"the model reads {entity} for {LESS} in the markup of its own call",
+            f"{LESS} in the markup of a call is rendered as {entity}",
             (show_render(plain, "a plain call"),),
             line=plain.line_of(entity),
         )

@@ -12,4 +12,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Run every branch, and report which templates were requested."""
     names = [*subject.forced_run.loaded]
     if names:
-        yield Hit(f"requests fail, since there is nothing to load: {', '.join(names)}")
+        yield Hit(
+            "fails on every request, because chat templates cannot load other files:"
+            f" {', '.join(names)}"
+        )

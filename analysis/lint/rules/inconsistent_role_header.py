@@ -53,8 +53,8 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
         missing = marked and (ended or (known and not _begins(begun, header)))
         if missing or _misspelled(_plain(subject, begun), header):
             yield chat.hit(
-                f"the first question stands under {quote_text(begun[-_SHOWN:])} in '{chat.name}',"
-                f" and later ones under {quote_text(header)}",
+                f"the first user message has the header {quote_text(begun[-_SHOWN:])} in"
+                f" '{chat.name}', later ones {quote_text(header)}",
                 chat.render.line_of(asked[0].spoken.text),
             )
 
@@ -71,8 +71,8 @@ def _without_header(subject: Subject) -> Iterator[Hit]:
         if len(found) > 1:
             (bare, text), (headed, _) = found[False], found[True]
             yield Hit(
-                f"{voice} stands without a header behind {quote_text(end)} in '{bare.name}', and"
-                f" under one in '{headed.name}'",
+                f"{voice} has no header after {quote_text(end)} in '{bare.name}', but has one"
+                f" in '{headed.name}'",
                 bare.against(headed),
                 line=bare.render.line_at(text.start - 1),
             )
@@ -115,8 +115,8 @@ def _broken_frame(subject: Subject, end: str) -> Iterator[Hit]:
         wrong = flawed.search(begun) if flawed and not re.search(usual, begun) else None
         if wrong is not None:
             yield chat.hit(
-                f"the first system message stands under {quote_text(wrong.group())}, and other"
-                f" messages under such as {quote_text(heads[0])}",
+                f"the first system message has the header {quote_text(wrong.group())}; headers"
+                f" of other roles are like {quote_text(heads[0])}",
                 chat.render.line_of(wrong.group()),
             )
         return
@@ -157,8 +157,8 @@ def _system_messages(subject: Subject, end: str) -> Iterator[Hit]:
     header = _header(subject, other, end)
     if header and _misspelled(_plain(subject, one), header):
         yield Hit(
-            f"the first system message stands under {quote_text(one[-_SHOWN:])}, and a later one"
-            f" under {quote_text(header)}",
+            f"the first system message has the header {quote_text(one[-_SHOWN:])}, a later"
+            f" one {quote_text(header)}",
             (compare_renders(first, "as the first message", later, "in the middle"),),
             line=first.line_of(subject.marks.system),
         )

@@ -40,7 +40,7 @@ def _of_two(subject: Subject, first: Render) -> Iterator[Hit]:
         both = subject.render([*messages, *chat], generation=True)
         yield from system_text_lost(
             subject,
-            f"of two system messages at the beginning the {which}",
+            f"the {which} of two system messages at the beginning",
             (both, "two system messages"),
             (first, "one system message"),
             None if both.rendered or both.crashed else Severity.INFO,

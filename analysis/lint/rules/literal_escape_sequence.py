@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 place = text.start + len(text.spoken.text) + found.start()
                 shown = text.after[max(0, found.start() - SHOWN) : found.end() + SHOWN]
                 yield played.hit(
-                    f"'{played.name}' has a backslash and a letter where a line break is meant:"
-                    f" {quote_text(shown)}",
+                    f"'{played.name}' contains a literal backslash and letter instead of a line"
+                    f" break: {quote_text(shown)}",
                     played.render.line_at(place),
                 )

@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     end = next(filter(None, ends), 0)
     if end and render.text[end : end + 1] == "{":
         yield Hit(
-            "nothing stands between two tools:"
+            "no separator between two tools:"
             f" {quote_text(render.text[max(0, end - _SHOWN) : end + _SHOWN])}",
             (show_render(render, "two tools"),),
             line=render.line_at(end),
@@ -51,8 +51,8 @@ def _uneven(subject: Subject) -> Iterator[Hit]:
         # Text that nothing closes may separate tools.
         if closed and opened and all(before) and before[0] - before[1] != opened - closed:
             yield Hit(
-                f"{quote_text(opening)} is opened {opened} times and closed {closed} times where"
-                f" three tools are offered, {before[0]} and {before[1]} times for one",
+                f"{quote_text(opening)} is opened {opened} times and closed {closed} times"
+                f" with three tools, but {before[0]} and {before[1]} times with one",
                 (compare_renders(three, "three tools", one, "one tool"),),
                 line=three.line_of(opening),
             )
@@ -77,7 +77,7 @@ def _glued_keys(subject: Subject) -> Iterator[Hit]:
     )
     if first and second and first.group() == key and second.group() != other:
         yield Hit(
-            "nothing stands between two parameters of a tool:"
+            "no separator between two parameters of a tool:"
             f" {quote_text(render.text[max(0, second.start() - _SHOWN) : second.end()])}",
             (show_render(render, "a tool"),),
             line=render.line_at(second.start()),

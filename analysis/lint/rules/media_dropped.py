@@ -33,11 +33,11 @@ def check(subject: Subject) -> Iterator[Hit]:
         ]
         if media_kind.outcome is PartsOutcome.WRITTEN and dropped:
             names = list_words([form.name for form in dropped])
-            words = f"is written, but dropped as {names}"
+            words = f"is rendered, but dropped as {names}"
             if dropped[0].name == media_kind.kind:
                 named = (form.name for form in MEDIA_FORMS if form.kind is media_kind.kind)
                 taken = [name for name in named if media_kind.forms[name] is PartsOutcome.WRITTEN]
-                words = f"is dropped, but written as {list_words(taken)}"
+                words = f"is dropped, but rendered as {list_words(taken)}"
             pairs = [_with_and_without(subject, form) for form in dropped]
             yield Hit(
                 f"a part of type {media_kind.kind} {words}",

@@ -34,11 +34,11 @@ def _faults(subject: Subject, media: MediaTreatment) -> Iterator[tuple[str, Chat
     part = _part(media, PartsOutcome.WRITTEN, marks.values[0])
     if not media.each:
         both = [role_message("user", [part, one, part, other])]
-        yield f"two parts of type {kind} of one message have one placeholder", both
+        yield f"two parts of type {kind} in one message share one placeholder", both
     if not media.earlier:
         answer = role_message("assistant", marks.content)
         later = [role_message("user", [part, one]), answer, role_message("user", [other])]
-        yield f"a part of type {kind} is not in the prompt once later messages follow", later
+        yield f"a part of type {kind} is dropped from the prompt after later messages", later
 
 
 def _text(word: str) -> Json:

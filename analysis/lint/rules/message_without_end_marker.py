@@ -52,7 +52,7 @@ def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]
             if sorted(ended, reverse=True) == ended:
                 where = f"from message {text.spoken.entry + 1} on"
             yield longest.hit(
-                f"{text.spoken.voice} is not ended by {quote_text(end)}, which ends others,"
+                f"{text.spoken.voice} has no end marker {quote_text(end)}, unlike others,"
                 f" {where} in '{longest.name}'",
                 longest.render.line_of(text.spoken.text),
             )
@@ -117,8 +117,8 @@ def _unended_tools(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     )
     if stop in one and stop not in other and plain.conversation.system in other:
         yield Hit(
-            f"a system message is not ended by {quote_text(stop)}, which ends it without tools, in"
-            f" '{offered.name}'",
+            f"a system message has no end marker {quote_text(stop)} in '{offered.name}',"
+            " but has one without tools",
             offered.against(plain),
             offered.render.line_of(offered.conversation.spoken[-1].text),
         )
@@ -133,9 +133,9 @@ def _unended_hit(played_chats: Sequence[PlayedConversation], voice: Voice, end: 
                 sides.setdefault(end in text.after, (chat, text))
     shown, text = sides[False]
     other = sides[True][0] if True in sides else None
-    words = f"; in '{other.name}' it is" if other else ""
+    words = f"; it has one in '{other.name}'" if other else ""
     return Hit(
-        f"{voice} is not ended by {quote_text(end)}, which ends all other messages, in"
+        f"{voice} has no end marker {quote_text(end)}, unlike all other messages, in"
         f" '{shown.name}'{words}",
         shown.against(other) if other else (show_render(shown.render, shown.name),),
         shown.render.line_of(text.spoken.text),
@@ -161,8 +161,8 @@ def _unended_calls(
         missing = frozenset(marker for marker in missing if _closes_one_of(marker, usual))
     for end in sorted(missing) if begins is not None else ():
         yield shown.hit(
-            f"a message with calls is not ended by {quote_text(end)}, which ends all other"
-            f" messages{f', but by {quote_text(others[0])}' if others else ''}",
+            f"a message with calls has no end marker {quote_text(end)}, unlike all other"
+            f" messages{f': it ends with {quote_text(others[0])}' if others else ''}",
             shown.render.line_at(shown.render.text.index(joint)),
         )
 
@@ -193,7 +193,7 @@ def _repeated_headers(played_chats: Sequence[PlayedConversation]) -> Iterator[Hi
             ):
                 yield played.hit(
                     f"the header {quote_text(header)} is repeated for each result in"
-                    f" '{played.name}', and {quote_text(stop)} ends the last alone",
+                    f" '{played.name}', but only the last ends with {quote_text(stop)}",
                     played.render.line_at(last.start - 1),
                 )
 
@@ -247,8 +247,8 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
                     even = _begun_messages(candidate, begin) == candidate.render.text.count(end)
                     shown, other = (usual, candidate) if even else (candidate, usual)
                     yield Hit(
-                        f"'{shown.name}' begins {_begun_messages(shown, begin)} messages with"
-                        f" {quote_text(begin)} and ends {shown.render.text.count(end)} with"
+                        f"in '{shown.name}', {_begun_messages(shown, begin)} messages start with"
+                        f" {quote_text(begin)} and {shown.render.text.count(end)} end with"
                         f" {quote_text(end)}",
                         shown.against(other),
                         line=shown.render.line_of(begin),
@@ -256,7 +256,7 @@ def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
         unended = chat and _unended_before(chat.render.text, begin, end)
         if chat and unended:
             yield chat.hit(
-                f"a message that begins with {quote_text(begin)} is not ended by"
+                f"a message that starts with {quote_text(begin)} has no end marker"
                 f" {quote_text(end)} before the next in '{chat.name}'",
                 chat.render.line_at(unended),
             )

@@ -51,4 +51,4 @@ def _words(one: SpokenText, other: SpokenText) -> str:
         return "the results of two calls are swapped"
     if one.voice is other.voice is Voice.CALL:
         return "two calls are swapped"
-    return f"{other.voice} stands before {one.voice} that came earlier"
+    return f"{other.voice} is rendered before {one.voice} that precedes it"

@@ -29,8 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             else:
                 continue
             yield played.hit(
-                f"in '{played.name}' {text.spoken.voice} runs into {words}: nothing parts the"
-                " words",
+                f"in '{played.name}', {text.spoken.voice} is joined to {words} without a separator",
                 played.render.line_at(place),
             )
 

@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             seen.add(marker)
             near = next((token for token in sorted(added) if misspelled(marker, token)), "")
             if near and tokenizer.token_to_id(marker) is None:
-                message = f"{quote_text(marker)} is not a token, and {quote_text(near)} is"
+                message = f"{quote_text(marker)} is not a token, but {quote_text(near)} is"
                 yield played.hit(message, played.render.line_of(marker))
 
 

@@ -50,14 +50,14 @@ def check(subject: Subject) -> Iterator[Hit]:
         if gap and stop and name in CALLING:
             del broken[cause]
             yield Hit(
-                f"the end of a turn, {quote_text(stop)}, stands before the call ({name}), so that"
-                " an engine stops before it",
+                f"the end of a turn, {quote_text(stop)}, precedes the call ({name}), so an"
+                " engine stops before the call",
                 (_evidence(verdict),),
             )
     if broken:
         what = "; ".join(f"{cause} ({name})" for cause, (name, _) in broken.items())
         yield Hit(
-            f"the next prompt does not begin with what the model wrote: {what}",
+            f"the model's output is not a prefix of the next prompt: {what}",
             tuple(_evidence(verdict) for _, verdict in broken.values()),
         )
 
@@ -65,8 +65,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _evidence(verdict: Verdict) -> HitEvidence:
     gap = verdict.difference
     if gap is None:
-        return HitEvidence(ShownText("as the model wrote it", verdict.sampled))
+        return HitEvidence(ShownText("as the model generated it", verdict.sampled))
     return HitEvidence(
-        ShownText("as the model wrote it", gap.before + gap.sampled),
-        ShownText("as the next prompt has it", gap.before + gap.rendered),
+        ShownText("as the model generated it", gap.before + gap.sampled),
+        ShownText("in the next prompt", gap.before + gap.rendered),
     )

@@ -24,7 +24,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     if one.rendered and one.text == other.text and id_ in one.text and marks.values[0] in one.text:
         yield Hit(
-            "the model reads which function it called only if the engine put the name into the id",
-            (compare_renders(one, "a call of one function", other, "of another with the same id"),),
+            "the name of a called function is in the prompt only as part of the call id",
+            (
+                compare_renders(
+                    one,
+                    "a call of one function",
+                    other,
+                    "a call of another function with the same id",
+                ),
+            ),
             line=one.line_of(id_),
         )

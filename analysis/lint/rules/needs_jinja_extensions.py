@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             evidence.append(found.evidence("with it", f"without {what}"))
     if lacking:
         yield Hit(
-            f"Jinja alone renders other prompts or none: it lacks {', '.join(lacking)}",
+            f"plain Jinja raises or renders differently: it lacks {', '.join(lacking)}",
             tuple(evidence),
             line=line,
             engines=engines_at(subject, line),

@@ -43,7 +43,7 @@ def _render_question(subject: Subject, setting: Mapping[str, Json]) -> Render:
 
 
 def _hit(unset_render: Render, set_render: Render, names: Sequence[str]) -> Hit:
-    what = "renders nothing" if unset_render.rendered else failure_words(unset_render)
+    what = "renders an empty prompt" if unset_render.rendered else failure_words(unset_render)
     return Hit(
         f"every request {what}, unless {list_words(names)}"
         f" {'is' if len(names) == 1 else 'are'} set",

@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     shown = [str(value) for value in nested.values() if str(value) in render.text]
     if shown and not written_as_python(subject):
         yield Hit(
-            f"the model reads {' and '.join(shown)} in its call, which is Python and not JSON",
+            f"a call contains {' and '.join(shown)}, which is Python and not JSON",
             (show_render(render, "a call with an object and an array"),),
             line=render.line_of(shown[0]),
         )

@@ -25,9 +25,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     later = render_earlier(subject)
     earlier = (end.historic or "").strip()
-    but = f", though {quote_text(earlier)} ends it before another message" if earlier else ""
+    but = f", although {quote_text(earlier)} ends it before another message" if earlier else ""
     yield Hit(
-        f"nothing ends the assistant's turn when it is the last{but}",
+        f"the assistant's turn has no end marker when it is the last{but}",
         (compare_renders(last, "as the last message", later, "before another message"),),
         line=last.line_of(subject.marks.content),
     )

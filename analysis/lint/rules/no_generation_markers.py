@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             return
     render = subject.play(dialogue)
     yield Hit(
-        "whoever trains on the model's turns alone gets an empty loss mask from transformers",
+        "transformers' loss mask is empty: the template has no generation tag",
         (show_render(render, "a question and its answer"),),
         # The tag would hold the model's text.
         line=render.line_of(subject.marks.content),

@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     word = subject.marks.reasoning
     last, later = render_reasoned(subject)
     yield Hit(
-        "reasoning is dropped from the history, and no switch keeps it there",
+        "reasoning is dropped from history, and no template variable keeps it",
         (compare_renders(last, "as the last message", later, "before another message"),),
         line=last.line_of(word),
     )

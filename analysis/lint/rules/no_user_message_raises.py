@@ -17,9 +17,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     user = role_message("user", shape.user_text(marks.user))
     answer = role_message("assistant", marks.content)
     usual = subject.play((subject.user,), system=marks.system, generation=True)
-    cases: list[tuple[str, Chat]] = [("that an assistant begins", [answer, user])]
+    cases: list[tuple[str, Chat]] = [("with an assistant message first", [answer, user])]
     if usual.rendered:
-        cases.insert(0, ("of a system message alone", [system]))
+        cases.insert(0, ("with only a system message", [system]))
     else:
         usual = subject.render(user_question(subject), generation=True)
     if not usual.rendered:

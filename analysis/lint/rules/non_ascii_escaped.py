@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     escaped = json.dumps(LETTERS)[1:-1]
     if render.rendered and LETTERS not in render.text and escaped in render.text:
         yield Hit(
-            f"the model reads {escaped} where its call said {LETTERS}",
+            f"{LETTERS} in a call is rendered as {escaped}",
             (show_render(render, f"a call with {LETTERS}"),),
             line=render.line_of(escaped),
         )
@@ -32,8 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     offer = render_offer(subject, described)
     if offer.rendered and LETTERS not in offer.text and escaped in offer.text:
         yield Hit(
-            f"the model reads {escaped} where a tool's description says {LETTERS}, which its calls"
-            " have as it is",
+            f"{LETTERS} in a tool's description is rendered as {escaped}, but unescaped in calls",
             (compare_renders(offer, f"a tool with {LETTERS}", render, f"a call with {LETTERS}"),),
             line=offer.line_of(escaped),
         )

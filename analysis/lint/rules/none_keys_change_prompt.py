@@ -45,9 +45,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         if given.error is not None:
             outcome = f"fails: {given.reason}"
         elif without.error is not None:
-            outcome = f"works, and fails where they are left out: {without.reason}"
+            outcome = f"renders, but fails without them: {without.reason}"
         else:
-            outcome = "is written otherwise"
+            outcome = "renders differently"
         yield Hit(
             f"with keys that are None, as client libraries send them, {what} {outcome}",
             (compare_renders(given, "with keys that are None", without, "without them"),),

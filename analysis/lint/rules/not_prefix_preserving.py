@@ -20,7 +20,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     after = subject.play((*called, subject.answer(call)), generation=True)
     if before.rendered and after.rendered and not after.text.startswith(before.text):
         yield Hit(
-            "trainers that append a tool's result to what was sampled refuse this template",
+            "a tool result changes the sampled turn before it: trainers that check the"
+            " prefix raise",
             (compare_renders(before, "a call", after, "a call and its result"),),
             line=before.line_at(prefix_length(before.text, after.text)),
         )

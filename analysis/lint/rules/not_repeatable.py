@@ -24,8 +24,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         other = _anew(subject)
         if other.text != first.text or other.rendered != first.rendered:
             yield Hit(
-                "a conversation renders differently each time, at the same moment",
-                (compare_renders(first, "once", other, "and again"),),
+                "repeated renders of one conversation differ, with the clock fixed",
+                (compare_renders(first, "first render", other, "second render"),),
                 line=_line(first, other),
             )
 

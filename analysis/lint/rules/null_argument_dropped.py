@@ -20,6 +20,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     word = render_call(subject, **{marks.keys[0]: marks.values[0], key: marks.values[1]})
     if null.rendered and null.text == bare.text != word.text and key in word.text:
         yield Hit(
-            "an argument that is null is not in the prompt: the model reads that it was not given",
+            "an argument that is null is not in the prompt",
             (compare_renders(null, "with an argument that is null", bare, "without it"),),
         )

@@ -27,12 +27,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     if not usual.rendered:
         return
-    evidence = (compare_renders(null, "content: null", usual, "as the template wants it"),)
+    evidence = (compare_renders(null, "content: null", usual, "as the template expects"),)
     printed = [word for word in WORDS if null.text.count(word) > usual.text.count(word)]
     if null.error is not None:
         message, line = f"content: null beside a call {failure_words(null)}", null.error.line
     elif printed:
-        message = f"content: null beside a call is printed as the word {printed[0]}"
+        message = f"content: null beside a call is rendered as {printed[0]}"
         line = null.line_of(printed[0])
     elif null.text.count(subject.call().name) < usual.text.count(subject.call().name):
         message, line = "a call beside content: null is dropped", None

@@ -33,7 +33,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
         if not given.rendered or given.text != usual.text:
             what = (
-                "is not written like one without" if given.error is None else failure_words(given)
+                "renders differently from one without the field"
+                if given.error is None
+                else failure_words(given)
             )
             found[words] = what, given
     if not found:
@@ -44,7 +46,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         words, what = (
             (f"{words} or {other}", what)
             if also == what
-            else (words, f"{what}; one where it is {other} {also}")
+            else (words, f"{what}; if it is {other}, it {also}")
         )
     yield Hit(
         f"an answer whose reasoning field is {words} {what}",

@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not _is_number(text, number):
             changed = _value(text.strip().strip("\"'")) != number
             yield Hit(
-                f"the number {number} in a call is written as {quote_text(text)}",
+                f"the number {number} in a call is rendered as {quote_text(text)}",
                 (show_render(written.render, f"a call with {number}"),),
                 line=written.render.line_of(written.text) if written.text else None,
                 severity=None if changed else Severity.WARNING,

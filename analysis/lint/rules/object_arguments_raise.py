@@ -16,8 +16,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     if object_.error is None or not string.rendered:
         return
     yield raising_hit(
-        f"requests fail whose calls have arguments as an object: {object_.reason}",
+        f"fails on calls with object arguments: {object_.reason}",
         (object_, "arguments as an object"),
-        (string, "as JSON text"),
+        (string, "as a JSON string"),
         refused=Severity.WARNING,
     )

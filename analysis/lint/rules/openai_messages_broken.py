@@ -109,7 +109,7 @@ def _outcome(
     if departure.convention and _is_unread(subject, conversation, usual):
         return FormOutcome.UNREAD, None
     return FormOutcome.SPOILED, Hit(
-        f"as users send it ({departure.usual}), {lost} in {played_chat.name!r}",
+        f"OpenAI-style messages ({departure.usual}): {lost} in {played_chat.name!r}",
         (compare_renders(usual, departure.usual, render, departure.wanted),),
         line=parting_line(usual, render),
         cause=TEXT_DROPPED if departure.plain_text else spoiled_cause(departure.usual),
@@ -127,7 +127,7 @@ def _refused_calls(
     if (shape.calls, shape.tools) == (own.calls, own.tools):
         return None
     return raising_hit(
-        f"as users send it ({departure.usual}), '{played_chat.name}' {failure_words(usual)}",
+        f"OpenAI-style messages ({departure.usual}): '{played_chat.name}' {failure_words(usual)}",
         (usual, departure.usual),
         (played_chat.render, departure.wanted),
         refused=Severity.WARNING,

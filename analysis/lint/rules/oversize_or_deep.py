@@ -20,10 +20,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Measure the source and the nesting of its syntax tree."""
     size = len(subject.template.text)
     if size > LARGE:
-        yield Hit(f"the template has {size} characters, more than anybody reads through")
+        yield Hit(f"the template has {size} characters, too many to review")
     depth, line = _deepest_block(subject.template.syntax_tree)
     if depth > DEEP:
-        yield Hit(f"{depth} blocks stand inside each other here", line=line)
+        yield Hit(f"{depth} blocks are nested here", line=line)
 
 
 def _deepest_block(tree: nodes.Template) -> tuple[int, int]:

@@ -20,14 +20,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not one.rendered or shown[0] not in one.text:
         return
     if both.error is not None:
-        message = f"requests fail whose history has two calls in one message: {both.reason}"
+        message = f"fails on two calls in one message: {both.reason}"
         hit = raising_hit(message, (both, "two calls"), (one, "one call"), refused=Severity.WARNING)
         # If the same error refuses a single call, two are no news.
         yield replace(hit, cause=None) if both.error.refused else hit
     elif not all(text in both.text for text in shown):
         which = "second" if shown[0] in both.text else "first"
         yield Hit(
-            f"of two calls in one message the {which} is not in the prompt",
+            f"the {which} of two calls in one message is not in the prompt",
             (compare_renders(both, "two calls", one, "one call"),),
             line=one.line_of(shown[0]),
         )

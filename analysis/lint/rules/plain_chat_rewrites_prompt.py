@@ -17,5 +17,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     for render, what in zip(renders, ("a question", "a question and its answer"), strict=True):
         # A template may omit a question until it is answered.
         if render.rendered and not whole.text.startswith(render.text):
-            message = f"with a later message the prompt of {what} changes"
+            message = f"adding a later message rewrites the prompt of {what}"
             yield rewriting_hit(message, (render, what), (whole, "a longer conversation"))

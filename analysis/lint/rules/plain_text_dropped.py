@@ -29,9 +29,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         taken = (subject.shape.user_content, subject.shape.assistant_content)
         roles = list_words([role for role, *_ in found])
         yield Hit(
-            f"content given as text ({roles}) is dropped; given as a list of parts it is written",
+            f"string content ({roles}) is dropped; a list of parts is rendered",
             tuple(
-                compare_renders(text, f"{role}: text", parts, "parts")
+                compare_renders(text, f"{role}: a string", parts, "parts")
                 for role, text, parts in found
             ),
             line=parting_line(*found[0][1:]),

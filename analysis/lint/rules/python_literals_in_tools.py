@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     ]
     if words:
         yield Hit(
-            f"values in tools are written as Python writes them: {list_words(words)}",
+            f"values in tool schemas are rendered as Python literals: {list_words(words)}",
             (compare_renders(extended, "null and booleans in a schema", plain, "without"),),
             line=extended.line_of(words[0]),
         )

@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     over = subject.play((*loop, *subject.chat[1:]), tools=True)
     if word in running.text and over.rendered and word not in over.text:
         yield Hit(
-            "the reasoning of a tool loop is dropped when the next user message comes",
+            "the reasoning of a tool loop is dropped after the next user message",
             (compare_renders(running, "while the loop runs", over, "after another message"),),
             line=running.line_of(word),
         )

@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     last, later = render_reasoned(subject)
     if word in last.text and later.rendered and word not in later.text:
         yield Hit(
-            "the reasoning of an answer is dropped when the next user message comes",
+            "the reasoning of an answer is dropped after the next user message",
             (compare_renders(last, "as the last message", later, "before another message"),),
             line=last.line_of(word),
         )

@@ -24,9 +24,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     shown = word in before.text
     if not shown:
         before = render_answer(subject, reasoning=word)
-    what = "is dropped when the result of the call comes" if shown else "is never written"
+    what = "is dropped after the call's result" if shown else "is never rendered"
     yield Hit(
-        f"the reasoning of a message that calls a tool {what}",
-        (compare_renders(running, "with the result", before, "where it is written"),),
+        f"the reasoning of a message with calls {what}",
+        (compare_renders(running, "with the result", before, "where it is rendered"),),
         line=before.line_of(word),
     )

@@ -21,14 +21,18 @@ def check(subject: Subject) -> Iterator[Hit]:
     if cut:
         how = f"cuts the content at {quote_text(cut)}"
     else:
-        how = f"writes {quote_text(opening)} in its prompts"
+        how = f"renders {quote_text(opening)} in its prompts"
     given = render_answer(subject, reasoning=subject.marks.reasoning)
     prompt = _prompt(subject, opening)
     shown = prompt or render_answer(subject)
     closed = any(opening.written is PromptProgress.REASONING_CLOSED for opening in format_.openings)
     yield Hit(
-        f"the template {how}, but reasoning that a message holds is ignored",
-        (compare_renders(given, "with reasoning", shown, "the prompt, or the turn without"),),
+        f"the template {how}, but ignores the reasoning of messages",
+        (
+            compare_renders(
+                given, "with reasoning", shown, "the prompt, or the turn without reasoning"
+            ),
+        ),
         line=shown.line_at(shown.text.rindex(opening))
         if prompt
         else shown.line_of(subject.marks.content),

@@ -29,8 +29,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     if hidden:
         read = list_words(shown) if shown else shape.reasoning_field
         yield Hit(
-            f"reasoning is read from {read}; a caller who sends {' or '.join(hidden)} loses it"
-            " where the server does not copy it",
+            f"the template expects {read} and ignores {list_words(hidden)}: reasoning sent"
+            " there is lost unless the server copies it",
             (compare_renders(usual, read, renders[hidden[0]], hidden[0]),),
             line=usual.line_of(subject.marks.reasoning),
         )

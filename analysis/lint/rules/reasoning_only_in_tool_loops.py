@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     if beside_content.rendered and word not in beside_content.text and word in beside_call.text:
         yield Hit(
-            "reasoning is written before tool calls, and not before an answer",
+            "reasoning is rendered before tool calls, but not before an answer",
             (compare_renders(beside_content, "before an answer", beside_call, "before a call"),),
             line=beside_call.line_of(word),
         )

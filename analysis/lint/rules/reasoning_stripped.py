@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render reasoning with whitespace at its edges, before content and before a call."""
     word = subject.marks.reasoning
     renderers = (render_answer, render_last_call)[: 2 if subject.format.calls is not None else 1]
-    message = "whitespace at the {} of the reasoning is cut off"
+    message = "whitespace at the {} of the reasoning is stripped"
     for render in renderers:
         padded, plain = (render(subject, reasoning=text) for text in (pad_word(word), word))
         yield from cut_edges(word, message, padded, plain)

@@ -27,8 +27,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         block = block or _lone_closer(switch.name, _tail(subject, on), _tail(subject, off))
         if block and block not in _tail(subject, off):
             yield Hit(
-                f"{switch.name}=true closes reasoning before it begins ({quote_text(block)}), and"
-                " false leaves it to the model",
+                f"{switch.name}=true closes the reasoning in the prompt ({quote_text(block)}),"
+                " and false leaves it open",
                 (compare_renders(on, f"{switch.name}=true", off, f"{switch.name}=false"),),
                 line=last_line(on),
                 setting={switch.name: True},

@@ -17,7 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if render.rendered and not render.text.strip():
         parts = subject.shape.user_content is ContentForm.PARTS
         yield Hit(
-            "the prompt of a user message is empty: the model is not asked anything",
+            "the prompt of a user message is empty: the model receives no question",
             (show_render(render, "one user message, with the generation prompt"),),
             line=line_that_saw(render, subject.marks.user),
             # Servers detect templates that only take content parts, and send those.

@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if names and _MARKED.sub("", render.text) == render.usual.text:
             line = render.usual.line_at(render.text.find(OPEN))
             yield Hit(
-                f"in {render.what} nothing is written for {', '.join(names)}: it is not defined",
+                f"{', '.join(names)} is undefined in {render.what} and renders as an empty string",
                 (show_render(render.usual, render.what),),
                 line=line,
                 engines=engines_at(subject, line),

@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 else f"after {tokens.reused} of {tokens.sampled} sampled tokens"
             )
             yield Hit(
-                f"rendered again, the same text is other tokens, {where} ({scenario.name})",
-                (HitEvidence(ShownText("as the model wrote it", verdict.sampled)),),
+                f"the same text has different tokens if rendered again, {where} ({scenario.name})",
+                (HitEvidence(ShownText("as the model generated it", verdict.sampled)),),
                 confidence=Confidence.LOW if foreign else None,
             )

@@ -8,7 +8,6 @@ from autoparser.analysis.lint.conversation_matrix import real_shapes
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import (
     compare_renders,
-    failure_words,
     list_words,
     parting_line,
     raising_hit,
@@ -43,7 +42,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if spelling not in _OF_OTHER_RULES:
             render = render_offer(subject, *tools)
             yield Hit(
-                f"the model reads the tools {spelling}",
+                f"the tools are rendered {spelling}",
                 (show_render(render, "with tools"),),
                 line=render.line_of("&"),
             )
@@ -58,7 +57,7 @@ def _crash_hit(subject: Subject, crash: ToolCrash, offered: int) -> Hit:
     if subject.given_tools:
         which = f"{len(crash.tools)} of {offered} tools{cause}, such as {crash.tools[0]}"
     return raising_hit(
-        f"requests fail that offer {which}: it {failure_words(render)}",
+        f"fails on {which}: {render.reason}",
         (render, f"a tool{cause}"),
         (sound, "without"),
         crashed=Severity.ERROR,
@@ -69,16 +68,16 @@ def _crash_hit(subject: Subject, crash: ToolCrash, offered: int) -> Hit:
 def _lost_hit(subject: Subject, lost: tuple[LostPart, ...]) -> Hit:
     first = lost[0]
     given, other = (render_offer(subject, tools) for tools in (first.offered, first.changed))
-    words = "the model is not told of {} in the schemas of tools"
+    words = "parts of tool schemas are not in the prompt: {}"
     told = [str(part) for part in lost]
     if subject.given_tools:
-        words = "of these tools the model is not told {}"
+        words = "parts of these tools are not in the prompt: {}"
         told = [f"{part} (in {len(part.tools)})" for part in lost[:MOST_TOLD]]
         more = len(lost) - MOST_TOLD
         told += [f"{more} more, which 'autoparser analyze --tools' lists"] if more > 0 else []
     return Hit(
         words.format(list_words(told)),
-        (compare_renders(given, f"a tool with {first}", other, "with another value there"),),
+        (compare_renders(given, f"a tool with {first}", other, "with another value"),),
         line=parting_line(given, other) or given.line_of(str(first.offered["name"])),
         severity=None if first.heavy else Severity.INFO,
     )

@@ -68,7 +68,7 @@ def _crash_hit(
 ) -> Hit:
     count, total = len(crash.titles), len(battery_messages())
     return Hit(
-        f"of {total} messages {count} crash the template, the smallest of them {case.title}:"
+        f"{count} of {total} messages raise, the smallest with {case.title}:"
         f" {crash.reason.rstrip('.')}",
         (show_render(_render(subject, case.message, setting), case.title),),
         line=crash.line,
@@ -82,12 +82,12 @@ def _departures(subject: Subject, verdict: Check, setting: Mapping[str, Json]) -
     if smallest is None or smallest.foretold:
         return
     yield Hit(
-        f"of {verdict.total} messages {len(verdict.different)} are not written by one format, the"
-        f" smallest of them {smallest.title}: {smallest.reason}",
+        f"{len(verdict.different)} of {verdict.total} messages do not match the"
+        f" format, the smallest with {smallest.title}: {smallest.reason}",
         (
             HitEvidence(
-                ShownText("as the format has it", smallest.written or ""),
-                ShownText("as the template writes it", smallest.rendered or ""),
+                ShownText("by the format", smallest.written or ""),
+                ShownText("by the template", smallest.rendered or ""),
             ),
         ),
         line=_departing_line(subject, smallest, setting),
@@ -122,8 +122,8 @@ def _spoiled_forms(subject: Subject) -> Iterator[Hit]:
         lost = "" if form.fault is None else f", such as {form.fault.title!r}: {form.fault.reason}"
         shown = form.fault
         yield Hit(
-            f"as users send it ({usual}), {len(form.spoiled)} of {form.asked} conversations lose"
-            f" text in silence{lost}",
+            f"OpenAI-style messages ({usual}): {len(form.spoiled)} of {form.asked}"
+            f" conversations silently lose text{lost}",
             ()
             if shown is None
             else (
@@ -140,9 +140,8 @@ def _gate_faults(subject: Subject) -> Iterator[Hit]:
     fault = gate.faults[0]
     failed = gate.asked - gate.passed or gate.usual_asked - gate.usual_passed
     yield Hit(
-        f"{failed} text{'s' * (failed != 1)} that the template writes after its prompts"
-        f" {'is' if failed == 1 else 'are'} not as the format has them:"
-        f" {fault.title} is not {fault.question.value}: {fault.detail}",
+        f"{failed} rendered turn{' fails' if failed == 1 else 's fail'} the check of grammar and"
+        f" parser: {fault.title} is not {fault.question.value}: {fault.detail}",
         (HitEvidence(ShownText(f"after the prompt, {fault.title}", fault.text)),),
         setting=fault.setting,
     )

@@ -42,11 +42,11 @@ def check(subject: Subject) -> Iterator[Hit]:
                 error = failure.message
             if render.rendered and text != render.text:
                 yield Hit(
-                    f"the template in {path.name} renders {what} otherwise than the one that"
-                    " transformers takes",
+                    f"the template in {path.name} renders {what} differently from the one that"
+                    " transformers uses",
                     (
                         HitEvidence(
-                            render.shown_text("as transformers renders it"),
+                            render.shown_text("transformers"),
                             ShownText(f"by {path.name}", text, error),
                         ),
                     ),

@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if token and token in render.text and tokenizer.token_to_id(token) is None:
             pieces = len(encode_text(tokenizer, token).ids)
             yield Hit(
-                f"{name} {quote_text(token)} is not in the vocabulary and reaches the model as"
+                f"{name} {quote_text(token)} is not in the vocabulary and is encoded as"
                 f" {pieces} tokens",
                 (show_render(render, "two user messages and an answer"),),
                 line=render.line_of(token),

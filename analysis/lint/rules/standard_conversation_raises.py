@@ -49,4 +49,4 @@ def _working_shape(subject: Subject) -> str:
         "tools": subject.failure is None and shape.tools is not ToolForm.WRAPPED,
     }
     named = [words for words, wanted in wants.items() if wanted]
-    return f"; it wants {' and '.join(named)}" if named else ""
+    return f"; it requires {' and '.join(named)}" if named else ""

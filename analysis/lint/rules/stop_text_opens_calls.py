@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     end = next((stop for stop in ends if stop in before), "")
     if begun and end:
         yield Hit(
-            f"turns end in {quote_text(end)}, which also stands before a call's first word",
+            f"turns end with {quote_text(end)}, which also precedes the first word of a call",
             answered.against(calling),
             line=calling.render.line_at(spans[0].texts[0].start),
         )

@@ -23,15 +23,15 @@ def check(subject: Subject) -> Iterator[Hit]:
         # Brackets that the template writes around members are around the string's own ones.
         if found and (before[-1:], after[:1]) == ("{", "}"):
             yield Hit(
-                "arguments that a caller sends as JSON text are written in brackets of their own:"
+                "JSON-string arguments are inserted between additional braces:"
                 f" {quote_text(before[-_SHOWN:] + given + after[:1])}",
                 (compare_renders(string, "arguments as JSON text", object_, "as an object"),),
                 line=string.line_at(len(before)),
             )
         return
     yield Hit(
-        "a caller that sends arguments as JSON text, as chat APIs do, has the model"
-        " read a quoted string instead of an object",
+        "JSON-string arguments, as chat APIs send them, are rendered as a quoted"
+        " string instead of an object",
         (compare_renders(string, "arguments as JSON text", object_, "as an object"),),
         line=string.line_of(f"{subject.marks.keys[0]}\\"),
     )

@@ -17,10 +17,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not string.rendered or value in string.text or value not in object_.text:
         return
     empty = render_call(subject)
-    left = "without arguments" if empty.text == string.text else "whose arguments are torn apart"
+    left = "without arguments" if empty.text == string.text else "with its arguments split up"
     yield Hit(
-        "a caller that sends arguments as JSON text, as chat APIs do, has the model read a call"
-        f" {left}",
-        (compare_renders(string, "arguments as JSON text", object_, "as an object"),),
+        f"a call with JSON-string arguments, as chat APIs send it, is rendered {left}",
+        (compare_renders(string, "JSON-string arguments", object_, "as an object"),),
         line=object_.line_of(value),
     )

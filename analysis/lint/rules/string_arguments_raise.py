@@ -16,9 +16,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     if string.error is None or not object_.rendered:
         return
     yield raising_hit(
-        "requests fail whose calls have arguments as JSON text, as chat APIs send them:"
-        f" {string.reason}",
-        (string, "arguments as JSON text"),
+        f"fails on calls with JSON-string arguments, as chat APIs send them: {string.reason}",
+        (string, "JSON-string arguments"),
         (object_, "as an object"),
         refused=Severity.INFO,
     )

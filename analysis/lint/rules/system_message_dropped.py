@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         # A system message that changes the prompt is used for something other than instructions.
         plain = appends_answer(subject) and bare.text == led.text
         yield Hit(
-            "a system message is dropped: the model never sees it",
+            "a system message is not in the prompt",
             (compare_renders(led, "with a system message", bare, "without"),),
             line=parting_line(led, bare),
             severity=None if plain else Severity.WARNING,

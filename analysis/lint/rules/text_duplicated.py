@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 continue
             seen.add(spoken.voice)
             yield played.hit(
-                f"{spoken.voice} is written {times} times in '{played.name}'",
+                f"{spoken.voice} is rendered {times} times in '{played.name}'",
                 played.render.line_at(written.rfind(spoken.text)),
                 # Templates that judge or translate a conversation may repeat it.
                 confidence=None if appends_answer(subject) else Confidence.MEDIUM,

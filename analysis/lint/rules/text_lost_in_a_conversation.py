@@ -70,7 +70,7 @@ def _hit(
         or not appends_answer(subject)
     )
     return Hit(
-        f"{text.voice} is lost in '{losing_chat.name}', and kept in '{keeping_chat.name}'",
+        f"{text.voice} is lost in '{losing_chat.name}', but rendered in '{keeping_chat.name}'",
         losing_chat.against(keeping_chat),
         line=line_of_the_lost(
             losing_chat.render, keeping_chat.render, next(keeping_chat.texts_of(text.voice)).text

@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 found.setdefault(marker, (what, render))
     for what, render in [*found.values()][:1]:
         yield Hit(
-            f"the prompt holds {', '.join(found)}, which no text of the template does",
+            f"the prompt contains {', '.join(found)}, which the source does not",
             (show_render(render, what),),
         )
 

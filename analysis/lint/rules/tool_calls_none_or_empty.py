@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         elif lost:
             what = f"an answer with {words} loses its content"
         else:
-            what = f"an answer with {words} is written as a message of calls"
+            what = f"an answer with {words} is rendered as a tool-call turn"
         yield Hit(
             what,
             (compare_renders(given, f"with {words}", usual, "without"),),

@@ -16,7 +16,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     schema = {"type": "string", "description": "Does what it says."}
     if render.rendered and (f"{key!r}: {schema}" in render.text or str(schema) in render.text):
         yield Hit(
-            "the model reads the tools' schemas with Python's quotes and words, not as JSON",
+            "tool definitions are rendered as their Python repr, not as JSON",
             (show_render(render, "with tools"),),
             line=render.line_of(str(schema)),
         )

@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     given = subject.play((subject.user,), tools=True, generation=True)
     if alone.rendered and given.rendered:
         yield Hit(
-            "the model is never told which tools a caller offers",
+            "offered tools are not described in the prompt",
             (compare_renders(given, "with tools", alone, "without tools"),),
             line=parting_line(given, alone),
         )

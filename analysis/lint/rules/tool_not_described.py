@@ -44,7 +44,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     if partly is not None:
         yield partly.hit(
-            f"not all tools are described to the model in '{partly.name}'",
+            f"not all tools are described in '{partly.name}'",
             next(filter(None, map(partly.render.line_of, names)), None),
             severity=Severity.WARNING if _is_excused(partly) else None,
         )
@@ -57,7 +57,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if none is not None and kept is not None and not _told_as_usual(subject, none):
         meant = _is_excused(none)
         yield Hit(
-            f"the model is told of no tools in '{none.name}', and of all in '{kept.name}'",
+            f"no tools are described in '{none.name}', but all in '{kept.name}'",
             none.against(kept),
             line=line_of_the_lost(none.render, kept.render, names[0]),
             severity=Severity.WARNING if meant else None,
@@ -107,7 +107,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
     described = _signs(plain[0])["description"]
     if "description" in never and described[:_BEGINNING] in single.text:
         yield Hit(
-            f"the description of a tool is cut, which has {len(described)} characters",
+            f"a tool description of {len(described)} characters is truncated",
             (show_render(single, "a tool with a long description"),),
             line=single.line_of(described[:_BEGINNING]),
             severity=Severity.WARNING,
@@ -118,16 +118,16 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
         return
     render = render_offer(subject, unusual)
     evidence = (
-        compare_renders(render, "a tool with such a name", single, "a tool with a plain name"),
+        compare_renders(render, "a tool with this name", single, "a tool with a plain name"),
     )
     name = str(unusual["name"])
     if render.rendered and name not in render.text:
         cut = name[: _NAME_SIZE // 2] in render.text
         yield Hit(
-            f"a tool's name of {_NAME_SIZE} characters is cut"
+            f"a tool name of {_NAME_SIZE} characters is truncated"
             if cut
-            else "a tool's name with a capital, a hyphen, an underscore and a digit is not written"
-            f" as it is given: {name}",
+            else "a tool name with a capital, a hyphen, an underscore and a digit is altered:"
+            f" {name}",
             evidence,
             line=render.line_of(_signs(unusual)["description"]),
         )
@@ -142,13 +142,14 @@ def _first_too_many(
         render = render_offer(subject, *plain[:count])
         labels = (render, f"{count} tools"), (fewer, f"{count - 1} tools")
         if render.error is not None:
-            message = f"requests fail that offer {count} tools: {render.reason}"
+            message = f"fails on requests with {count} tools: {render.reason}"
             yield raising_hit(message, *labels, refused=Severity.WARNING)
             return
         lost = [part for part in _missing_parts(render, plain[:count]) if part not in never]
         if lost:
             yield Hit(
-                f"of {count} tools {list_words(lost)} are not all written, of {count - 1} they are",
+                f"with {count} tools some lack their {list_words(lost)}; with {count - 1}"
+                " tools none do",
                 (compare_renders(*labels[0], *labels[1]),),
                 line=parting_line(render, fewer),
                 severity=None if "name" in lost else Severity.WARNING,
@@ -172,9 +173,9 @@ def _second_line(render: Render, first: str, second: str) -> Iterator[Hit]:
     later = render.text[start + len(below) :].splitlines()
     closed = any(line.rstrip().endswith(lead) for line in later)
     if second not in render.text:
-        words = "is not written"
+        words = "is not rendered"
     elif lead and not _WORD.search(lead) and not closed and below in render.text:
-        words = f"stands without the {quote_text(before)} before the first"
+        words = f"lacks the {quote_text(before)} before the first"
     else:
         return
     yield Hit(

@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             words = result.text.lower().rstrip(".").split()
             if not played.holds(result) and any(word in written for word in words):
                 line = line_that_saw(played.render, result.text)
-                yield played.hit(f"a tool's result is changed in '{played.name}'", line)
+                yield played.hit(f"a tool result is altered in '{played.name}'", line)
     yield from _unseen(subject)
 
 
@@ -45,7 +45,7 @@ def _unseen(subject: Subject) -> Iterator[Hit]:
     lost = alike_in_prompt(answered, words, INNER_PAIRS, HOSTILE_TEXT.strip())
     for what, (render, another) in [*lost.items()][:1]:
         yield Hit(
-            unseen_words("a tool's result", lost),
+            unseen_words("a tool result", lost),
             (compare_renders(render, f"a result with {what}", another, "another result"),),
             line=render.line_of(words[0]),
         )

@@ -14,10 +14,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     call, marks = subject.call(), subject.marks
     last = subject.play(subject.loop, tools=True, generation=True)
     later = subject.play((*subject.loop, *subject.chat[1:]), tools=True, generation=True)
-    for render, when in ((last, "that has just come"), (later, "of an earlier turn")):
+    for render, when in ((last, "as the last message"), (later, "of an earlier turn")):
         if render.rendered and call.name in render.text and marks.answer not in render.text:
             yield Hit(
-                f"the model never reads a tool's result {when}",
+                f"a tool result {when} is not in the prompt",
                 (show_render(render, "a call with its result"),),
                 line=line_that_saw(render, marks.answer),
             )

@@ -23,14 +23,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     if render.error is not None:
         yield raising_hit(
-            f"requests fail whose tool results have no name, as chat APIs send them:"
-            f" {render.reason}",
+            f"fails on tool results without a name, as chat APIs send them: {render.reason}",
             *both,
         )
     elif render.text != named.text:
         yield Hit(
-            "a tool result without a name, as chat APIs send it, is written otherwise than"
-            " with one",
+            "a tool result without a name, as chat APIs send it, renders differently from"
+            " one with a name",
             (compare_renders(*both[0], *both[1]),),
             line=parting_line(render, named),
             severity=Severity.INFO,

@@ -28,21 +28,21 @@ def check(subject: Subject) -> Iterator[Hit]:
         tools=subject.usual_tools,
         as_given=subject.shape.empty_content is EmptyContent.NULL,
     )
-    both = (parts, "the result as a list of parts"), (text, "as a text")
+    both = (parts, "the result as a list of parts"), (text, "as a string")
     evidence = (compare_renders(*both[0], *both[1]),)
     if parts.error is not None:
-        message = f"requests fail whose tool results are lists of parts: {parts.reason}"
+        message = f"fails on tool results as a list of parts: {parts.reason}"
         yield raising_hit(message, *both, refused=Severity.INFO)
     elif answer not in parts.text:
         yield Hit(
-            "a tool's result that is a list of parts is not in the prompt",
+            "a tool result as a list of parts is not in the prompt",
             evidence,
             line=parting_line(parts, text),
             loses=True,
         )
     elif str(part) in parts.text:
         yield Hit(
-            f"the model reads a tool's result that is a list of parts as {[part]!r}",
+            f"a tool result as a list of parts is rendered as {[part]!r}",
             evidence,
             line=parts.line_of(str(part)),
         )

@@ -31,25 +31,25 @@ def check(subject: Subject) -> Iterator[Hit]:
     evidence = (compare_renders(*both[0], *both[1]),)
     if turned.error is not None:
         yield raising_hit(
-            f"a request whose results come in another order than the calls {failure_words(turned)}",
+            f"a request with results in another order than the calls {failure_words(turned)}",
             *both,
             refused=Severity.WARNING,
         )
     elif turned.text == _swapped(usual.text, texts):
         labeled = _has_label(usual.text, texts, calls)
         yield Hit(
-            "a result that comes before that of an earlier call stands beside the name or the"
+            "a result that precedes that of an earlier call is rendered with the name or"
             " id of that call"
             if labeled
-            else "results are told apart by their order alone: in another one than the calls each"
-            " is read as another's",
+            else "results in another order are attributed to the wrong calls: they have"
+            " neither names nor ids",
             evidence,
             line=turned.line_of(texts[0]),
             severity=None if labeled else Severity.INFO,
         )
     elif not all(text in turned.text for text in texts):
         yield Hit(
-            "of results that come in another order than the calls not all are written",
+            "results in another order than the calls are not all rendered",
             evidence,
             line=parting_line(turned, usual),
         )

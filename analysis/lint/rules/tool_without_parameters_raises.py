@@ -24,9 +24,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         render = subject.render(messages, tools=offered_tools([tool], subject.shape))
         if render.error is not None:
             yield raising_hit(
-                f"requests fail that offer a tool {what}: {render.reason}",
+                f"fails on tools {what}: {render.reason}",
                 (render, f"a tool {what}"),
-                (whole, "tools that have all"),
+                (whole, "tools with all fields"),
                 refused=Severity.INFO,
             )
 

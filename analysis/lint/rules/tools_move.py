@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     answer = two.text.find(marks.content)
     if two.text.find(name) > answer > 0 and (before or one.text.find(name) > 0):
         yield Hit(
-            "each question moves the definitions of the tools to the end of the conversation",
+            "each user message moves the tool definitions to the end of the conversation",
             (compare_renders(one, "one question", two, "two questions"),),
             line=two.line_of(name),
         )

@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     turns = list_words([*dict.fromkeys(deviation.turn or "another role" for deviation in found)])
     where = "its own markers" if not made.patched else "the markers of a training template"
     yield Hit(
-        f"{where} do not hold what the model writes, in turns of {turns}: {_words(found[0])}",
+        f"{where} differ from the model's output, in turns of {turns}: {_words(found[0])}",
         line=_line(subject, found[0]),
     )
 
@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _words(deviation: MismarkedTurn) -> str:
     kinds: Sequence[tuple[str, tuple[str, ...]]] = (
         ("is not marked", deviation.left_out),
-        ("is marked, too", deviation.marked_too),
+        ("is marked although the model does not generate it", deviation.marked_too),
     )
     return " and ".join(f"{quote_text(texts[0])} {what}" for what, texts in kinds if texts)
 

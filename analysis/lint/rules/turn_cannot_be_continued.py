@@ -23,11 +23,11 @@ def check(subject: Subject) -> Iterator[Hit]:
     at = render.text.rfind(TAG)
     if at < 0:
         yield Hit(
-            "a turn that was begun cannot be continued: its text is not in the prompt",
-            (show_render(render, "a turn that was begun"),),
+            "a partial turn cannot be continued: its text is not in the prompt",
+            (show_render(render, "a partial turn"),),
         )
     elif not render.text[:at].endswith(begun):
         yield Hit(
-            "a turn that was begun is continued after another text than was begun",
-            (show_render(render, "a turn that was begun"),),
+            "a partial turn is continued after a different text",
+            (show_render(render, "a partial turn"),),
         )

@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     string = render_call(subject, **{key: str(marks.integer)})
     if number.rendered and number.text == string.text and str(marks.integer) in number.text:
         yield Hit(
-            "a number and a string of its digits are written alike: a parser needs the schema",
+            "a number and a string of its digits render identically: a parser needs the schema",
             (compare_renders(number, "a number", string, "a string"),),
             line=number.line_of(str(marks.integer)),
         )

@@ -204,7 +204,7 @@ def _never_opened(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit
             yield (
                 pair,
                 played.hit(
-                    f"{quote_text(found.spelled[pair])} closes what nothing opens, in"
+                    f"{quote_text(found.spelled[pair])} is closed but never opened in"
                     f" '{played.name}'",
                     played.render.line_of(found.spelled[pair]),
                 ),
@@ -231,7 +231,7 @@ def _empty_message(subject: Subject) -> Iterator[_PairHit]:
                     yield (
                         None,
                         played.hit(
-                            f"an empty message, {quote_text(header)} with its end, stands before"
+                            f"an empty message, {quote_text(header)} and its end, precedes"
                             f" {text.spoken.voice} in '{played.name}'",
                             played.render.line_at(text.start - len(last) - len(end)),
                         ),
@@ -246,7 +246,7 @@ def _empty_block(subject: Subject) -> Iterator[_PairHit]:
             before = text.before.rstrip()
             block = next(filter(before.endswith, empty_blocks(before)), "")
             if block:
-                words = f"nothing stands in {quote_text(block)}, and behind it {text.spoken.voice}"
+                words = f"{quote_text(block)} is empty, and {text.spoken.voice} follows it"
                 line = played.render.line_at(text.start - 1)
                 yield None, played.hit(f"{words} in '{played.name}'", line)
                 return
@@ -267,7 +267,7 @@ def _doubled(subject: Subject) -> Iterator[_PairHit]:
                     yield (
                         None,
                         played.hit(
-                            f"{quote_text(''.join(last))} is written twice in a row before"
+                            f"{quote_text(''.join(last))} is rendered twice in a row before"
                             f" {text.spoken.voice} in '{played.name}'",
                             played.render.line_at(text.start - 1),
                         ),
@@ -378,14 +378,14 @@ def _hit(
     opened, closed = balance.opened[pair], balance.closed[pair]
     spelled = quote_text(balance.spelled[pair])
     if not opened and opening:
-        words = f"{spelled} is written without {quote_text(opening)} in '{name}'"
+        words = f"{spelled} is rendered without {quote_text(opening)} in '{name}'"
     elif not closed:
         words = f"{spelled} is never closed in '{name}'"
     else:
         words = f"the pair of {spelled} {_counts(balance, pair)} in '{name}'"
         if beside is not None:
             other, usual = beside
-            words += f", and {_counts(usual, pair)} in '{other}'"
+            words += f", but {_counts(usual, pair)} in '{other}'"
     at = max(0, render.text.find(text)) + unpaired_at(text, pair)
     return Hit(words, (show_render(render, name),), line=render.line_at(at))
 

@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for word, words in ((marks.user, "first"), (marks.next_user, "last")):
         if not two.holds(word):
             yield Hit(
-                f"of two user messages the {words} is not in the prompt",
+                f"the {words} of two user messages is not in the prompt",
                 (show_render(two, "two user messages and an answer"),),
                 line=line_that_saw(two, word),
             )

@@ -15,5 +15,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     word = subject.marks.user
     render = subject.play((UserMessage(pad_word(word)),), generation=True)
     plain = subject.play((subject.user,), generation=True)
-    message = "whitespace at the {} of what the user said is cut off"
+    message = "whitespace at the {} of user content is stripped"
     yield from cut_edges(word, message, render, plain)

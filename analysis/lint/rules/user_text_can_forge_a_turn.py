@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     forged = subject.play((UserMessage(meant.text[start:end] + marks.next_user),))
     if forged.text == meant.text:
         yield Hit(
-            "a user's text that spells the markers cannot be told from turns that were there",
+            "a user's text that contains the markers renders like separate turns",
             (compare_renders(forged, "one user message", meant, "three messages"),),
             line=forged.line_at(start),
         )

@@ -30,8 +30,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         played, render = other
         kept_label = f"with {kept.name} kept"
         yield Hit(
-            f"{quote_text(kept.name)} is forgotten at the end of the loop that sets it: kept, it"
-            f" would make another prompt of '{played.name}'",
+            f"the value of {quote_text(kept.name)} is lost at the end of the loop that"
+            f" sets it; with the value kept, the prompt of '{played.name}' differs",
             (compare_renders(played.render, played.name, render, kept_label),),
             line=text.count("\n", 0, kept.at) + 1,
             setting=played.conversation.setting,

@@ -56,7 +56,7 @@ def _named(subject: Subject) -> Iterator[Hit]:
     named = [{**message, "name": "ann"} for message in usual.messages]
     given = subject.render(named, generation=True)
     if usual.rendered and given.error is not None:
-        message = f"every request whose messages have a name beside the role {failure_words(given)}"
+        message = f"every request with a `name` beside the role {failure_words(given)}"
         yield raising_hit(
             message, (given, "with names"), (usual, "without"), refused=Severity.WARNING
         )
@@ -69,7 +69,7 @@ def _tools_alone(subject: Subject) -> Iterator[Hit]:
     usual = subject.play((subject.user,), generation=True)
     given = subject.render(usual.messages, tools=subject.tools, generation=True)
     if usual.rendered and given.error is not None:
-        message = f"every request that offers tools {failure_words(given)}"
+        message = f"every request with tools {failure_words(given)}"
         yield raising_hit(
             message, (given, "with tools"), (usual, "without"), refused=Severity.WARNING
         )

@@ -21,8 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         render = subject.as_transformers(played, tools=tools, generation=True)
         if render.error is not None and render.error.forbidden:
             yield Hit(
-                f"requests with {what} fail in the sandbox in which transformers renders:"
-                f" {render.reason}",
+                f"fails on {what} in the sandbox of transformers: {render.reason}",
                 (show_render(render, what),),
                 line=render.error.line,
                 engines=engines_at(subject, render.error.line),

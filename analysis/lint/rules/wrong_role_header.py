@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     if user == assistant and _prompted(subject, user) and _differs_elsewhere(subject, user):
         yield Hit(
-            f"questions stand under the header of answers, {quote_text(user)}",
+            f"user messages have the assistant header, {quote_text(user)}",
             tuple(show_render(chat.render, chat.name) for chat in _chats(subject)[:1]),
         )
         return
@@ -50,7 +50,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         whose, header = shared
         if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, header):
             yield Hit(
-                f"answers stand under the header of {whose}, {quote_text(header)}",
+                f"assistant messages have the {whose} header, {quote_text(header)}",
                 tuple(show_render(chat.render, chat.name) for chat in _chats(subject)[-1:]),
                 # Without a generation prompt, perhaps nobody is to answer.
                 severity=None
@@ -73,15 +73,15 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _shared_header(subject: Subject, headers: _Headers) -> tuple[str, str] | None:
-    """Return the speaker and the header of answers that have another speaker's header, or None."""
+    """Return the role and the header that answers share with another role, or None."""
     user, assistant = headers.user, headers.assistant
     if user in assistant or assistant in user:
-        return "questions", user
+        return "user", user
     befores = [text.before for chat in _chats(subject) for text in chat.written_of(Voice.SYSTEM)]
     prompts = any(opening.text.strip() for opening in subject.format.openings)
     alike = any(before.rstrip().endswith(assistant) for before in befores)
     wrong = alike and prompts and not _prompted(subject, assistant)
-    return ("system messages", assistant) if wrong else None
+    return ("system", assistant) if wrong else None
 
 
 _WORD = re.compile(r"[^\W\d_]{3}")
@@ -108,16 +108,16 @@ def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
     if renders is None:
         return
     first, later, usual, before = renders
-    for header, whose in ((headers.assistant, "answers"), (headers.user, "questions")):
+    for header, whose in ((headers.assistant, "assistant"), (headers.user, "user")):
         if not header:
             continue
         text = before.rstrip()
-        if whose == "answers" and headers.lead:
+        if whose == "assistant" and headers.lead:
             text = text.removesuffix(headers.lead).rstrip()
         if text.endswith(header) and not usual.rstrip().endswith(header):
             yield Hit(
-                "a system message in the middle of a conversation stands under the header of"
-                f" {whose}, {quote_text(header)}",
+                f"a system message in the middle of a conversation has the {whose} header,"
+                f" {quote_text(header)}",
                 (compare_renders(later, "in the middle", first, "as the first message"),),
                 line=later.line_at(later.text.find(subject.marks.system) - 1),
                 # Some models have no other role for later instructions.
@@ -148,7 +148,8 @@ def _short(header_rest: str, headers: _Headers) -> bool:
 def _hit(played_chat: PlayedConversation, text: WrittenText, header: str) -> Hit:
     system = text.spoken.voice is Voice.SYSTEM
     return played_chat.hit(
-        f"{text.spoken.voice} stands under the header {quote_text(header)} in '{played_chat.name}'",
+        f"{text.spoken.voice} has another role's header, {quote_text(header)}, in"
+        f" '{played_chat.name}'",
         played_chat.render.line_at(text.start - 1),
         # Some models have no system role: instructions are given in another role.
         severity=Severity.WARNING if system else None,
