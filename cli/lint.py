@@ -88,25 +88,27 @@ class LintOptions:
         " [default: the nearest from here upward]",
     ] = None
     isolated: Annotated[bool, "Ignore all settings files."] = False
-    baseline: Annotated[Path | None, "FILE", "File of known findings, which do not fail."] = None
+    baseline: Annotated[Path | None, "FILE", "File of known findings, which are not reported."] = (
+        None
+    )
     profile: Annotated[
         str | None,
         "PROFILE",
         complete_from(_profiles),
-        "Set of rules whose findings are shown and count: release, strict (all), engines,"
+        "Which findings are reported and affect the exit code: release, strict (all), engines,"
         " training or cache. [default: release; strict with --select]",
     ] = None
     min_severity: Annotated[
         str | None,
         "SEVERITY",
         complete_from(_severities),
-        "Lowest severity that is shown: info, warning or error. [default: info]",
+        "Lowest severity to report: info, warning or error. [default: info]",
     ] = None
     min_confidence: Annotated[
         str,
         "CONFIDENCE",
         complete_from(_confidences),
-        "Lowest confidence that is shown: low, medium or high.",
+        "Lowest confidence to report: low, medium or high.",
     ] = "low"
     template_place: TemplateOption = None
     tokenizer: TokenizerOption = None
@@ -117,7 +119,7 @@ class LintOptions:
         typer.Option(
             "--no-cache",
             envvar="AUTOPARSER_NO_CACHE",
-            help="Neither read nor write cached results.",
+            help="Do not use the cache of results.",
         ),
     ] = False
     cache_dir: Annotated[
@@ -134,7 +136,7 @@ class LintOptions:
         """Raise AutoparserError for options that contradict each other."""
         if self.isolated and self.config is not None:
             raise AutoparserError(
-                "--config and --isolated contradict each other", hint="leave one out"
+                "--config and --isolated cannot be combined", hint="remove one of them"
             )
 
     def settings(self) -> wings.ProjectSettings:
@@ -158,9 +160,9 @@ class LintOptions:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise AutoparserError(
-                f"this cannot be the cache directory ({reason})",
+                f"cannot create the cache directory ({reason})",
                 file=str(self.cache_dir),
-                hint="name another one with --cache-dir, or give --no-cache",
+                hint="use another one with --cache-dir, or --no-cache",
             ) from None
         return self.cache_dir
 
@@ -197,7 +199,7 @@ class LintOptions:
         )
         rules = choice.rules
         if not rules:
-            raise AutoparserError("no rule is selected", hint="select more, or ignore less")
+            raise AutoparserError("no rules selected", hint="select more rules, or ignore fewer")
         for given in (self.tokenizer, settings.tokenizer):
             if given is not None:
                 # Read once here, so that it is an error of its own and not one of every template.
@@ -232,7 +234,7 @@ def _chosen_value(value: str | None, option: str, usual: Choice) -> Choice:
     if value is None:
         return usual
     kind = type(usual)
-    return kind(known_name(value, [*kind], f"{option} cannot be {value!r}"))
+    return kind(known_name(value, [*kind], f"invalid {option}: {value!r}"))
 
 
 class FindingForm(StrEnum):
@@ -276,10 +278,10 @@ def report_files(
         form, equals, file = text.partition("=")
         if not equals or not file:
             raise AutoparserError(
-                f"{text!r} is not a report",
-                hint="give --report FORMAT=FILE, as in sarif=lint.sarif",
+                f"invalid --report: {text!r}",
+                hint="use --report FORMAT=FILE, e.g. sarif=lint.sarif",
             )
-        known_name(form, [*FindingForm], f"there is no format {form!r}")
+        known_name(form, [*FindingForm], f"unknown format {form!r}")
         path = Path(file)
         if path == output or any(path == other for _, other in found):
             raise AutoparserError("two reports go to this file", file=file, hint="name another")
@@ -374,12 +376,12 @@ def lint(
     ] = False,
     statistics: Annotated[bool, "Count findings by rule instead of showing each."] = False,
     explain: Annotated[bool, "Show each rule's page below its first finding."] = False,
-    show_evidence: Annotated[bool, "Show the renders that are evidence of each finding."] = False,
+    show_evidence: Annotated[bool, "Show the renders behind each finding."] = False,
     tools: ToolsOption = None,
     engines: Annotated[
         bool,
-        "Also render whole conversations with other implementations of Jinja that are"
-        " installed: minijinja, llama.cpp's (xllamacpp) and @huggingface/jinja.",
+        "Also render whole conversations with other installed implementations of Jinja:"
+        " minijinja, llama.cpp's (xllamacpp) and @huggingface/jinja.",
     ] = False,
     python: Annotated[
         list[str] | None,
@@ -391,13 +393,13 @@ def lint(
     unsafe_fixes: UnsafeFixesOption = False,
     limits: Limits | None = None,
 ) -> int:
-    """Find bugs that lose tool calls, miss the cache or spoil training.
+    """Find bugs that lose tool calls, miss the prefix cache or harm training.
 
-    Every rule renders conversations and checks what comes out; none goes by a word of the source.
+    Every rule renders conversations and checks the results; none searches the source for words.
     Every named template of a source is checked.
 
-    Exit code: 0 if nothing is found to fail on, 1 if something is, 2 if an input cannot be
-    checked; the others are checked all the same.
+    Exit code: 0 if no finding reaches --fail-on, 1 if one does, 2 if an input cannot be checked;
+    the others are still checked.
     """
     form = chosen_form(form, as_json, FindingForm.JSON) or FindingForm.TEXT
     _check_use(
@@ -460,8 +462,8 @@ def _check_watch(sources: Sequence[str], *, write: bool) -> None:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
     if write:
         raise AutoparserError(
-            "--watch would write files at each change",
-            hint="leave out --watch, or --write-baseline and --fix",
+            "--watch cannot be combined with options that write files",
+            hint="remove --watch, or --write-baseline and --fix",
         )
 
 
@@ -483,17 +485,17 @@ def _check_use(
     if statistics and form not in (FindingForm.TEXT, FindingForm.JSON):
         raise AutoparserError(
             f"--statistics does not work with --format {form}",
-            hint="use text, or json, which always has them",
+            hint="use text, or json, which always includes them",
         )
     if explain and form is not FindingForm.TEXT:
         raise AutoparserError(
             "--explain and --show-evidence work only with text",
-            hint=f"{form} holds what it can; 'autoparser rule' shows a rule's page",
+            hint=f"remove them, or --format {form}; 'autoparser rule' shows a rule's page",
         )
     if explain and statistics:
         raise AutoparserError(
             "--statistics cannot be combined with --explain or --show-evidence",
-            hint="leave out one of the two",
+            hint="remove one of them",
         )
 
 
@@ -506,7 +508,7 @@ def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja,
     found = wings.installed_jinjas([sys.executable, *pythons])
     if not found:
         raise AutoparserError(
-            f"there is no other Jinja in {', '.join([sys.executable, *pythons])} nor in node",
+            f"no other Jinja implementation in {', '.join([sys.executable, *pythons])} or in node",
             hint="install minijinja (the extra 'engines') or xllamacpp, or npm's"
             " @huggingface/jinja; --python names another environment",
         )
@@ -569,13 +571,13 @@ def fix(
 ) -> int:
     """Fix what lint finds, with edits verified by rendering.
 
-    Standard output gets a unified diff for 'patch', standard error what was fixed, what was not,
-    and why. An edit is made only if it removes the finding, every conversation that was right
-    renders to the same text, and no rule finds anything new. An edit that changes renders which no
-    shown finding calls wrong is unsafe, and needs --unsafe-fixes.
+    Standard output is a unified diff for 'patch'; standard error lists the fixed findings and the
+    remaining ones, with reasons. An edit is applied only if it removes the finding, all correct
+    conversations render unchanged, and no rule reports a new finding. An edit that also changes
+    renders without a reported finding is unsafe, and needs --unsafe-fixes.
 
-    Exit code: 0 if nothing remains to fix, 1 if a finding stays or a change was not written, 2 if
-    an input cannot be checked to the end or a file cannot be written.
+    Exit code: 0 if nothing remains to fix, 1 if a finding remains or a change was not written, 2 if
+    an input cannot be checked completely or a file cannot be written.
     """
     as_json = result.is_json
     options.check()
@@ -611,9 +613,9 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
     for template in changed:
         if not template.writable:
             raise AutoparserError(
-                "--write changes only files that hold nothing but a template",
+                "--write cannot change a file with other content than the template",
                 file=template.inspected.path,
-                hint="take the diff, or the text of --json, and put it there",
+                hint="apply the diff, or the text of --json, yourself",
             )
     problems: list[wings.InputProblem] = []
     for template in changed:
@@ -621,11 +623,11 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
         if template.inspected.linked_out:
             # Who names a folder means what is in it.
             words = "not changed: a link leads out of the folder"
-            problems.append(wings.InputProblem(path, words, "name the file itself"))
+            problems.append(wings.InputProblem(path, words, "pass the file itself"))
             continue
         file = Path(template.fixed.original.origin or path)
         try:
-            with wings.writing(file, "name a file that you may write to"):
+            with wings.writing(file, "use a writable file"):
                 text = template.fixed.template.text.encode("utf-8", "backslashreplace")
                 wings.write_whole(file, text, before=template.fixed.original.text)
         except AutoparserError as error:

@@ -41,9 +41,9 @@ def rule(
 ) -> None:
     """Explain a lint rule, or list all of them.
 
-    Its page says what is wrong and why it matters, and shows a template before and after.
+    Its page describes the fault and why it matters, with a template before and after the fix.
 
-    Exit code: 0, or 2 if there is no such rule.
+    Exit code: 0, or 2 for an unknown rule.
     """
     form = chosen_form(form, as_json, RuleForm.JSON)
     markdown = form is RuleForm.MARKDOWN

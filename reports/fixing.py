@@ -69,21 +69,22 @@ def _template(target: FixTarget) -> Blocks:
 def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
     yield "finding", Text(visible(fix.finding.message))
     if fix.why:
-        yield "why", Text(f"{fix.why}; {fix.tried} were tried" if fix.tried else fix.why)
+        yield (
+            "why",
+            Text(f"{fix.why} ({number_of(fix.tried, 'edit')} tried)" if fix.tried else fix.why),
+        )
     proof = fix.proof
     if proof is None:
         if fix.reason is None:
-            yield "edits", Text("none needed: another fix removed it")
+            yield "edits", Text("none: another fix removed the finding")
         return
-    yield "edits", Text(f"{len(fix.edits)}; {fix.tried} were tried")
-    yield "proven", Text(f"{proof_words(proof)} No rule finds anything new.")
+    yield "edits", Text(f"{len(fix.edits)} ({fix.tried} tried)")
+    yield "verified", Text(f"{proof_words(proof)} No new findings.")
     if proof.beyond:
-        words = f"no finding that is shown calls {proof.beyond} of the {proof.changed} wrong"
+        words = f"{proof.beyond} of {proof.changed} changed renders have no finding"
         yield "unsafe", Text(words)
     if proof.spoiled:
-        words = (
-            f"{proof.spoiled} of the {proof.changed} raised, and now render to what nobody means"
-        )
+        words = f"{proof.spoiled} of {proof.changed} used to raise and now render unintended text"
         yield "unsafe", Text(words)
 
 
@@ -104,8 +105,7 @@ def _summary(run: FixRun, *, files_written: bool, unwritten: int) -> Iterable[st
     yield words if files_written or not many else f"{words} --write changes the files."
     hidden = sum(fix.hidden for fix in fixes)
     if hidden:
-        fix = "fix" if hidden == 1 else "fixes"
-        yield f"{hidden} hidden {fix} can be enabled with --unsafe-fixes."
+        yield f"{number_of(hidden, 'unsafe fix')} available with --unsafe-fixes."
 
 
 _NAMED = 6
@@ -133,19 +133,19 @@ def preserving_report(template: PreservingTemplate, width: int) -> Text:
     drawn: Blocks = []
     if template.edits:
         many = "edit" if len(template.edits) == 1 else "edits"
-        more = f"{len(template.fixed)} more hold: {_steps(template.fixed)}"
+        more = f"{len(template.fixed)} more pass: {_steps(template.fixed)}"
         drawn += prose(f"{len(template.edits)} {many}: {more}.", indent=0)
-        words = f"Rendered to the same text: {template.held_steps} steps of scenarios that held,"
-        drawn += prose(f"{words} under every setting that may matter.", indent=0)
+        words = f"Unchanged: {template.held_steps} scenario steps that passed before,"
+        drawn += prose(f"{words} under every relevant setting.", indent=0)
         if template.proof is not None:
             drawn += prose(proof_words(template.proof), indent=0)
             for example in template.proof.examples:
                 drawn += example_lines(example)
     elif template.left:
-        words = f"No edit was found: {template.trial_count} were tried."
+        words = f"No edit found ({template.trial_count} tried)."
         drawn += prose(words, indent=0)
     else:
-        drawn += prose("Nothing breaks, so nothing is edited.", indent=0)
+        drawn += prose("All scenarios pass; no edit needed.", indent=0)
     for fault, words in _LEFT.items():
         left = [step for step in template.left if step.fault is fault]
         if left:
@@ -155,7 +155,7 @@ def preserving_report(template: PreservingTemplate, width: int) -> Text:
 
 
 _LEFT = {
-    Culprit.TEMPLATE: "No edit that leaves the rest as it is fixes",
+    Culprit.TEMPLATE: "No edit fixes this without other changes",
     Culprit.ENGINE: "The engine changes the message",
     Culprit.MODEL: "Not representable in a message (no template can fix this)",
 }
@@ -179,13 +179,15 @@ def proof_words(proof: ProvenEdit) -> str:
     """Describe a proof's renders: their number, their kinds, and the ones that raise."""
     kinds = ", ".join(f"{number} with {kind}" for kind, number in proof.kinds.items())
     rendered = proof.conversations - proof.changed - proof.raising
-    same = f"{rendered} conversations render to the same text"
+    parts = [f"{rendered} unchanged"]
     if proof.crashed == proof.changed > 0:
-        same += f"; {proof.changed} crashed, and now render"
+        parts.append(f"{number_of(proof.changed, 'crash')} fixed")
     elif proof.changed:
-        same += f"; {proof.changed} change, and each is less wrong than before"
-    raising = f"; {proof.raising} raise in both" if proof.raising else ""
-    return f"{same}{raising}; none newly raises. Of them {kinds}."
+        parts.append(f"{proof.changed} improved")
+    if proof.raising:
+        parts.append(f"{proof.raising} still raise")
+    total = number_of(proof.conversations, "conversation")
+    return f"{total}: {', '.join(parts)}, 0 new errors. Covered: {kinds}."
 
 
 def _end(text: str) -> str:
@@ -199,7 +201,7 @@ def example_lines(change: ChangedRender) -> Blocks:
     )
     drawn = prose(words, indent=4)
     if change.before is None:
-        return drawn + prose(f"it raised, and becomes {visible(_end(change.after))}", indent=6)
+        return drawn + prose(f"raised before; now {visible(_end(change.after))}", indent=6)
     return drawn + difference(compare_texts(change.before, change.after), 6)
 
 
@@ -216,16 +218,16 @@ def training_lines(
     nothing was written around the template.
     """
     proof = training.proof
-    what = "with markers around the same template" if training.patched else "it has markers itself"
+    what = "with added markers" if training.patched else "with its own markers"
     yield (
-        f"{what}: the same text in {proof.conversations} conversations"
-        f" ({proof.refused} refused by both), the markers as autoparser's loss mask in"
-        f" {proof.masked} of {proof.conversations - proof.refused}"
+        f"{what}: {number_of(proof.conversations, 'conversation')} unchanged ({proof.refused} raise"
+        f" in both); markers equal autoparser's loss mask in {proof.masked} of"
+        f" {proof.conversations - proof.refused}"
     )
     if isinstance(same, ProvenEdit):
         yield proof_words(same)
     elif same is not None:
-        yield f"a conversation is rendered to another text: {visible(same.name)}"
+        yield f"a conversation renders differently: {visible(same.name)}"
     for _, alike in groupby(sorted(proof.deviations, key=_deviation_kind), _deviation_kind):
         yield _deviation(list(alike))
 
@@ -245,7 +247,7 @@ def _deviation(alike: Sequence[MismarkedTurn]) -> str:
     ]
     place = f"message {one.message + 1} of {', '.join(one.conversation)}{more}"
     mark_words = "; ".join(found)
-    return f"{_subject(one)} ({place}) is not marked as the model writes it: {mark_words}"
+    return f"{_subject(one)} ({place}) is marked differently from the loss mask: {mark_words}"
 
 
 def _subject(deviation: MismarkedTurn) -> str:

@@ -87,7 +87,7 @@ def number_of(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else _PLURALS.get(noun, f'{noun}s')}"
 
 
-_PLURALS = {"entry": "entries"}
+_PLURALS = {"crash": "crashes", "entry": "entries", "unsafe fix": "unsafe fixes"}
 
 
 def some_of(names: Sequence[str], most: int, separator: str = ", ", last: str = " and ") -> str:

@@ -163,13 +163,13 @@ MOST_TRIED = 240
 class UnfixedReason(StrEnum):
     """The reason for which a finding stays."""
 
-    NO_EDIT = "no edit changes what the rule looked at"
-    NOT_PROVEN = "every edit that changes what the rule looked at changes something that was right"
-    NOT_GONE = "no edit that changes nothing else makes the finding go"
-    NEW = "every edit by which it goes makes a rule find something new"
+    NO_EDIT = "no edit changes the text that the rule checks"
+    NOT_PROVEN = "each edit changes correct renders too"
+    NOT_GONE = "no edit without other changes removes the finding"
+    NEW = "each edit that removes it causes a new finding"
     MISSING = "no edits are known for this rule"
-    NOT_FINISHED = "a limit ended the search before it was finished"
-    UNSAFE = "its fix changes renders that no finding calls wrong"
+    NOT_FINISHED = "a limit stopped the search"
+    UNSAFE = "its fix also changes renders without a finding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +225,7 @@ def fix_template(
     Raises AutoparserError if the template cannot be analyzed, or is an encoder in Python.
     """
     if template.source is not None and template.source.ran_code:
-        raise AutoparserError(
-            "an encoder in Python has no template that could be edited", file=template.origin
-        )
+        raise AutoparserError("an encoder in Python has no template to edit", file=template.origin)
     text = in_newlines(template.text)
     asked = dict.fromkeys(fault for finding in findings for fault in finding.rule.mends)
     mends = tuple(fault for fault in asked if fault.kind not in TRAINED)

@@ -123,7 +123,7 @@ def preserving_template(analysis: Analysis, scenarios: Sequence[Scenario]) -> Pr
     source = analysis.template.source
     if source is not None and source.ran_code:
         raise AutoparserError(
-            "an encoder in Python has no template that could be edited",
+            "an encoder in Python has no template to edit",
             file=analysis.template.origin,
             hint="export its prompts to a Jinja template first",
         )

@@ -82,7 +82,7 @@ class ProofConversation:
     plainly: ProofConversation | None = None
     """The plain conversation of which it is a variant."""
     words: str = ""
-    """The kind of variant, e.g. ``content of null``."""
+    """The kind of variant, e.g. ``null content``."""
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -430,15 +430,15 @@ def _other_call(call: Json) -> Json:
 
 
 _CHANGES = {
-    "content of null": _content_of(None),
+    "null content": _content_of(None),
     "no content": _no_content,
     "empty content": _content_of(""),
     "content as a list of parts": _listed("system", "user", "assistant", "tool"),
     **{f"content of {role} as a list of parts": _listed(role) for role in ("system", "assistant")},
-    "reasoning of null": _reasoning_of(None),
+    "null reasoning": _reasoning_of(None),
     "empty reasoning": _reasoning_of(""),
     "an empty list of calls": _calls_of([]),
-    "calls of null": _calls_of(None),
+    "null tool_calls": _calls_of(None),
     "arguments in their other form": _other_arguments,
 }
 
@@ -457,7 +457,7 @@ def _long(subject: Subject) -> Iterator[ProofConversation]:
                 whole = replace(whole, system=texts.system)
             plain = _whole(subject, whole, generation=generation)
             yield plain
-            for words in ("content of null", "no content") if dialogue is not many else ():
+            for words in ("null content", "no content") if dialogue is not many else ():
                 changed = tuple(_CHANGES[words](dict(message)) for message in plain.messages)
                 sent = replace(plain, messages=changed, as_given=True)
                 yield replace(sent, name=f"{words}: {plain.name}", plainly=plain, words=words)

@@ -75,17 +75,17 @@ def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[InputPro
 def _ignore(verb: str, rest: str, line: int) -> Ignore:
     if verb != "ignore":
         hint = spelling_hint(verb, ["ignore"], _FORM)
-        raise AutoparserError(f"a comment for autoparser says {verb!r}", hint=hint)
+        raise AutoparserError(f"unknown command {verb!r} in a comment for autoparser", hint=hint)
     match = _SELECTORS.match(rest)
     if match is None:
-        raise AutoparserError("this ignore names no rule", hint=_FORM)
+        raise AutoparserError("an ignore comment without a rule", hint=_FORM)
     selectors = tuple(re.split(r"\s*,\s*", match["selectors"]))
     codes_of(selectors)  # raises for a selector that names no rule
     reason = " ".join(match["reason"].strip(" \t\r\n:-–—").split())
     if not reason:
         raise AutoparserError(
-            f"this ignore of {', '.join(selectors)} gives no reason",
-            hint="say why after the codes, for whoever reads it next",
+            f"an ignore comment for {', '.join(selectors)} without a reason",
+            hint="write the reason after the codes",
         )
     return Ignore(selectors, reason, line)
 
@@ -175,21 +175,21 @@ def read_baseline(file: Path) -> Baseline:
         with open_file(file) as stream:
             document: object = json.loads(read_bounded(stream, str(file), "name a baseline"))
     except FileNotFoundError:
-        raise _wrong(
-            file, "there is no such file", "write it first: add --write-baseline once"
-        ) from None
+        raise _wrong(file, "file not found", "create it with --write-baseline") from None
     except OSError as error:
         raise _wrong(file, f"cannot be read ({error.strerror})", "name a baseline") from None
     except (ValueError, RecursionError) as error:
-        raise _wrong(file, f"this is not a baseline ({error})", "write it anew") from None
-    again = "write it anew with --write-baseline"
+        raise _wrong(
+            file, f"not a baseline ({error})", "write it again with --write-baseline"
+        ) from None
+    again = "write it again with --write-baseline"
     version = read_value(document, _Head, file=str(file), wrong=BaselineError, hint=again).schema
     if version != VERSION:
         raise _wrong(
             file,
-            f"this is a baseline of another version ({version!r} instead of {VERSION!r})"
+            f"a baseline of another version ({version!r} instead of {VERSION!r})"
             if "baseline" in version
-            else f"this is not a baseline: its schema is not {VERSION!r}",
+            else f"not a baseline: its schema is not {VERSION!r}",
             again,
         )
     known = read_value(document, _Known, file=str(file), wrong=BaselineError, hint=again)

@@ -133,8 +133,8 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
-_Text = Annotated[str, Meta(min_length=1, description='a text, as in "AP301"')]
-_Texts = Annotated[tuple[_Text, ...], Meta(description='a list of texts, as in ["AP301"]')]
+_Text = Annotated[str, Meta(min_length=1, description='a string, as in "AP301"')]
+_Texts = Annotated[tuple[_Text, ...], Meta(description='a list of strings, as in ["AP301"]')]
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -188,9 +188,9 @@ def read_settings(file: Path) -> ProjectSettings:
     found = _read(file)
     if found is None:
         raise SettingsError(
-            "this file has no table [tool.autoparser.lint]",
+            "no table [tool.autoparser.lint] in this file",
             file=str(file),
-            hint="add it, or name another file with --config",
+            hint="add it, or use another file with --config",
         )
     return found
 
@@ -208,12 +208,12 @@ def _read(file: Path) -> ProjectSettings | None:
         ) from None
     except UnicodeDecodeError as error:
         raise SettingsError(
-            f"this is not UTF-8 ({error.reason})", file=str(file), hint="save it as UTF-8"
+            f"not UTF-8 ({error.reason})", file=str(file), hint="save it as UTF-8"
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise _broken(file, str(error)) from None
     except RecursionError:
-        raise _broken(file, "it is nested too deep") from None
+        raise _broken(file, "nested too deeply") from None
     own = file.name != PYPROJECT
     place = "lint" if own else "tool.autoparser.lint"
     if own:
@@ -236,7 +236,7 @@ def _broken(file: Path, words: str) -> SettingsError:
         f"broken TOML: {match['words'] if match else words}",
         file=str(file),
         place=place,
-        hint="correct the TOML there",
+        hint="fix the TOML there",
     )
 
 

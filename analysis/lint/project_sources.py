@@ -124,7 +124,7 @@ def gather_sources(
                 InputProblem(
                     argument,
                     "no template matches this pattern",
-                    "correct it, or leave out the quotes",
+                    "fix it, or remove the quotes",
                 )
             )
         elif not sources:
@@ -149,7 +149,7 @@ def nothing_below(directory: str) -> InputProblem:
     """Return the problem of a directory without templates: ignoring it would check nothing."""
     return InputProblem(
         directory,
-        "there is no template in this directory or below",
+        "no template in this directory or below",
         f"a template is named *{', *'.join(SUFFIXES)}, {' or '.join(MODEL_FILES[1:3])};"
         " name another file itself",
     )
@@ -209,7 +209,7 @@ class _Walk(Struct, frozen=True):
     def _unreadable(self, error: OSError) -> None:
         reason = error.strerror or type(error).__name__
         folder: object = error.filename
-        hint = "let yourself in, or leave it out with exclude"
+        hint = "change its permissions, or skip it with exclude"
         self.problems.append(InputProblem(str(folder), f"cannot be searched ({reason})", hint))
 
     def _excluded(self, path: str) -> bool:
@@ -298,7 +298,7 @@ def load_targets(
     if template_place is not None and not any(map(_is_saved, sources)):
         raise AutoparserError(
             "--template is only for a saved format",
-            hint="leave it out",
+            hint="remove it",
         )
     # A directory and a file in it may hold the same template.
     targets: dict[tuple[str, str | None, str | None], LintTarget] = {}
@@ -406,6 +406,6 @@ def _no_template(target: LintTarget) -> InputProblem | None:
     kind = file_kind(path) if path.is_file() and target.in_lines else None
     return InputProblem(
         target.path,
-        f"this is {kind or 'text'} without any Jinja in it, not a chat template",
-        "name a file that holds a template, or leave this one out with exclude",
+        f"this is {kind or 'text'} without any Jinja, not a chat template",
+        "pass a file with a template, or skip this one with exclude",
     )

@@ -91,8 +91,8 @@ def rule_of(code_or_name: str) -> Rule:
     # Suggest codes by their number, not by spelling: AP404 and AP405 differ by a character and have
     # different subjects.
     similar = [page for page in _pages() if number and (number in page or _digits(page) in number)]
-    hint = spelling_hint(wanted, [*similar, *_names()]) or "'autoparser rule' lists all"
-    raise UnknownRuleError(f"there is no rule {wanted!r}", hint=hint)
+    hint = spelling_hint(wanted, [*similar, *_names()]) or "'autoparser rule' lists all rules"
+    raise UnknownRuleError(f"unknown rule {wanted!r}", hint=hint)
 
 
 def _digits(code: str) -> str:

@@ -115,13 +115,13 @@ class FaultKind(StrEnum):
     REPEATED = "is repeated"
     STRIPPED = "is stripped"
     CALL_LOST = "a call is lost"
-    UNCLOSED = "a section of calls is not closed once"
-    LEFT_OUT = "is left out of an earlier turn"
+    UNCLOSED = "a section of calls is not closed exactly once"
+    LEFT_OUT = "is dropped from an earlier turn"
     REWRITTEN = "an earlier turn is rewritten"
-    NOT_BEGUN = "a prompt does not begin its turn"
-    PROMPT_REWRITES = "a generation prompt rewrites what is before it"
-    NO_PROMPT = "a generation prompt is missing, or is there unasked"
-    OTHERWISE = "is written otherwise than what says the same"
+    NOT_BEGUN = "a prompt is not a prefix of its turn"
+    PROMPT_REWRITES = "a generation prompt rewrites the text before it"
+    NO_PROMPT = "a generation prompt is missing or unrequested"
+    OTHERWISE = "renders differently from its equivalent"
 
 
 TRAINED = (FaultKind.LEFT_OUT, FaultKind.REWRITTEN)
@@ -142,7 +142,8 @@ class MendedFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def words(self) -> str:
         """The fault in words, e.g. ``an answer is lost``."""
         usual = "reasoning" if self.kind is FaultKind.LEFT_OUT else "a text"
-        return f"{self.whose or usual} {self.kind}" if self.kind.startswith("is ") else self.kind
+        whole = self.kind.startswith(("a ", "an ", "the "))
+        return self.kind if whole else f"{self.whose or usual} {self.kind}"
 
 
 class NoFix(StrEnum):
@@ -162,19 +163,20 @@ class NoFix(StrEnum):
 
 
 _NO_FIX_WORDS: Mapping[NoFix, str] = {
-    NoFix.UNWRITTEN: "what the template should write instead is in none of its renders",
+    NoFix.UNWRITTEN: "no render shows the correct text",
     NoFix.NOTATION: (
-        "prompts would get another notation than the template's own, and no render shows on which"
-        " of the two the model was trained"
+        "an edit would change the notation of prompts, and no render shows which notation the"
+        " model was trained on"
     ),
     NoFix.MEANT: (
-        "the template may mean it: whether its model can take such a request, no render shows"
+        "the template may intend it: no render shows whether its model supports such a request"
     ),
-    NoFix.OUTSIDE: "the cause is not in the template alone",
+    NoFix.OUTSIDE: "the cause is partly outside the template",
     NoFix.MARKERS: (
-        "its own markers are its author's; `autoparser render --to training-template` writes others"
+        "the template has generation markers of its own; `autoparser render --to training-template`"
+        " writes a template with others"
     ),
-    NoFix.SUSPECT: "a template that does this is to be looked at by a person, not mended",
+    NoFix.SUSPECT: "a template that does this needs a review by a person, not an edit",
 }
 
 

@@ -139,7 +139,7 @@ def _evidence(evidence: HitEvidence) -> Iterator[str]:
         messages, other_messages = messages_text(one), messages_text(other)
         if messages != other_messages:
             yield from _difference(messages, other_messages)
-        yield "# come out alike"
+        yield "# both render identically"
         yield from (f"  {line}" for line in _alone(one))
     else:
         yield from _difference(one.text, other.text, shown_origins(one, other))
@@ -198,7 +198,7 @@ def badge_image(run: LintRun) -> str:
     weightiest = next((severity.value for severity in Severity if run.count(severity)), "")
     words = counts(run) or "no finding"
     if run.problems:
-        weightiest, words = "error", "cannot be looked at"
+        weightiest, words = "error", "not checked"
     left, right = (len(text) * _CELL + 2 * _MARGIN for text in (LABEL, words))
     title = escape(f"{LABEL}: {words}")
     return (
@@ -220,7 +220,7 @@ def card_table(run: LintRun, version: str) -> str:
     rows = [table_row("template", *(severity.value for severity in Severity), "rules")]
     rows += [table_row(*["---"] * (len(Severity) + 2))]
     rows += [_row(template) for template in run.templates]
-    rows += [table_row(code_cell(problem.path), "cannot be looked at") for problem in run.problems]
+    rows += [table_row(code_cell(problem.path), "not checked") for problem in run.problems]
     looked = number_of(len(run.rules), "rule")
     return (
         "".join(rows) + f"\nautoparser {version}, profile {run.finding_filter.profile}, {looked}.\n"

@@ -28,10 +28,10 @@ def rule_page(rule: Rule, width: int) -> Text:
         (rule.code, SEVERITY_STYLES[rule.severity]),
         (f" {rule.name}", "bold"),
     )
-    traits = f"{rule.severity}, {rule.confidence} confidence, of the group {rule.group.value}"
+    traits = f"{rule.severity}, {rule.confidence} confidence, group: {rule.group.value}"
     if not rule.default:
-        profile = "" if rule.runs_for is None else f", and in the profile {rule.runs_for}"
-        traits += f"; runs only where it is selected{profile}"
+        profile = "" if rule.runs_for is None else f" or in the profile {rule.runs_for}"
+        traits += f"; runs only if selected{profile}"
     drawn = [
         *prose(head, indent=0),
         *prose(Text(traits, style="dim"), indent=0),
@@ -47,7 +47,7 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
     if rule.fixable:
         facts.append(("fixable", Text(f"autoparser fix SOURCE --select {rule.code}")))
     facts.append((fix_safety(rule) or "no fix", Text(fix_reason(rule))))
-    facts.append(("looks at", Text(rule.needs.value)))
+    facts.append(("requires", Text(rule.needs.value)))
     if profiles := profiles_of(rule):
         facts.append(("profiles", Text(", ".join(profiles))))
     if rule.covers:
@@ -67,13 +67,13 @@ def fix_safety(rule: Rule) -> str:
 def fix_reason(rule: Rule) -> str:
     """Return why a rule's fix is safe, unsafe or missing, in sentences."""
     if not rule.fixable:
-        return f"No edits are known: {rule.why_unfixed}."
+        return f"No automatic fix: {rule.why_unfixed}."
     if rule.marks:
-        return "It changes no text at all."
+        return "It changes no rendered text."
     if rule.never_safe:
         return (
-            "No render tells which of a turn's two forms the model was trained on. So the fix"
-            " needs --unsafe-fixes, and shows in one example what it changes."
+            "No render shows which of a turn's two forms the model was trained on. The fix"
+            " therefore needs --unsafe-fixes, and shows one example of its changes."
         )
     wrong = " or ".join(mend.words for mend in rule.mends)
     return (
@@ -141,11 +141,11 @@ def _page(rule: Rule) -> Iterator[str]:
     yield ""
     yield f"{_capital(_prose(rule.summary))}."
     yield ""
-    yield "| severity | confidence | group | looks at | profiles |"
+    yield "| severity | confidence | group | requires | profiles |"
     yield "|---|---|---|---|---|"
     yield (
         f"| {rule.severity} | {rule.confidence} | {rule.group.value} | {rule.needs.value}"
-        f" | {', '.join(profiles_of(rule)) or 'where selected'} |"
+        f" | {', '.join(profiles_of(rule)) or 'if selected'} |"
     )
     yield ""
     yield "## Why it matters"
@@ -166,16 +166,17 @@ def _page(rule: Rule) -> Iterator[str]:
     reason = fix_reason(rule).replace("--unsafe-fixes", "`--unsafe-fixes`")
     if rule.fixable:
         yield (
-            f"`autoparser fix SOURCE --select {rule.code}` tries edits of the template, and makes"
-            f" the smallest that renders prove; see [fix](../fix.md). That is {fix_safety(rule)}."
+            f"`autoparser fix SOURCE --select {rule.code}` tries edits of the template, and applies"
+            f" the smallest one that renders verify; see [fix](../fix.md). The fix is"
+            f" {fix_safety(rule)}."
             f" {_prose(reason)}"
         )
     else:
-        yield f"`autoparser fix` leaves it. {_prose(reason)}"
+        yield f"`autoparser fix` does not change it. {_prose(reason)}"
     if rule.covers:
         yield ""
         codes = ", ".join(rule.covers)
-        yield f"Where it fires, nothing more is said of {codes}: that is but its consequence."
+        yield f"It covers {codes}: if both fire, only this finding is reported, as their cause."
     yield ""
     yield "## To accept it"
     yield ""
@@ -207,13 +208,13 @@ def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
     yield "# Rules"
     yield ""
     yield (
-        f"The {len(rules)} rules of `autoparser lint`. A rule fires on what renders show, never"
-        " on a word in the template's source."
+        f"The {len(rules)} rules of `autoparser lint`. A rule fires on rendered behavior, never on"
+        " a word in the template's source."
     )
     yield ""
     yield (
-        "The column *fix* says whether [`autoparser fix`](../fix.md) has edits for it, and whether"
-        " they change only renders that the finding calls wrong (safe) or others too (unsafe)."
+        "The column *fix* shows whether [`autoparser fix`](../fix.md) has edits for a rule: safe"
+        " edits change only renders with the fault, unsafe ones change others too."
     )
     yield ""
     yield "Written by the command `autoparser rule --format markdown`; do not edit by hand."
@@ -224,7 +225,7 @@ def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
         yield ""
         yield f"## {_capital(group.value)} (AP{group.digit})"
         yield ""
-        yield "| code | name | severity | confidence | fix | what |"
+        yield "| code | name | severity | confidence | fix | fault |"
         yield "|---|---|---|---|---|---|"
         for rule in of_group:
             summary = _prose(rule.summary)

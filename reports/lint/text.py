@@ -153,11 +153,11 @@ class _Writer:
             fix = sentence(("fix: ", "green"), visible(finding.fix))
             drawn += prose(fix, INDENT, hang=5)
         if finding.also:
-            also = f"also seen by {', '.join(finding.also)}"
+            also = f"also reported by {', '.join(finding.also)}"
             drawn += prose(Text(also, style="dim"), INDENT)
         for words in finding.hit.engines:
-            asked = sentence(("asked: ", "dim"), visible(words))
-            drawn += prose(asked, INDENT, hang=7)
+            asked = sentence(("tested: ", "dim"), visible(words))
+            drawn += prose(asked, INDENT, hang=8)
         if self.evidence:
             for evidence in finding.evidence:
                 drawn += evidence_lines(evidence, INDENT + 2)
@@ -203,7 +203,7 @@ def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
         messages, other_messages = messages_text(one), messages_text(other)
         if messages != other_messages:
             drawn += difference(compare_texts(messages, other_messages), indent)
-        drawn += prose(Text("come out alike:", style="dim"), indent)
+        drawn += prose(Text("both render identically:", style="dim"), indent)
         return [*drawn, *_alone(one, indent)]
     pieces = compare_texts(one.text, other.text)
     return [*drawn, *difference(pieces, indent, shown_origins(one, other))]

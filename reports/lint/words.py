@@ -48,7 +48,7 @@ def problem_words(problem: InputProblem) -> str:
 def unused_words(ignore: Ignore) -> str:
     """Report an ignore comment that is no longer needed."""
     selectors = ", ".join(map(visible, ignore.selectors))
-    return f"nothing to ignore for {selectors} any more: remove the comment"
+    return f"unused ignore of {selectors}: it matches no finding, so remove the comment"
 
 
 def counts(run: LintRun) -> str:
@@ -88,13 +88,13 @@ def folded_words(run: LintRun) -> str:
     usual = sorted({finding.code for finding in folded if finding.rule.convention})
     of_usual = sum(finding.rule.convention for finding in folded)
     others = len(folded) - of_usual
-    parts = [f"{of_usual} of what templates usually do ({', '.join(usual)})"] if of_usual else []
+    parts = [f"{number_of(of_usual, 'common convention')} ({', '.join(usual)})"] if of_usual else []
     parts += [f"{others} other{'s' * (others != 1)}"] if others and parts else []
     listed = f": {', '.join(parts)}" if parts else ""
     chosen = run.finding_filter
     lower = " --min-severity info" if chosen.min_severity is not Severity.INFO else ""
     return (
-        f"{number_of(len(folded), 'finding')} not shown in the profile {chosen.profile}{listed};"
+        f"{number_of(len(folded), 'finding')} hidden by the profile {chosen.profile}{listed};"
         f" --profile strict{lower} shows {'it' if len(folded) == 1 else 'them'}"
     )
 
@@ -108,7 +108,7 @@ def notes(run: LintRun) -> Iterator[str]:
     if run.vanished:
         yield (
             f"{number_of(run.vanished, 'entry')} of the baseline"
-            f" {'matches' if run.vanished == 1 else 'match'} nothing any more:"
+            f" {'matches' if run.vanished == 1 else 'match'} no finding:"
             f" --write-baseline removes {'it' if run.vanished == 1 else 'them'}"
         )
     for remark in dict.fromkeys(
@@ -132,7 +132,7 @@ def notes(run: LintRun) -> Iterator[str]:
 
 
 _HINTS = {
-    RuleNeed.ANALYSIS: "a template that can be analyzed (autoparser analyze says why)",
+    RuleNeed.ANALYSIS: "a template that can be analyzed (autoparser analyze shows the error)",
     RuleNeed.TOKENIZER: "--tokenizer",
     RuleNeed.DIRECTORY: "a model directory instead of a file",
     RuleNeed.OTHER_JINJAS: "--engines",

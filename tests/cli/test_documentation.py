@@ -216,7 +216,7 @@ SOUND = str(CORNERS["sound"])
 
 def corner_rows() -> list[tuple[str, str, str]]:
     text = (ROOT / "docs" / "lint.md").read_text("utf-8")
-    table = text.split("## At the edges")[1].split("\n## ")[0]
+    table = text.split("## Edge cases")[1].split("\n## ")[0]
     return re.findall(r"^\| (.+?) \| (.+?) \| `(.+?)` \|$", table, re.MULTILINE)
 
 

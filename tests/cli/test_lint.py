@@ -65,7 +65,7 @@ def test_a_profile_folds_and_drops_nothing(autoparser: Run) -> None:
     assert showing == {Profile.STRICT, Profile.TRAINING, Profile.CACHE}
     ran = autoparser("lint", STRIPS, "--isolated", "--format", "concise", "--fail-on", "info")
     assert ran.code == bool(usual), "what is folded does not fail"
-    words = f"{len(folded)} findings not shown in the profile release"
+    words = f"{len(folded)} findings hidden by the profile release"
     assert re.search(rf"^{words}.*; --profile strict shows them$", ran.out, re.MULTILINE)
 
 
@@ -169,7 +169,7 @@ def test_the_docs_list_every_option_key_convention_and_format() -> None:
     assert options - {"--help"} == set(re.findall(r"`(--[a-z-]+)[ `]", docs)) - {"--help"}
     (table,) = re.findall(r"```toml\n([\s\S]+?)```", docs)
     assert set(tomllib.loads(table)["tool"]["autoparser"]["lint"]) == set(KEYS)
-    (conventions,) = re.findall(r"Of conventions are ([^.]+)\.", docs)
+    (conventions,) = re.findall(r"These rules report conventions: ([^.]+)\.", docs)
     listed = [rule.code for rule in all_rules() if rule.convention]
     assert re.findall(r"AP\d+", conventions) == listed
     assert {f"`{form}`" for form in FindingForm} <= set(re.findall(r"`[a-z]+`", docs))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolSpelling
@@ -72,7 +72,7 @@ def _lost_hit(subject: Subject, lost: tuple[LostPart, ...]) -> Hit:
     told = [str(part) for part in lost]
     if subject.given_tools:
         words = "parts of these tools are not in the prompt: {}"
-        told = [f"{part} (in {len(part.tools)})" for part in lost[:MOST_TOLD]]
+        told = [f"{part} ({_count(part.tools)})" for part in lost[:MOST_TOLD]]
         more = len(lost) - MOST_TOLD
         told += [f"{more} more, which 'autoparser analyze --tools' lists"] if more > 0 else []
     return Hit(
@@ -81,3 +81,7 @@ def _lost_hit(subject: Subject, lost: tuple[LostPart, ...]) -> Hit:
         line=parting_line(given, other) or given.line_of(str(first.offered["name"])),
         severity=None if first.heavy else Severity.INFO,
     )
+
+
+def _count(tools: Sequence[str]) -> str:
+    return f"{len(tools)} tool{'s' * (len(tools) != 1)}"

@@ -104,7 +104,7 @@ def test_lines_end_as_they_ended() -> None:
 def test_an_encoder_in_python_is_refused() -> None:
     encoder = load_encoder(f"{FIXTURES / 'encoders' / 'dashes.py'}:encode_messages")
     for edit in (fix_template, lambda host, given: preserving_template(analyze(host), given)):
-        with pytest.raises(AutoparserError, match="no template that could be edited"):
+        with pytest.raises(AutoparserError, match="no template to edit"):
             edit(encoder, ())
 
 
@@ -173,8 +173,8 @@ def test_a_conversation_that_does_not_reach_an_edit_is_not_rendered() -> None:
 def test_the_proof_asks_every_kind_of_conversation() -> None:
     names = {conversation.name.partition(":")[0] for conversation in proof().conversations}
     assert {
-        *("content of null", "no content", "content as a list of parts", "reasoning of null"),
-        *("many messages", "long texts", "an empty list of calls", "calls of null"),
+        *("null content", "no content", "content as a list of parts", "null reasoning"),
+        *("many messages", "long texts", "an empty list of calls", "null tool_calls"),
         *("arguments in their other form", "a developer's message", "an empty list of tools"),
         *("whitespace around an answer", "whitespace around a user's message"),
         *("all in the content", "user parts"),

@@ -98,7 +98,7 @@ def test_a_finding_is_known_when_lines_move_and_not_when_words_change() -> None:
 ENTRY = dict.fromkeys(ONE.__struct_fields__, "x")
 WRONG = {
     "another version": '{"schema": "autoparser.lint-baseline/9", "findings": []}',
-    "this is not a baseline": '{"schema": "autoparser.lint/1", "findings": []}',
+    "not a baseline: its schema": '{"schema": "autoparser.lint/1", "findings": []}',
     "this is a list, not an object": "[]",
     "this has no findings": json.dumps({"schema": VERSION}),
     r"findings\[1\]\.code: this is a": json.dumps(
@@ -106,7 +106,7 @@ WRONG = {
     ),
     "not a baseline": "{",
     "cannot be read": None,
-    "write it first": "",
+    "create it": "",
 }
 
 

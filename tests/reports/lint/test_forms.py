@@ -320,8 +320,8 @@ def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
         "Second paragraph, on two lines.",
         "````jinja\n```\n{{ x | safe }}\n````",
         "Write \\[x\\](y).",
-        "Where it fires, nothing more is said of AP101",
-        "| where selected |",
+        "It covers AP101: if both fire",
+        "| if selected |",
     ):
         assert words in page
     (row,) = [line for line in rules_index([RULE]).splitlines() if "AP306" in line]
@@ -333,5 +333,5 @@ def test_a_page_in_a_terminal_has_the_same_words_in_its_width() -> None:
     assert "A tag such as <b> and a `<code>|` span | are not markup." in " ".join(page.split())
     for words in ("Second paragraph, on two lines.", "  {{ x | safe }}", "covers", "AP101"):
         assert words in page
-    assert "runs only where it is selected" in " ".join(page.split())
+    assert "runs only if selected" in " ".join(page.split())
     assert all(len(line) <= 60 for line in page.splitlines())
