@@ -96,7 +96,7 @@ class Hit:
     """An observation of a rule, before the rule's code and severity are attached."""
 
     message: str
-    """One sentence without a full stop, e.g. ``"null content beside a call is written as 'None'"``.
+    """One sentence without a full stop, e.g. ``"content: null beside a call is rendered as None"``.
     """
     evidence: tuple[HitEvidence, ...] = ()
     """The texts that show it, the clearest first."""

@@ -7,12 +7,12 @@ same one fixed:
 
     ---
     severity: warning
-    needs: a template that writes reasoning
-    fix: write the reasoning as it is
+    needs: a template with reasoning
+    fix: render the reasoning unchanged
     ---
-    # Whitespace around the reasoning is cut off
+    # Leading and trailing whitespace of reasoning is stripped
 
-    Models begin and end their reasoning with line breaks, and parsers return it unchanged.
+    Models start and end their reasoning with line breaks, and parsers return it unchanged.
 
     ## Before
 
@@ -81,8 +81,8 @@ class RuleNeed(StrEnum):
     SOURCE = "a template"
     RENDERS = "a template that compiles"
     ANALYSIS = "a template that can be analyzed"
-    CALLS = "a template that writes tool calls"
-    REASONING = "a template that writes reasoning"
+    CALLS = "a template with tool calls"
+    REASONING = "a template with reasoning"
     TOKENIZER = "a tokenizer"
     DIRECTORY = "a model directory"
     OTHER_JINJAS = "another program's Jinja"
