@@ -297,9 +297,7 @@ JobsOption = Annotated[
     ),
 ]
 ExitZeroOption = Annotated[bool, "Exit with 0 regardless of what is found."]
-UnsafeFixesOption = Annotated[
-    bool, "Also apply edits that change renders without a finding."
-]
+UnsafeFixesOption = Annotated[bool, "Also apply edits that change renders without a finding."]
 WatchOption = Annotated[bool, "Run again whenever an input file changes."]
 
 
