@@ -144,7 +144,7 @@ class WholeConversation:
     generation: bool = True
     """Whether a generation prompt is requested."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """The switches to set beside those of the format, e.g. ``{"enable_thinking": False}``."""
+    """The additional switches, e.g. ``{"enable_thinking": False}``."""
     other_form: bool = False
     """Whether content has the other form: parts if the template takes text, or text if parts."""
     documents: bool = False

@@ -144,7 +144,7 @@ def test_conversations_are_rendered_or_counted() -> None:
     subject = Subject(ChatTemplate(refusing), jinjas=[jinja("minijinja")])
     (found,) = subject.in_other_jinjas
     assert found.alike == found.asked_count > 0
-    assert set(found.not_asked) == {"the template refuses them"}
+    assert set(found.not_asked) == {"the template raises on them"}
     # One more has signs in it.
     assert found.asked_count + sum(found.not_asked.values()) == len(subject.matrix) + 1
 
@@ -156,10 +156,10 @@ LATE = "{%- for m in messages %}\n{{- m.content }}{{- m.contents }}\n{%- endfor 
 @pytest.mark.parametrize(
     ("code", "text", "words"),
     [
-        ("AP802", "", "renders it as it is meant"),
+        ("AP802", "", "renders it like transformers"),
         ("AP804", "", "fails: UnknownMethod: sequence has no method named append in 9 of 9"),
         ("AP806", "", "fails: InvalidOperation: cannot calculate length of value of type none"),
-        ("AP805", RAW + LATE, "renders no conversation with it that would tell"),
+        ("AP805", RAW + LATE, "rendered no conversation that reaches it"),
     ],
 )
 def test_engine_rules_report_engine_answers(code: str, text: str, words: str) -> None:
@@ -190,7 +190,7 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
     messages = cast("list[dict[str, object]]", asked.variables["messages"])
     assert all(isinstance(message["content"], str) for message in messages)
     assert [message.words for message in sent if "🚀" in message.render.text] == [
-        "a question with signs"
+        "a question with special characters"
     ]
 
 
@@ -213,7 +213,7 @@ def test_difference_names_its_switch() -> None:
         return found.message, found.setting, found.severity
 
     message, setting, _ = hit("a question", JinjaAnswer(renders[under].text))
-    assert message.endswith("as the template itself does with thinking=True")
+    assert message.endswith("as transformers does with thinking=True")
     assert not setting
     assert hit("a question", JinjaAnswer("another"))[0].endswith("such as a question")
     failed = JinjaAnswer(error="no such test")
