@@ -210,6 +210,59 @@ def schema_place(schema: Schema, otherwise: str) -> str:
     return place if isinstance(place, str) else otherwise
 
 
+# Most tools have plain schemas, and most arguments meet them: jsonschema, which takes longer to
+# import than an output to parse, is asked about all others.
+
+
+_PLAIN_DEPTH = 16
+"""Levels of a schema that are looked at without jsonschema; it is asked about deeper ones."""
+_PLAIN_TEXTS = frozenset({"description", "title", "format"})
+
+
+def _is_plain(schema: Json, depth: int) -> bool:
+    """Return whether a schema is valid and has only usual keywords, such as `properties`."""
+    if isinstance(schema, bool):
+        return True
+    if not isinstance(schema, dict) or not depth:
+        return False
+    return all(_is_plain_keyword(name, value, depth - 1) for name, value in schema.items())
+
+
+def _is_plain_keyword(name: str, value: Json, depth: int) -> bool:
+    if name == "type":
+        return isinstance(value, str) and value in [*JsonType]
+    if name in _PLAIN_TEXTS:
+        return isinstance(value, str)
+    if name == "required":
+        texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        return texts and len({*value}) == len(value)
+    if name == "properties":
+        return isinstance(value, dict) and all(_is_plain(part, depth) for part in value.values())
+    if name in ("items", "additionalProperties"):
+        return _is_plain(value, depth)
+    return name == "default" or (name in ("enum", "examples") and isinstance(value, list))
+
+
+def _meets_plainly(schema: Any, value: Json) -> bool:
+    """Return whether a value is valid under a plain schema; False if jsonschema has to decide."""
+    if not isinstance(schema, dict):
+        return schema is True
+    kind, members = schema.get("type"), schema.get("properties", {})
+    if kind not in (None, found := type_of(value), found is JsonType.INTEGER and "number"):
+        return False
+    # Equality of texts alone is the same in Python and in JSON.
+    if "enum" in schema and not (isinstance(value, str) and value in schema["enum"]):
+        return False
+    if isinstance(value, list):
+        return all(_meets_plainly(schema.get("items", True), item) for item in value)
+    if not isinstance(value, dict):
+        return True
+    others = schema.get("additionalProperties", True)
+    return value.keys() >= {*schema.get("required", ())} and all(
+        _meets_plainly(members.get(name, others), part) for name, part in value.items()
+    )
+
+
 # Validation of schemas, and of values by them, with jsonschema; nothing is fetched.
 
 
@@ -323,6 +376,8 @@ def schema_breaches(schema: Json, value: Json, *, trusted: bool = True) -> tuple
     is not `trusted`, whatever may take exponential time is left out: patterns, and all of a schema
     that follows too many references.
     """
+    if _is_plain(schema, _PLAIN_DEPTH) and _meets_plainly(schema, value):
+        return ()
     library, references = _library()
     dialect = _dialect(schema)
     if not trusted:
@@ -416,6 +471,8 @@ def schema_flaws(schema: Json) -> Iterator[SchemaFlaw]:
 
     Raises RecursionError for one that is nested too deep to be looked at.
     """
+    if _is_plain(schema, _PLAIN_DEPTH):
+        return
     dialect = _dialect(schema)
     errors = map(_most_telling, dialect(dialect.META_SCHEMA).iter_errors(schema))
     for error in sorted(errors, key=lambda found: (len(found.absolute_path), str(found.json_path))):

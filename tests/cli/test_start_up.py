@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typer.core import TyperGroup
 from autoparser.cli import wings
 from autoparser.cli.main import HOMES, SUMMARIES, _PlainConversion, app
 from autoparser.lazy_names import name_homes
+from tests.benchmarks.measuring import function_tool
 
 from .conftest import ROOT, Run
 
@@ -72,8 +74,10 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
 ) -> None:
     saved, output = tmp_path / "model.format.json", tmp_path / "output.txt"
     assert autoparser("analyze", A1, "--format", "file", "-o", saved).code == 0
-    output.write_text("Hello.", encoding="utf-8")
-    parse = ("parse", saved, "--input", output)
+    output.write_text('<function=get_weather>{"city": "Oslo"}</function>', encoding="utf-8")
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([function_tool("get_weather", {"city": {"type": "string"}})]))
+    parse = ("parse", saved, "--input", output, "--tools", tools)
     found = imported(parse, (*parse, "--json"), (*parse, "--stream"))
     assert commands_in(found) == {"parse"}
     assert wings_in(found) <= {"core", "templates", "formats", "parsing", "sources", "learning"}

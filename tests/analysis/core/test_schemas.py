@@ -12,7 +12,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, SchemaDocument
+from autoparser.analysis.core.schema_document import (
+    ROOT,
+    SchemaDocument,
+    schema_breaches,
+    schema_flaws,
+)
 from autoparser.analysis.core.schema_keywords import (
     JsonType,
     SchemaError,
@@ -179,6 +184,42 @@ def test_joined_schema_accepts_the_same_values(seed: int) -> None:
         valid = before.is_valid(value)
         assert after.is_valid(value) == valid, (value, schema, merged)
         assert not valid or not unlike(part, value), schema
+
+
+def keyword_value(chance: random.Random, depth: int) -> Json:
+    """Return the value of a keyword: valid for some keywords and invalid for others."""
+    plain: list[Json] = [True, False, 1, 2.0, "string", "integer", "x", [], ["a"], ["a", "a"], {}]
+    if depth and chance.random() < 0.5:
+        return {"a": keyword_schema(chance, depth - 1)}
+    return (
+        keyword_schema(chance, depth - 1)
+        if depth and chance.random() < 0.5
+        else plain.pop(chance.randrange(len(plain)))
+    )
+
+
+def keyword_schema(chance: random.Random, depth: int) -> dict[str, Json]:
+    """Return a schema of a few keywords, valid or not."""
+    names = ["type", "title", "required", "properties", "items", "additionalProperties", "enum"]
+    chosen = chance.sample([*names, "default", "minLength"], chance.randint(0, 4))
+    return {name: keyword_value(chance, depth) for name in chosen}
+
+
+def test_plain_schemas_and_values_are_judged_as_jsonschema_judges_them() -> None:
+    chance = random.Random(1)
+    values: list[Json] = ["a", "x", 1, 2.0, True, None, [], ["a"], [1], {}, {"a": 1}, {"a": "x"}]
+    valid = breached = 0
+    for _ in range(2000):
+        schema = keyword_schema(chance, 3)
+        right = Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(schema)
+        assert right == (not [*schema_flaws(schema)]), schema
+        valid += right
+        for value in values if right else ():
+            fits = Draft202012Validator(schema).is_valid(value)
+            assert fits == (not schema_breaches(schema, value)), (schema, value)
+            breached += not fits
+    assert valid > 300
+    assert breached > 100
 
 
 USE = """
