@@ -234,8 +234,9 @@ def _is_plain_keyword(name: str, value: Json, depth: int) -> bool:
     if name in _PLAIN_TEXTS:
         return isinstance(value, str)
     if name == "required":
-        texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
-        return texts and len({*value}) == len(value)
+        if not isinstance(value, list):
+            return False
+        return all(isinstance(item, str) for item in value) and len({*value}) == len(value)
     if name == "properties":
         return isinstance(value, dict) and all(_is_plain(part, depth) for part in value.values())
     if name in ("items", "additionalProperties"):
