@@ -58,7 +58,7 @@ def engines(
     as_json = result.is_json
     source.check()
 
-    found = _find_engines(python or [sys.executable])
+    found = find_engines(python or [sys.executable])
     with status_line("analyzing") as show_step:
         analysis = source.analysis(source.template(tokenizer), isolate=limits)
         held = source.tokenizer(tokenizer, analysis.template, segmenting=False)
@@ -72,8 +72,8 @@ def engines(
     return 0 if tried.ok else FINDINGS
 
 
-def _find_engines(pythons: list[str]) -> list[tuple[str, str]]:
-    """Return the engines, each with its Python. Raises AutoparserError if none is found."""
+def find_engines(pythons: list[str]) -> list[tuple[str, str]]:
+    """Return the engines with their Pythons. Raises AutoparserError if there are none."""
     found = [(engine, python) for python in pythons for engine in wings.installed_engines(python)]
     if not found:
         raise AutoparserError(

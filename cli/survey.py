@@ -19,8 +19,9 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings
+from .engines import find_engines
 from .options import JobsOption, JsonOption, OutputOption, chosen_form, format_option
-from .output import Outlet, open_outlet, print_note, progress_bar
+from .output import Outlet, open_outlet, print_note, print_warning, progress_bar, write_file
 
 
 class SurveyForm(StrEnum):
@@ -29,6 +30,7 @@ class SurveyForm(StrEnum):
     TEXT = "text"
     JSON = "json"
     HTML = "html"
+    MARKDOWN = "markdown"
 
 
 def survey(
@@ -52,10 +54,14 @@ def survey(
     form: Annotated[
         SurveyForm | None,
         format_option(
-            "json has a line for each template, as --records; html is a page. [default: text]"
+            "json has a line for each template, as --records; html is a page of them; markdown is a"
+            " page about them, with two pictures beside it. [default: text]"
         ),
     ] = None,
     as_json: JsonOption = False,
+    title: Annotated[
+        str, "TEXT", "The origin of the templates, for the first line of the Markdown page."
+    ] = "",
     output: OutputOption = None,
     record_file: Annotated[
         Path | None,
@@ -74,6 +80,12 @@ def survey(
         "DIR",
         "Write a report for each template to this directory, and an index.html that sorts,"
         " filters and links them. Implies --lint.",
+    ] = None,
+    python: Annotated[
+        list[str] | None,
+        "PATH",
+        "Also rank the built-in parsers of the engines in this environment, by its bin/python, on"
+        " each template that writes calls; takes a minute for each. Can be repeated.",
     ] = None,
     jobs: JobsOption = None,
     *,
@@ -101,6 +113,11 @@ def survey(
             hint="leave out --format html, or --reports",
         )
 
+    if form is SurveyForm.MARKDOWN and output is None:
+        raise AutoparserError(
+            "--format markdown writes two pictures beside the page", hint="name a file with -o"
+        )
+
     named = places or []
     kept = [place for place in named if place.endswith(RECORDS) and Path(place).is_file()]
     templates = [place for place in named if place not in kept]
@@ -117,10 +134,15 @@ def survey(
     pages = None if reports is None else report_folder(reports)
     linted = lint or pages is not None
     share = None if shard is None else _parse_share(shard)
-    wanted = _SurveyPlan(record_file, pages, linted, share, tuple(earlier))
+    # Of one engine in several environments, the first is asked.
+    engines = tuple(dict(reversed(find_engines(python))).items()) if python else ()
+    wanted = _SurveyPlan(record_file, pages, linted, share, tuple(earlier), engines)
     records = _survey_records(sources, wanted, jobs or wings.usual_jobs(), limits)
-    with open_outlet(output) as outlet:
-        _write_survey(records, form, outlet)
+    if form is SurveyForm.MARKDOWN and output is not None:
+        _write_state(_try_fixes(records, record_file, limits), title, output)
+    else:
+        with open_outlet(output) as outlet:
+            _write_survey(records, form, outlet)
     if pages is not None:
         pages.write_index(wings.summary_of(records), records, __version__)
         print_note(f"the reports begin with {pages.folder / INDEX}")
@@ -139,6 +161,8 @@ class _SurveyPlan:
     """The share of the texts, and the number of shares, e.g. `(1, 8)`, or None for all."""
     earlier: tuple[wings.SurveyRecord, ...] = ()
     """Records of other surveys: their templates are not analyzed again, and are summed up."""
+    engines: tuple[tuple[str, str], ...] = ()
+    """The engines that read the templates' turns, with their Pythons."""
 
     def takes(self, digest: str) -> bool:
         """Return whether a text is in the share, by its digest, so that copies stay together."""
@@ -149,7 +173,7 @@ class _SurveyPlan:
         if record.error:
             return True
         written = self.pages is None or self.pages.has(record.source, record.sha256)
-        return written and not (self.linted and record.findings is None)
+        return written and not (self.linted and record.found is None)
 
     def look(self) -> wings.SurveyLook:
         if self.pages is None:
@@ -173,6 +197,31 @@ def _write_survey(
         outlet.report(wings.survey_report(summary, outlet.width))
 
 
+def _write_state(records: Sequence[wings.SurveyRecord], title: str, output: Path) -> None:
+    """Write the page about the templates, and its pictures into the same directory."""
+    page = wings.state_page(wings.state_of(records), title, output.stem)
+    for name, picture in page.pictures.items():
+        write_file(output.with_name(name), picture)
+    write_file(output, page.text)
+
+
+def _try_fixes(
+    records: list[wings.SurveyRecord], record_file: Path | None, limits: Limits | None
+) -> list[wings.SurveyRecord]:
+    """Try `fix` on the page's examples, and add the outcomes to the records."""
+    examples = wings.untried_examples(records)
+    tried: dict[str, wings.SurveyRecord] = {}
+    with progress_bar(len(examples), "fixing") as advance:
+        for record, code in examples:
+            known = tried.get(record.sha256, record)
+            tried[record.sha256] = wings.try_fix(known, code, limits)
+            advance()
+    if record_file is not None and tried:
+        with record_file.open("a", encoding="utf-8") as lines:
+            lines.writelines(map(wings.line_of, tried.values()))
+    return [*records, *tried.values()]
+
+
 def _survey_records(
     sources: Sequence[str], wanted: _SurveyPlan, jobs: int, limits: Limits | None
 ) -> list[wings.SurveyRecord]:
@@ -183,11 +232,10 @@ def _survey_records(
     digests = ((source, _source_digest(source)) for source in sources)
     waiting = [pair for pair in digests if wanted.takes(pair[1])]
     earlier = [record for record in wanted.earlier if wanted.takes(record.sha256)]
-    known = {
-        record.sha256: record
-        for record in (*earlier, *journal.records.values())
-        if wanted.is_complete(record)
-    }
+    joined: dict[str, wings.SurveyRecord] = {}
+    for line in (*earlier, *journal.records.values()):
+        joined[line.sha256] = wings.join_records(joined.get(line.sha256), line)
+    known = {digest: record for digest, record in joined.items() if wanted.is_complete(record)}
     before = sum(digest in known for _, digest in waiting)
     if before:
         many, verb = wings.number_of(len(waiting), "template"), "was" if before == 1 else "were"
@@ -196,11 +244,15 @@ def _survey_records(
     # Of the files with one text, the first is looked at.
     left = {digest: source for source, digest in reversed(waiting) if digest not in known}
     looked = [pair for pair in waiting if left.get(pair[1]) == pair[0]]
-    found = {(record.source, record.sha256): record for record in earlier}
+    found = {
+        (record.source, record.sha256): wings.record_at(joined[record.sha256], record.source)
+        for record in earlier
+    }
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.
         wings.start_survey(jobs, limits, wanted.look()) as surveyed,
         _open_records(file, journal) as lines,
+        wings.engine_processes(wanted.engines) as engines,
         progress_bar(len(looked), "surveying") as advance,
     ):
         results = iter(surveyed(looked))
@@ -213,6 +265,10 @@ def _survey_records(
                     # Before its record, which says that it is there.
                     wanted.pages.write(record, result.page)
                 advance()
+            try:
+                record = known[digest] = wings.add_readings(record, engines, limits)
+            except AutoparserError as error:
+                print_warning(source, error.message)
             own = found[source, digest] = wings.record_at(record, source)
             if lines is not None and journal.records.get((source, digest)) != own:
                 lines.write(wings.line_of(own))

@@ -69,6 +69,10 @@ if TYPE_CHECKING:
     from autoparser.analysis.editing.preserving_edits import (
         preserving_template as preserving_template,
     )
+    from autoparser.analysis.editing.survey_fixes import (
+        try_fix as try_fix,
+        untried_examples as untried_examples,
+    )
     from autoparser.analysis.engines.bounded_server import bounded_server as bounded_server
     from autoparser.analysis.engines.chat_application import (
         AnsweredChat as AnsweredChat,
@@ -81,6 +85,7 @@ if TYPE_CHECKING:
     )
     from autoparser.analysis.engines.engine_process import (
         ENGINES as ENGINES,
+        EngineProcess as EngineProcess,
         installed_engines as installed_engines,
     )
     from autoparser.analysis.engines.engine_ranking import try_engines as try_engines
@@ -206,6 +211,7 @@ if TYPE_CHECKING:
         shipped_conversations as shipped_conversations,
         switched_renders as switched_renders,
     )
+    from autoparser.analysis.overview.engine_readings import engine_processes as engine_processes
     from autoparser.analysis.overview.format_facts import (
         FormatComparison as FormatComparison,
         compare_formats as compare_formats,
@@ -220,6 +226,8 @@ if TYPE_CHECKING:
         SurveyLook as SurveyLook,
         SurveyRecord as SurveyRecord,
         SurveySummary as SurveySummary,
+        add_readings as add_readings,
+        join_records as join_records,
         journal_of as journal_of,
         line_of as line_of,
         record_at as record_at,
@@ -231,6 +239,7 @@ if TYPE_CHECKING:
         RevisionChange as RevisionChange,
         compare_history as compare_history,
     )
+    from autoparser.analysis.overview.template_state import state_of as state_of
     from autoparser.analysis.parsing.output_parser import OutputParser as OutputParser
     from autoparser.analysis.parsing.parsed_message import ParsedMessage as ParsedMessage
     from autoparser.analysis.parsing.turn_request import (
@@ -407,6 +416,7 @@ if TYPE_CHECKING:
         report_page as report_page,
         saved_page as saved_page,
     )
+    from autoparser.reports.template_state import state_page as state_page
     from autoparser.reports.tokens import (
         tokens_document as tokens_document,
         tokens_report as tokens_report,

@@ -51,6 +51,21 @@ class ToolFormat(StrEnum):
     TAG_WITH_TAGGED = "TAG_WITH_TAGGED"
 
 
+class CallNotation(StrEnum):
+    """How a call writes its name and arguments: finer than `ToolFormat`."""
+
+    JSON_IN_MARKERS = "a JSON object between markers"
+    """E.g. `<call>{"name": "find", "arguments": {"city": "Oslo"}}</call>`."""
+    BARE_JSON = "a JSON object without markers"
+    """E.g. `{"name": "find", "parameters": {"city": "Oslo"}}`."""
+    NAMED_JSON = "a name, then JSON arguments"
+    """E.g. `<call>find{"city": "Oslo"}</call>`."""
+    ELEMENTS = "an element for each argument"
+    """E.g. `<function=find><parameter=city>Oslo</parameter></function>`."""
+    PAIRS = "pairs, as in code"
+    """E.g. `find(city='Oslo')`."""
+
+
 class CallIdPosition(StrEnum):
     """Where a call's id stands in formats that are not JSON."""
 
@@ -188,6 +203,21 @@ def tool_format(calls: CallFormat | None, fields: JsonFields | None) -> ToolForm
     if calls.arguments.verbatim or (members.open == "{" and members.key.open == '"'):
         return ToolFormat.TAG_WITH_JSON
     return ToolFormat.TAG_WITH_TAGGED
+
+
+def call_notation(calls: CallFormat | None, fields: JsonFields | None) -> CallNotation | None:
+    """Return how a call writes its name and arguments, or None if no call is written."""
+    kind = tool_format(calls, fields)
+    if calls is None or kind is ToolFormat.NONE:
+        return None
+    if kind is ToolFormat.JSON_NATIVE:
+        return CallNotation.JSON_IN_MARKERS if calls.is_marked else CallNotation.BARE_JSON
+    if kind is ToolFormat.TAG_WITH_JSON:
+        return CallNotation.NAMED_JSON
+    # Code closes a value by its quotes; an element has a marker of its own for that.
+    closing = calls.arguments.members.entry[-1]
+    literal = TemplateLiteral.of(closing) if not isinstance(closing, RowSlot) else None
+    return CallNotation.ELEMENTS if literal and literal.markers else CallNotation.PAIRS
 
 
 def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> CallIdPosition:

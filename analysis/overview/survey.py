@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, structs
 
+from autoparser import __version__
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
@@ -26,16 +28,25 @@ from autoparser.analysis.core.errors import (
     TemplateNotFoundError,
 )
 from autoparser.analysis.core.verdicts import Check
-from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
+from autoparser.analysis.engines.engine_process import EngineProcess
+from autoparser.analysis.formats.format_view import (
+    CallNotation,
+    ContentMode,
+    ReasoningMode,
+    ToolFormat,
+    call_notation,
+)
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import (
     load_format,
     template_of_format,
 )
-from autoparser.analysis.history.round_trips import code_of, round_trip
+from autoparser.analysis.history.round_trips import TripRow, code_of, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.trip_causes import Culprit
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.linting import LintReport, lint
+from autoparser.analysis.lint.linting import FindingFilter, LintFinding, LintReport, lint
+from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.local_files import is_saved_format, path_exists
 from autoparser.analysis.sources.template_loading import load_template
@@ -43,6 +54,7 @@ from autoparser.analysis.teaching.taught_analysis import with_saved
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
 from autoparser.analysis.templates.worker_pool import WorkerPool
 
+from .engine_readings import EngineReading, readings_of
 from .format_facts import slot_text
 from .portrait import Portrait, portray_template
 
@@ -120,6 +132,37 @@ class SurveyCheck(Struct, frozen=True):
     """Input of users that the template silently loses or alters; null without any."""
 
 
+class SurveyFinding(Struct, frozen=True):
+    """One finding of lint."""
+
+    code: str
+    """The rule's code, e.g. `AP503`."""
+    severity: Severity
+    line: int | None
+    """The template's line, or null if no render names one."""
+    message: str
+    """E.g. `content: null beside a call is printed as the word None`."""
+    raises: bool
+    """Whether the template raises on the input that shows the fault."""
+    shown: bool
+    """Whether the profile `release` shows it: no convention, but a fault."""
+
+
+class TriedFix(Struct, frozen=True):
+    """The outcome of `fix` for one finding, tried alone."""
+
+    code: str
+    """The rule's code."""
+    line: int | None
+    """The finding's line."""
+    reason: str
+    """Why the finding stays; empty if it is fixed."""
+    conversations: Count = 0
+    """The number of conversations that the proof renders with both templates."""
+    edits: Count = 0
+    """The number of edits that were tried."""
+
+
 class SurveyRecord(Struct, frozen=True):
     """One template's results, or the reason why it cannot be analyzed."""
 
@@ -145,12 +188,41 @@ class SurveyRecord(Struct, frozen=True):
     template."""
     findings: dict[Severity, Count] | None = None
     """The number of lint findings by severity; null if lint did not run."""
+    date: str = ""
+    """The day of the analysis, e.g. `2026-11-29`; empty in records of earlier versions."""
+    version: str = ""
+    """The version of autoparser that analyzed it, e.g. `0.1.0`."""
+    notation: CallNotation | None = None
+    """How a call is written; null if the template writes none."""
+    blamed: dict[str, Annotated[int, Meta(ge=1)]] | None = None
+    """The number of round trips that break through the template's fault, by cause."""
+    found: tuple[SurveyFinding, ...] | None = None
+    """The lint findings, merged by cause; null if lint did not run."""
+    readings: tuple[EngineReading, ...] | None = None
+    """How the engines' built-in parsers read its turns; null if none was asked."""
+    fixes: tuple[TriedFix, ...] | None = None
+    """The findings that `fix` was tried on, for the examples of a page; null if on none."""
 
     @classmethod
     def failed(cls, source: str, digest: str, error: str) -> SurveyRecord:
         """Return the record of a template that cannot be analyzed."""
-        check = SurveyCheck(0, 0)
-        return cls(SURVEY, source, digest, error, None, None, None, None, (), check, {})
+        check, day = SurveyCheck(0, 0), _today()
+        return cls(
+            SURVEY,
+            source,
+            digest,
+            error,
+            None,
+            None,
+            None,
+            None,
+            (),
+            check,
+            {},
+            None,
+            day,
+            __version__,
+        )
 
     @property
     def ok(self) -> bool:
@@ -192,6 +264,8 @@ def survey_record(
     A saved format without its template has no round trips.
     """
     view, check, calls = learned.view, learned.check, learned.formats.fullest.calls
+    trips = _play_trips(learned) if isinstance(learned, Analysis) else ()
+    blamed = [row for row in trips if row.verdict.fault is Culprit.TEMPLATE]
     return SurveyRecord(
         SURVEY,
         source,
@@ -208,19 +282,71 @@ def survey_record(
             crash=_first_crash(check),
             spoiled=None if learned.spoiled is None else learned.spoiled.usual,
         ),
-        _count_trips(learned) if isinstance(learned, Analysis) else {},
+        _count_causes(trips),
         None if lint_report is None else _count_findings(lint_report),
+        _today(),
+        __version__,
+        call_notation(calls, view.json_fields),
+        _count_causes(blamed),
+        None if lint_report is None else tuple(map(_survey_finding, lint_report.findings)),
     )
 
 
-def _count_trips(analysis: Analysis) -> dict[str, int]:
-    """Count the verdicts of round trips.
+def join_records(earlier: SurveyRecord | None, later: SurveyRecord) -> SurveyRecord:
+    """Return the later record of a text, completed by the fields of the earlier one."""
+    if earlier is None:
+        return later
+    mine, known = structs.asdict(later), structs.asdict(earlier)
+    kept = {name: known[name] for name in _ADDED if mine[name] is None}
+    return structs.replace(later, **kept)
+
+
+_ADDED = ("findings", "found", "readings", "fixes")
+
+
+def add_readings(
+    record: SurveyRecord, processes: Sequence[EngineProcess], limits: Limits | None
+) -> SurveyRecord:
+    """Ask engines about a template that writes calls, if the record does not know their readings.
+
+    Raises AutoparserError.
+    """
+    if not processes or record.notation is None or record.readings is not None:
+        return record
+    analysis = analyze(load_template(record.source), isolate=limits or False)
+    return structs.replace(record, readings=readings_of(analysis, processes))
+
+
+def _today() -> str:
+    return date.today().isoformat()  # noqa: DTZ011 - the day where the survey runs
+
+
+def _survey_finding(finding: LintFinding) -> SurveyFinding:
+    raises = any(pair.one.error for pair in finding.evidence)
+    return SurveyFinding(
+        finding.code,
+        finding.severity,
+        finding.hit.line,
+        finding.message,
+        raises,
+        _RELEASE.shows(finding),
+    )
+
+
+_RELEASE = FindingFilter(Profile.RELEASE)
+
+
+def _play_trips(analysis: Analysis) -> tuple[TripRow, ...]:
+    """Play the round trips.
 
     They run in the template's default setting alone, so that templates of a corpus are comparable.
     """
     setting = analysis.formats.fullest.setting or None
-    played = round_trip(analysis, shipped_scenarios(), setting=setting)
-    causes = (row.verdict.cause for row in played.rows)
+    return round_trip(analysis, shipped_scenarios(), setting=setting).rows
+
+
+def _count_causes(rows: Iterable[TripRow]) -> dict[str, int]:
+    causes = (row.verdict.cause for row in rows)
     counts = Counter(HOLDS if cause is None else code_of(cause) for cause in causes)
     return dict(sorted(counts.items()))
 

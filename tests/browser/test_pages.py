@@ -18,6 +18,7 @@ from autoparser import analyze
 from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import portray_template
 from autoparser.analysis.overview.survey import SurveyLook, summary_of
+from autoparser.reports.bar_chart import ChartBar, bar_chart
 from autoparser.reports.comparison import comparison_page
 from autoparser.reports.survey import survey_page
 from autoparser.reports.template_page import report_page
@@ -270,3 +271,27 @@ def test_accessibility_judge_finds_planted_faults(browser: Any) -> None:
     page.set_content("<html><body style='color:#999;background:#aaa'>gray on gray</body></html>")
     assert {fault[1] for fault in faults(page)} >= {"color-contrast", "html-has-lang"}
     page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_bars_of_a_picture_have_room_for_their_words(
+    browser: Any, pages: Path, scheme: str
+) -> None:
+    file = pages / "bars.svg"
+    words = "crash on a conversation that some agents send"
+    file.write_text(
+        bar_chart("What is wrong", [ChartBar(words, 9999, 9999), ChartBar(words, 0, 1)]), "utf-8"
+    )
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(file.as_uri())
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('text, rect.whole')].map(part => {"
+        " const box = part.getBBox(); return [part.tagName, box.x, box.x + box.width] })"
+    )
+    fill = page.evaluate("getComputedStyle(document.querySelector('text')).fill")
+    page.close()
+    assert all(left >= 0 and right <= 900 for _, left, right in boxes), boxes
+    # A row is its label, the bar and the count; the title is above them.
+    for label, bar, count in zip(boxes[1::3], boxes[2::3], boxes[3::3], strict=True):
+        assert label[2] < bar[1] < bar[2] < count[1], boxes
+    assert fill == ("rgb(27, 31, 36)" if scheme == "light" else "rgb(230, 237, 243)")

@@ -1,0 +1,320 @@
+"""The state of many templates as a page in Markdown, with two pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from autoparser.analysis.formats.format_view import CallNotation
+from autoparser.analysis.history.round_trips import code_of
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.overview.survey import SurveyRecord
+from autoparser.analysis.overview.template_state import (
+    ClaimCount,
+    Mistake,
+    NotationCount,
+    ReadingCount,
+    StateClaim,
+    TemplateState,
+)
+
+from .bar_chart import ChartBar, bar_chart
+from .markdown import cell, code_span, fenced, plain
+from .visible import number_of, shortened
+
+_CLAIMS: Mapping[StateClaim, tuple[str, str]] = {
+    StateClaim.ERRORS: (
+        "have at least one error",
+        "an error means that requests fail, or that a text is lost or changed",
+    ),
+    StateClaim.TEXT_LOST: (
+        "drop the text of a message",
+        "an answer, a question, a call or a tool's result is not in the prompt",
+    ),
+    StateClaim.SYSTEM_LOST: (
+        "drop a system message",
+        "the first one, or one in a running conversation, is not in the prompt",
+    ),
+    StateClaim.REASONING_DROPPED: (
+        "drop the reasoning of earlier turns",
+        "many do so on purpose; the prefix cache then ends where the reasoning was",
+    ),
+    StateClaim.REWRITTEN: (
+        "rewrite an answer in the next prompt",
+        "an answer that was sampled and sent back whole is rendered differently",
+    ),
+    StateClaim.CRASH: (
+        "crash on a conversation that agents send",
+        "the template is at fault: it raises an error that is not its own refusal",
+    ),
+    StateClaim.NULL_CONTENT: (
+        "crash on a call without content",
+        "`content` is null or absent beside `tool_calls`, as OpenAI's API returns it",
+    ),
+    StateClaim.ARGUMENTS: (
+        "fail on arguments as a JSON string",
+        "they raise, drop it, or encode it twice; OpenAI's API sends `arguments` so, engines decode"
+        " it first, and training scripts do not",
+    ),
+    StateClaim.SCHEMAS: (
+        "lose tools or parts of their schemas",
+        "the model is not shown a tool that was offered, or a keyword of its schema",
+    ),
+}
+"""The words of a claim, after `templates that`, and its meaning."""
+_NOTATIONS: Mapping[CallNotation, str] = {
+    CallNotation.JSON_IN_MARKERS: "JSON between markers",
+    CallNotation.ELEMENTS: "an element for each argument, as in XML",
+    CallNotation.NAMED_JSON: "a name, then JSON arguments",
+    CallNotation.BARE_JSON: "JSON without markers",
+    CallNotation.PAIRS: "pairs of key and value, as in code",
+}
+_CAUSE_WORDS = {code_of(cause): cause.value for cause in Cause}
+_CAUSES = 5
+"""Causes of broken round trips that are named."""
+_PARSERS = 6
+"""Parsers of an engine that are named."""
+_SENTENCES = 2
+"""Sentences of a rule's page that are shown."""
+_MESSAGE = 220
+"""Longest message of a finding, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatePage:
+    """The page and its pictures."""
+
+    text: str
+    """The page in Markdown."""
+    pictures: Mapping[str, str]
+    """The pictures in SVG by their file names, to be written beside the page."""
+
+
+def state_page(state: TemplateState, title: str, name: str) -> StatePage:
+    """Return a page about the templates that `title` names; `name` begins the pictures' names."""
+    shown = {count.claim: count for count in state.claims}
+    claims = sorted((row for row in shown.values() if row.whole), key=_share, reverse=True)
+    faults, calls = f"{name}-faults.svg", f"{name}-calls.svg"
+    lines = [
+        *_beginning(state, title),
+        *_claims(claims, faults),
+        *_notations(state, calls),
+        *_round_trips(state),
+        *_readings(state.readings),
+        *_mistakes(state),
+        *_ending(),
+    ]
+    pictures = {
+        faults: bar_chart("What is wrong, by template", [_claim_bar(count) for count in claims]),
+        calls: bar_chart(
+            "How templates write a tool call",
+            [
+                ChartBar(_NOTATIONS[count.notation], count.count, state.calling, good=True)
+                for count in state.notations
+            ],
+        ),
+    }
+    return StatePage("\n".join(lines) + "\n", pictures)
+
+
+def _beginning(state: TemplateState, title: str) -> Iterator[str]:
+    many = number_of(state.texts, "chat template")
+    names = "" if state.names == state.texts else f" under {state.names} names"
+    days = " to ".join(state.days)
+    yield from ("# The state of chat templates", "")
+    yield (
+        f"{many}{names}{f' of {plain(title)}' if title else ''}: each was rendered and compared"
+        f" by autoparser {', '.join(state.versions)} on {days}. No template was judged by its"
+        " source or its name: every number counts what renders show."
+    )
+    yield ""
+    yield (
+        "A chat template turns messages, reasoning and tool calls into the prompt of a model. What"
+        " it drops, the model never sees; where it raises, the request fails; what it writes"
+        " differently the next time, the server computes again and a trainer learns wrong."
+    )
+
+
+def _share(count: ClaimCount) -> float:
+    return count.count / count.whole
+
+
+def _claim_bar(count: ClaimCount) -> ChartBar:
+    return ChartBar(_CLAIMS[count.claim][0], count.count, count.whole)
+
+
+def _claims(claims: Sequence[ClaimCount], picture: str) -> Iterator[str]:
+    if not claims:
+        return
+    words = "; ".join(f"{_CLAIMS[row.claim][0]}: {row.count} of {row.whole}" for row in claims)
+    yield from ("", f"![What is wrong, by template: {words}]({picture})", "")
+    yield from ("## What is wrong", "", "| templates that … | count | of | meaning | rules |")
+    yield "|---|--:|--:|---|---|"
+    for row in claims:
+        words, meaning = _CLAIMS[row.claim]
+        of = f"{row.whole} that write calls" if row.claim.calling else f"{row.whole}"
+        codes = ", ".join(sorted(row.claim.codes))
+        yield f"| {words} | {row.count} | {of} | {meaning} | {codes} |"
+
+
+def _notations(state: TemplateState, picture: str) -> Iterator[str]:
+    yield from ("", "## How they write tool calls", "")
+    yield (
+        f"{state.calling} of {state.texts} write tool calls, in {state.ways} different ways, and"
+        f" {state.reasoning} write reasoning."
+    )
+    if not state.notations:
+        return
+    words = "; ".join(f"{_NOTATIONS[row.notation]}: {row.count}" for row in state.notations)
+    yield from ("", f"![How templates write a tool call: {words}]({picture})", "")
+    yield from (
+        "| notation | templates | the most frequent call | written by |",
+        "|---|--:|---|--:|",
+    )
+    for row in state.notations:
+        yield f"| {_NOTATIONS[row.notation]} | {row.count} | {_call(row)} | {row.alike} |"
+
+
+def _call(row: NotationCount) -> str:
+    return cell(row.example.call or "")
+
+
+def _round_trips(state: TemplateState) -> Iterator[str]:
+    rewritten = next(row for row in state.claims if row.claim is StateClaim.REWRITTEN)
+    yield from ("", "## Which of them round-trip", "")
+    yield (
+        "A model samples an answer, the answer is stored, and the next request renders it again. If"
+        " the next prompt begins with the last prompt and the sampled text, the prefix cache holds,"
+        " and a trainer scores the text that was sampled."
+    )
+    yield ""
+    yield (
+        f"{rewritten.whole - rewritten.count} of {rewritten.whole} round-trip as far as a template"
+        f" can: of {state.trips:,} scenarios {state.trips_holding:,} hold, and"
+        f" {state.trips_blamed:,} break through the template's fault. The others break through a"
+        " habit of the engine, or"
+        " through a spelling of the model that no message stores."
+    )
+    if state.causes:
+        named = [
+            f"{_CAUSE_WORDS[code]} (in {number_of(count, 'template')})"
+            for code, count in state.causes[:_CAUSES]
+        ]
+        yield from ("", f"The most frequent causes: {', '.join(named)}.")
+    yield ""
+    yield (
+        f"The self-check passes for {state.checked} of {state.texts} with the default settings: the"
+        " derived format writes the same text as the template, and reads it back."
+    )
+    if state.failed:
+        reasons: dict[str, list[str]] = {}
+        for row in state.failed:
+            reasons.setdefault((row.error or "").partition(":")[0], []).append(_name(row))
+        named = [f"{plain(why)}: {', '.join(names)}" for why, names in sorted(reasons.items())]
+        yield from ("", f"Not analyzed, {len(state.failed)}: {'; '.join(named)}.")
+
+
+def _readings(readings: Sequence[ReadingCount]) -> Iterator[str]:
+    if not readings:
+        return
+    asked = max(len(row.readings) for row in readings)
+    yield from ("", "## Which built-in parsers read them", "")
+    yield (
+        f"The engines' own parsers read the turns of {asked} of the templates that write calls, at"
+        " once and streamed, with no server and no model. *Hostile* counts texts in which a marker"
+        " or a call is quoted; the last two columns count templates. The best pair is what"
+        " `autoparser engines` ranks first, and is often not the pair that the model's makers name."
+    )
+    yield ""
+    yield (
+        "| engine | parsers | templates | texts right | streamed | hostile right | streamed | all"
+        " right | 90% right |"
+    )
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    words = {"best": "the best pair", "auto": "its `auto`", "own": "derived from the template"}
+    for row in readings:
+        shares = [f"{share:.0%}" for share in row.shares]
+        cells = [plain(row.engine), words[row.choice], str(len(row.readings)), *shares]
+        yield f"| {' | '.join([*cells, str(row.reading(1)), str(row.reading(0.9))])} |"
+    for row in readings:
+        if row.choice == "best":
+            named = [f"{code_span(name)} ({count})" for name, count in row.names[:_PARSERS]]
+            yield from ("", f"Most often the best in {plain(row.engine)}: {', '.join(named)}.")
+
+
+def _mistakes(state: TemplateState) -> Iterator[str]:
+    if not state.mistakes:
+        return
+    yield from ("", f"## The {len(state.mistakes)} most frequent mistakes", "")
+    yield (
+        f"Findings of `autoparser lint` in {number_of(state.linted, 'template')}, counted by"
+        " template. Common conventions are left out. Where a rule has edits, the example was given"
+        " to `autoparser fix`, which accepts an edit only if no render changes that was right. The"
+        " template fragments are the rule's, not the example's."
+    )
+    yield from ("", "| | mistake | errors | warnings | fix |", "|--:|---|--:|--:|---|")
+    for at, row in enumerate(state.mistakes, 1):
+        words = f"{row.code}: {rule_of(row.code).summary}"
+        yield f"| {at} | {words} | {row.errors} | {row.warnings} | {_proven(row)} |"
+    for at, row in enumerate(state.mistakes, 1):
+        yield from _mistake(at, row)
+
+
+def _proven(row: Mistake) -> str:
+    if not rule_of(row.code).fixable:
+        return "by hand"
+    if not row.tried:
+        return "not tried"
+    proven = sum(not fix.reason for fix in row.tried)
+    return f"proven in {proven} of {len(row.tried)} tried"
+
+
+_SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Za-z])")
+
+
+def _mistake(at: int, row: Mistake) -> Iterator[str]:
+    rule = rule_of(row.code)
+    why = " ".join(rule.why.split("\n\n")[0].split())
+    # The page of a rule is Markdown of this package, and needs no escapes.
+    yield from ("", f"### {at}. {row.code}: {rule.summary}", "")
+    yield " ".join(_SENTENCE_END.split(why)[:_SENTENCES])
+    place = "" if row.finding.line is None else f", line {row.finding.line}"
+    message = plain(shortened(row.finding.message, _MESSAGE))
+    yield from ("", f"**Example:** {_name(row.example)}{place}: {message}.")
+    yield from ("", f"**Fix:** {rule.fix}. {_outcome(row)}" if rule.fix else _outcome(row), "")
+    fragments = f"{rule.before.strip()}\n\n{{# fixed #}}\n{rule.after.strip()}"
+    yield from fenced(fragments.splitlines(), "jinja")
+
+
+def _outcome(row: Mistake) -> str:
+    rule, fix = rule_of(row.code), row.fix
+    if not rule.fixable:
+        return f"`autoparser fix` has no edit for it: {rule.why_unfixed}."
+    if fix is None:
+        return "`autoparser fix` was not tried on it."
+    if fix.reason:
+        return f"`autoparser fix` tried {number_of(fix.edits, 'edit')} and leaves it: {fix.reason}."
+    return (
+        "`autoparser fix` finds an edit of this template, and proves it by rendering"
+        f" {number_of(fix.conversations, 'conversation')} with and without it."
+    )
+
+
+def _name(record: SurveyRecord) -> str:
+    return code_span(PurePath(record.source).stem)
+
+
+def _ending() -> Iterator[str]:
+    yield from ("", "## Make this page of your own templates", "")
+    yield from fenced(
+        ["autoparser survey DIRECTORY --lint --records templates.jsonl -f markdown -o state.md"],
+        "sh",
+    )
+    yield ""
+    yield (
+        "The page is written from the records alone, and its pictures beside it. `--python` adds"
+        " the engines' parsers; `autoparser rule CODE` explains a rule."
+    )
