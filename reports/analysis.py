@@ -175,7 +175,9 @@ def screen_report(
             *_short_rows(ending, width, most),
             command,
         ]
-        room = HEIGHT + len(asked) + bool(asked) - len(head) - len(rest)
+        # A terminal breaks a command that is longer than its line.
+        broken = (command.cell_len - 1) // width
+        room = HEIGHT - broken + len(asked) + bool(asked) - len(head) - len(rest)
         turn = screen_turn(learned, width, room)
         if len(turn) <= room:
             break
