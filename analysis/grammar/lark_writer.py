@@ -657,7 +657,7 @@ class LarkGrammar(Struct, frozen=True):
     @property
     def slices(self) -> tuple[str, ...]:
         """The slices of the vocabulary that make its masks quick; empty if any slices will do."""
-        return slices_of(self.signs, _EDGES[EdgeStrip.WHITESPACE] if self.edged else "")
+        return slices_of(self.signs, edged=self.edged)
 
 
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:

@@ -391,12 +391,12 @@ _FILLED = r'[^\s"\\\x00-\x1F\x7F]'
 """One of these that is not whitespace."""
 
 
-def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:
+def slices_of(signs: Collection[str], *, edged: bool = False) -> tuple[str, ...]:
     """Return the slices of a vocabulary in which masks of such texts are quick, for llguidance.
 
     They are its own slices for JSON; the text between the signs of each text; and all text, so
-    that text which only a token closes stays as quick as it was. `edge` is the class of the
-    characters that such a text begins with: if it is given, a slice has tokens of these alone.
+    that text which only a token closes stays as quick as it was. `edged` is whether such a text
+    begins with any character but whitespace.
     """
     if not signs:
         return ()
@@ -412,10 +412,11 @@ def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:
         for some in ("{1,30}", "+")
     ]
     json = (f"{_JSON}{{1,10}}", f"{_JSON}{{1,30}}", f"{_JSON}+")
-    if edge:
-        # What such a text begins with is sorted out of the first slice, and out of the last one.
-        return (f"{_FILLED}{{1,10}}", *json, *stretches, f"{edge}+", "(?s:.)+")
-    return (*json, *stretches, "(?s:.)+")
+    # The first mask of an edged text finds most tokens in a slice of its own. A second one, of all
+    # text without whitespace, would hold quotes, which JSON's do not: as the two overlap, each mask
+    # at the beginning of a JSON string would take milliseconds.
+    edge = [f"{_FILLED}{{1,10}}"] if edged else []
+    return (*edge, *json, *stretches, "(?s:.)+")
 
 
 def regex_without(signs: Iterable[str]) -> str:

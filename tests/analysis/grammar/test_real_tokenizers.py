@@ -11,13 +11,14 @@ from functools import cache
 from itertools import takewhile
 
 import pytest
-from llguidance import LLTokenizer
+from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.grammar.text_stretches import slices_of
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.decoding.states import takes
@@ -27,6 +28,7 @@ from tests.fixture_analyses import TEMPLATES, TOKENS
 
 from .offers import tool
 from .proofs import USUAL, completeness, grammar_for, request_for
+from .tokens import done_by
 
 pytestmark = pytest.mark.slow
 
@@ -112,3 +114,15 @@ def test_long_text_is_accepted_to_its_end(
         engine = backend.grammar(lark)
         assert takes(engine, [*answer])
         assert engine.is_accepting()
+
+
+@pytest.mark.parametrize("edged", [False, True])
+def test_first_mask_of_a_json_string_beside_texts_with_edges_walks_few_tokens(edged: bool) -> None:
+    # Of 248,077 tokens.
+    tokenizer = qwen()
+    guidance = tokenizer.ll_with(slices_of([">", "="], edged=edged))
+    lark = 'start: %json {"type": "array", "items": {"type": "string"}}'
+    matcher = LLMatcher(guidance, LLMatcher.grammar_from_lark(lark), log_level=0)
+    assert matcher.consume_tokens(tokenizer.encode('["'))
+    matcher.compute_logit_bias()
+    assert done_by(matcher, tokenizer.encode("<|im_end|>"))["trie_nodes_walked"] < 10_000

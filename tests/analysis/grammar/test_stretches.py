@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +36,7 @@ from tests.lanes import sampled
 
 from .judge import Judge
 from .offers import STRICT
-from .tokens import byte_tokenizer, guidance, ids
+from .tokens import byte_tokenizer, done_by, guidance, ids
 
 ALL_TEXT = OpaqueTokens()
 FREE = FreeProse(("</a>",), may_be_empty=True)
@@ -50,15 +48,6 @@ def matcher_of(rules: GrammarRules, slices: Sequence[str] = ()) -> LLMatcher:
     made = LLMatcher(loaded, text, log_level=0)
     assert not made.is_error(), made.get_error()
     return made
-
-
-def done_by(start: LLMatcher, refused: str) -> dict[str, int]:
-    """Return a matcher's statistics, which are complete at its end."""
-    start.consume_tokens(ids(byte_tokenizer(), refused))
-    told = re.search(r"Parser: (\{.*?\n\})", start.get_error(), re.DOTALL)
-    assert told is not None
-    done: dict[str, int] = json.loads(told[1])
-    return done
 
 
 def accepts(start: LLMatcher, text: str) -> bool:
@@ -174,7 +163,7 @@ def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign()
     for token in ids(byte_tokenizer(), text):
         start.compute_logit_bias()
         assert start.consume_token(token)
-    assert done_by(start, "</a>\n")["slices_applied"] == len(text)
+    assert done_by(start, ids(byte_tokenizer(), "</a>\n"))["slices_applied"] == len(text)
 
 
 def test_mask_checks_only_tokens_with_a_sign() -> None:
@@ -185,7 +174,7 @@ def test_mask_checks_only_tokens_with_a_sign() -> None:
     for token in ids(byte_tokenizer(), "x < y > z = <d> </e> <b/b </a"):
         start.compute_logit_bias()
         assert start.consume_token(token)
-    done = done_by(start, ">\n")
+    done = done_by(start, ids(byte_tokenizer(), ">\n"))
     other = sum(char in signs or not char.isascii() for char in map(chr, range(256)))
     its_ends = 2
     assert done["slices_applied"] > 10
@@ -199,7 +188,7 @@ def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -
     slices = structs.replace(write_lark(rules, ALL_TEXT), signs=(">",)).slices
     start = matcher_of(rules, slices)
     start.compute_logit_bias()
-    assert done_by(start, " ")["slices_applied"] == 1
+    assert done_by(start, ids(byte_tokenizer(), " "))["slices_applied"] == 1
 
 
 @pytest.mark.parametrize("name", sampled(["a1-function-parameter", "a4-type-flags"], 2))

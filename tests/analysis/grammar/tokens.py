@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from llguidance import LLTokenizer
+from llguidance import LLMatcher, LLTokenizer
 from tokenizers import Tokenizer
 
 from autoparser.analysis.core.call_notation import RowSlot
@@ -56,3 +58,12 @@ def _units(text: str) -> Iterable[str]:
         whole = unit[-1:] in ">]⟧⟩」】" and any(char.isalpha() for char in unit)
         if is_unit(unit) and whole and "=" not in unit and '"' not in unit:
             yield unit
+
+
+def done_by(start: LLMatcher, refused: Sequence[int]) -> dict[str, int]:
+    """Return the statistics of a matcher, which are complete at its end, by refused tokens."""
+    start.consume_tokens([*refused])
+    told = re.search(r"Parser: (\{.*?\n\})", start.get_error(), re.DOTALL)
+    assert told is not None
+    done: dict[str, int] = json.loads(told[1])
+    return done
