@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -12,15 +12,20 @@ from typing import Annotated
 
 import typer
 
+from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
+from .engines import find_engines
 from .options import (
-    ResultOptions,
+    JsonOption,
+    OutputOption,
     TokenizerOption,
+    chosen_form,
+    format_option,
     help_order,
 )
-from .output import Outlet, open_outlet
+from .output import Outlet, open_outlet, print_note, status_line
 from .request import (
     ChatRequestOptions,
     Forgiven,
@@ -40,6 +45,14 @@ NOT_ALL_READ = 1
 output was cut."""
 
 CHUNK = 4
+
+
+class ParsedForm(StrEnum):
+    """The forms of a parsed output."""
+
+    TEXT = "text"
+    JSON = "json"
+    ISSUE = "issue"
 
 
 class ReasoningPlace(StrEnum):
@@ -78,8 +91,20 @@ def parse(
     markup: MarkupOption = MarkupPlace.KEEP,
     whole_calls: Annotated[bool, "Stream a tool call only once it is complete."] = False,
     explain: Annotated[
-        bool, "Explain where and why the output deviates from the template."
+        bool, "Explain where the output deviates from the template, and what lost its calls."
     ] = False,
+    python: Annotated[
+        list[str] | None,
+        "PATH",
+        "With --explain: the bin/python of an environment with vLLM, SGLang or llama.cpp, whose"
+        " parsers read the output, too. Can be repeated.",
+    ] = None,
+    tool_call_parser: Annotated[
+        str | None, "NAME", "The tool parser of your server. [default: the best one]"
+    ] = None,
+    reasoning_parser: Annotated[
+        str | None, "NAME", "The reasoning parser of your server. [default: the best one]"
+    ] = None,
     stream: Annotated[bool, "Show the deltas of a stream."] = False,
     chunk: Annotated[
         int | None,
@@ -89,7 +114,15 @@ def parse(
     ] = None,
     tokenizer: TokenizerOption = None,
     source: LearnedSource,
-    result: ResultOptions,
+    form: Annotated[
+        ParsedForm | None,
+        format_option(
+            "text; json (see docs/json-schema.md); or issue, Markdown for a bug report with all"
+            " of --explain and the smallest failing part. [default: text]"
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    output: OutputOption = None,
 ) -> int:
     """Parse a model's output into reasoning, content and tool calls.
 
@@ -113,7 +146,13 @@ def parse(
             "the template and the output cannot both come from standard input",
             hint="give the output with --input FILE",
         )
-    as_json = result.is_json
+    form = chosen_form(form, as_json, ParsedForm.JSON) or ParsedForm.TEXT
+    as_issue = form is ParsedForm.ISSUE
+    explain = explain or as_issue
+    pair = (tool_call_parser, reasoning_parser)
+    engines = _checked_engines(python or [], pair, explain=explain)
+    if as_issue and stream:
+        raise AutoparserError("an issue has no stream", hint="leave out --stream")
     source.check()
     request = request_options.read()
     text = read_output(input_file)
@@ -133,24 +172,46 @@ def parse(
         call_ids=lambda _name, _index: "",
     )
     warn_of_request(source.label, analysis, request)
-    why = _explain_output(analysis, request, text, complete=not cut) if explain else None
+    why = None
+    if explain:
+        why = _explain_output(analysis, request, text, complete=not cut, shrink=as_issue)
+    if why is not None and engines:
+        question = _engine_question(source.label, analysis, request)
+        why = _with_engines(why, question, text, engines, pair, shrink=as_issue)
+    if why is not None and as_issue:
+        message = parser.parse(text, complete=not cut)
+        with open_outlet(output) as outlet:
+            outlet.text(_issue(analysis, request, request_options, message, text, why))
+        print_note("read it before you post it: it has the output, and the tools that it names")
+        return 0 if wings.all_read(message) else NOT_ALL_READ
     give = partial(_write_stream, size=chunk or CHUNK) if stream else _write_message
-    with open_outlet(result.output) as outlet:
-        message = give(analysis, parser, text, why, outlet, complete=not cut, as_json=as_json)
+    is_json = form is ParsedForm.JSON
+    with open_outlet(output) as outlet:
+        message = give(analysis, parser, text, why, outlet, complete=not cut, as_json=is_json)
 
     return 0 if wings.all_read(message) else NOT_ALL_READ
 
 
 def _explain_output(
-    analysis: wings.LearnedFormat, request: RequestValues, text: str, *, complete: bool
-) -> tuple[wings.DeviationExplanation, ...]:
-    """Explain deviations from the template's writing, also by the template's other prompts."""
+    analysis: wings.LearnedFormat,
+    request: RequestValues,
+    text: str,
+    *,
+    complete: bool,
+    shrink: bool,
+) -> wings.ExplainedOutput:
+    """Explain deviations from the template's writing, also by the template's other prompts.
+
+    `shrink` also searches the smallest part that deviates like the whole.
+    """
 
     def parser_after(
-        prompt: str | None, setting: Mapping[str, object] | None
+        prompt: str | None,
+        setting: Mapping[str, object] | None,
+        asked: RequestValues = request,
     ) -> wings.OutputParser:
-        options = replace(request, prompt=prompt).options
-        return analysis.parser(request.tools, chat_template_kwargs=setting, **options)
+        options = replace(asked, prompt=prompt).options
+        return analysis.parser(asked.tools, chat_template_kwargs=setting, **options)
 
     prompt, setting = request.prompt, request.setting
     begun = analysis.begun(request.tools, prompt=prompt, chat_template_kwargs=setting)[0]
@@ -161,8 +222,98 @@ def _explain_output(
         for format_ in analysis.formats
         for opening in format_.openings
     ]
-    return wings.explain_output(
-        wings.OutputReading(begun, parser_after(prompt, setting), others), text, complete=complete
+    reading = wings.OutputReading(begun, parser_after(prompt, setting), others)
+    places = wings.explain_output(reading, text, complete=complete)
+    allowed = replace(request, tool_choice="auto", parallel=True, tools=request.tools or None)
+    unrestricted = None if allowed == request else parser_after(prompt, setting, allowed)
+    cause = wings.loss_cause(
+        reading,
+        text,
+        places,
+        unrestricted=unrestricted,
+        prompt_known=prompt is not None or setting is not None,
+        complete=complete,
+    )
+    smallest = ""
+    if shrink and cause.place is not None:
+        shows = wings.same_departure(reading, cause.place, text, complete=complete)
+        smallest = wings.smallest_part(text, shows)
+    return wings.ExplainedOutput(places, cause, smallest=smallest)
+
+
+ParserNames = tuple[str | None, str | None]
+"""Names of a tool parser and a reasoning parser, as a server's flags have them."""
+
+
+def _checked_engines(
+    pythons: list[str], pair: ParserNames, *, explain: bool
+) -> list[tuple[str, str]]:
+    """Return the engines to ask, each with its Python. Raises AutoparserError."""
+    if pythons and not explain:
+        raise AutoparserError("--python needs --explain", hint="add --explain")
+    if any(pair) and not pythons:
+        raise AutoparserError(
+            "no engine is named whose parser this is", hint="add --python PATH/bin/python"
+        )
+    return find_engines(pythons) if pythons else []
+
+
+def _with_engines(
+    why: wings.ExplainedOutput,
+    question: wings.OutputQuestion,
+    text: str,
+    engines: list[tuple[str, str]],
+    pair: ParserNames,
+    *,
+    shrink: bool,
+) -> wings.ExplainedOutput:
+    """Return an explanation with the readings of engines."""
+    named = wings.ParserPair(*pair) if any(pair) else None
+    with status_line("asking engines") as say:
+        read = wings.read_by_engines(question, text, engines, named, shrink=shrink, say=say)
+    if not read:
+        print_note("no engine was asked: the output has no sure meaning")
+    return why.with_engines(read)
+
+
+def _engine_question(
+    label: str, analysis: wings.LearnedFormat, request: RequestValues
+) -> wings.OutputQuestion:
+    """Return the request as engines are asked. Raises AutoparserError for a saved format."""
+    if not isinstance(analysis, wings.Analysis):
+        raise AutoparserError(
+            "an engine needs the template, and a saved format has only its digest",
+            file=label,
+            hint="name the template",
+        )
+    prompt, setting = request.prompt, request.setting
+    tools = request.tools or ()
+    begun = analysis.begun(request.tools, prompt=prompt, chat_template_kwargs=setting)[0]
+    parser = analysis.parser(request.tools, chat_template_kwargs=setting, **request.options)
+    return wings.OutputQuestion(analysis, parser, begun, prompt, tools)
+
+
+def _issue(
+    analysis: wings.LearnedFormat,
+    request: RequestValues,
+    options: ChatRequestOptions,
+    message: wings.ParsedMessage,
+    text: str,
+    why: wings.ExplainedOutput,
+) -> str:
+    template = analysis.template
+    digest = (
+        template.sha256
+        if isinstance(template, wings.SavedTemplate)
+        else wings.text_digest(template.text)
+    )
+    given = [f"{option} {value}" for option, value in options.given.items()]
+    given += [f"--tool-choice {request.tool_choice}"] * (request.tool_choice != "auto")
+    given += ["--no-parallel"] * (not request.parallel)
+    return wings.issue_markdown(
+        wings.ReportedOutput(
+            template, digest, __version__, text, message, why, request.tools, " ".join(given)
+        )
     )
 
 
@@ -170,7 +321,7 @@ def _write_message(
     analysis: wings.LearnedFormat,
     parser: wings.OutputParser,
     text: str,
-    why: Sequence[wings.DeviationExplanation] | None,
+    why: wings.ExplainedOutput | None,
     outlet: Outlet,
     *,
     complete: bool,
@@ -199,9 +350,7 @@ def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage) -> str:
     return "" if read else "--explain says where the text differs from the template, and why"
 
 
-def _write_explanations(
-    why: Sequence[wings.DeviationExplanation] | None, text: str, outlet: Outlet
-) -> None:
+def _write_explanations(why: wings.ExplainedOutput | None, text: str, outlet: Outlet) -> None:
     if why is None:
         return
 
@@ -212,7 +361,7 @@ def _write_stream(
     analysis: wings.LearnedFormat,
     parser: wings.OutputParser,
     text: str,
-    why: Sequence[wings.DeviationExplanation] | None,
+    why: wings.ExplainedOutput | None,
     outlet: Outlet,
     *,
     size: int,

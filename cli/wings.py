@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.engines.engine_process import (
         ENGINES as ENGINES,
         EngineProcess as EngineProcess,
+        ParserPair as ParserPair,
         installed_engines as installed_engines,
     )
     from autoparser.analysis.engines.engine_ranking import try_engines as try_engines
@@ -94,6 +95,11 @@ if TYPE_CHECKING:
         ServedModel as ServedModel,
         TextRoute as TextRoute,
         checked_address as checked_address,
+    )
+    from autoparser.analysis.engines.output_reading import (
+        ExplainedOutput as ExplainedOutput,
+        OutputQuestion as OutputQuestion,
+        read_by_engines as read_by_engines,
     )
     from autoparser.analysis.engines.plugin_check import plugin_check as plugin_check
     from autoparser.analysis.engines.server_probe import (
@@ -112,8 +118,16 @@ if TYPE_CHECKING:
         transformers_parser as transformers_parser,
         try_out as try_out,
     )
-    from autoparser.analysis.formats.format_file import file_text as file_text
+    from autoparser.analysis.formats.format_file import (
+        SavedTemplate as SavedTemplate,
+        file_text as file_text,
+    )
     from autoparser.analysis.formats.learned_format import LearnedFormat as LearnedFormat
+    from autoparser.analysis.formats.lost_calls import (
+        loss_cause as loss_cause,
+        same_departure as same_departure,
+        smallest_part as smallest_part,
+    )
     from autoparser.analysis.formats.output_explanation import (
         DeviationExplanation as DeviationExplanation,
         OutputReading as OutputReading,
@@ -347,6 +361,10 @@ if TYPE_CHECKING:
         preserving_report as preserving_report,
         template_diff as template_diff,
         training_lines as training_lines,
+    )
+    from autoparser.reports.issue import (
+        ReportedOutput as ReportedOutput,
+        issue_markdown as issue_markdown,
     )
     from autoparser.reports.learned import (
         learned_document as learned_document,

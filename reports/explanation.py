@@ -1,4 +1,4 @@
-"""Reasons why an output departs from the template's writing: place by place, with an excerpt."""
+"""Why an output departs from the template's writing, place by place, and what lost its calls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from autoparser.analysis.engines.output_reading import EngineOutcome, ExplainedOutput
+from autoparser.analysis.formats.lost_calls import LossCause, LossOrigin, LossReason
 from autoparser.analysis.formats.output_explanation import (
     CauseKind,
     DeviationExplanation,
@@ -15,6 +17,7 @@ from autoparser.analysis.formats.output_explanation import (
 )
 
 from .blocks import Blocks, blank, excerpt, heading, joined, prose, rows, sentence
+from .engines import parser_flags
 from .terminal import report_text
 from .visible import quoted, setting_words, visible
 
@@ -45,7 +48,13 @@ _TITLES = {
 }
 
 
-def explanation_report(explanations: Sequence[DeviationExplanation], text: str, width: int) -> Text:
+def explanation_report(explained: ExplainedOutput, text: str, width: int) -> Text:
+    """Show the deviations from the template's writing in the order of the text, then the cause."""
+    blocks = [*departures(explained.places, text), *cause_blocks(explained, text)]
+    return report_text(blocks, width)
+
+
+def departures(explanations: Sequence[DeviationExplanation], text: str) -> Blocks:
     """Show the deviations from the template's writing, in the order of the text."""
     drawn: Blocks = heading("Deviations from the template")
     if not explanations:
@@ -57,7 +66,152 @@ def explanation_report(explanations: Sequence[DeviationExplanation], text: str, 
     left = len(explanations) - MOST
     if left > 0:
         drawn += blank() + prose(f"… and {left} more places; --json has them all.")
-    return report_text(drawn, width)
+    return drawn
+
+
+_ORIGINS = {
+    LossOrigin.NOTHING: "Nothing was lost",
+    LossOrigin.MODEL: "The model's slip",
+    LossOrigin.FORMAT: "The format",
+    LossOrigin.SCHEMA: "The schema",
+    LossOrigin.ENGINE: "The engine",
+    LossOrigin.REQUEST: "The request",
+    LossOrigin.LIMIT: "The token limit",
+}
+"""The part of a system that lost a call, as a title."""
+
+_GRAMMAR = "constrain the answer by a grammar (autoparser grammar TEMPLATE --tools FILE)"
+_WAYS_OUT = {
+    LossReason.UNKNOWN_TOOL: f"offer the tool, or {_GRAMMAR}",
+    LossReason.IN_REASONING: "have the engine parse reasoning first, and ask the model again; calls"
+    " in reasoning are drafts",
+    LossReason.OTHER_FORMAT: "use the chat template that the model was trained with",
+    LossReason.NO_CALLS: "use a template that writes tool calls, or teach this one's format"
+    " (autoparser learn TEMPLATE --examples FILE)",
+    LossReason.SCHEMA: f"{_GRAMMAR}, and check that the schema reaches the prompt"
+    " (autoparser analyze TEMPLATE --tools FILE)",
+    LossReason.STRIPPED: "ask the engine to keep special tokens, such as with"
+    ' "skip_special_tokens": false in the request',
+    LossReason.REFUSED: "allow calls in the request: tool_choice, parallel_tool_calls, tools",
+    LossReason.CUT: "raise max_tokens, or ask the model to go on",
+}
+_REASONS = {
+    LossReason.NOTHING: "every part of the output was read as the template writes it",
+    LossReason.IN_REASONING: "the model wrote the call inside its reasoning, which is not acted on",
+    LossReason.OTHER_FORMAT: "the model writes another format than this template's",
+    LossReason.NO_CALLS: "this template writes no tool calls, so none can be read",
+    LossReason.REFUSED: "the request allows fewer calls than the output has",
+    LossReason.CUT: "the output ends inside a call",
+}
+
+
+def cause_blocks(explained: ExplainedOutput, text: str) -> Blocks:
+    """Show why a call was lost or wrong, the way out, and how engines read the output."""
+    drawn = [*heading("Cause"), *prose(cause_sentence(explained, text))]
+    way = way_out(explained)
+    pairs = [("way out", Text(way))] if way else []
+    pairs += [(visible(outcome.engine), outcome_words(outcome)) for outcome in explained.engines]
+    return [*drawn, *rows(pairs, indent=4)]
+
+
+def cause_sentence(explained: ExplainedOutput, text: str) -> Text:
+    """Return why a call was lost or wrong, as a sentence that begins with the origin."""
+    cause = explained.cause
+    title = (_ORIGINS[cause.reason.origin], "bold")
+    return sentence(title, ": ", _reason_words(explained, text), ".")
+
+
+def _reason_words(explained: ExplainedOutput, text: str) -> Text:
+    cause = explained.cause
+    place = cause.place
+    where = ""
+    if place is not None:
+        line, column = line_and_column(text, place.offset)
+        where = f" (line {line}, column {column})"
+    match cause.reason:
+        case LossReason.STRIPPED if place is not None and place.cause:
+            markers = joined([quoted(marker) for marker in place.cause.markers], ", ")
+            return sentence(markers, " were stripped; with them put back, it parses cleanly")
+        case LossReason.OTHER_PROMPT if place is not None and place.cause:
+            return cause_words(place.cause, place.deviation)
+        case LossReason.SCHEMA if place is not None:
+            return sentence("the arguments break the tool's schema: ", visible(place.found), where)
+        case LossReason.UNKNOWN_TOOL if place is not None:
+            return sentence(quoted(place.found), " was not offered", where)
+        case LossReason.PARSER:
+            wrong = next(outcome for outcome in explained.engines if outcome.wrong)
+            return sentence(
+                "the output is as the template writes it, and ", outcome_words(wrong, best=False)
+            )
+        case LossReason.DEPARTURE:
+            words = sentence(_departure_words(place), where, _consequence(cause))
+            held = None if place is None else place.cause
+            if held is not None and held.kind is CauseKind.OTHER_PROMPT:
+                setting = setting_words(held.setting) or "the defaults"
+                words.append(f"; or the server rendered the prompt for {setting}")
+            return words
+        case reason:
+            return sentence(_REASONS[reason], where)
+
+
+def _departure_words(place: DeviationExplanation | None) -> Text:
+    """Return how the model departed, in a few words."""
+    if place is None:
+        return Text("a call without markup, or with arguments by position; --forgive all reads it")
+    expected, found = _piece(place.expected), _piece(place.found)
+    match place.deviation:
+        case OutputDeviation.MISSING:
+            return sentence(expected, " is missing")
+        case OutputDeviation.UNREADABLE:
+            return sentence("a call cannot be parsed from ", found, " on")
+        case OutputDeviation.OTHER | OutputDeviation.ORDER | OutputDeviation.SPACE:
+            return sentence("found ", found, " instead of ", expected)
+        case _:
+            return sentence("the template does not write ", found)
+
+
+def _consequence(cause: LossCause) -> str:
+    return "" if cause.lost else "; it was read all the same, and a stricter parser may lose it"
+
+
+def way_out(explained: ExplainedOutput) -> str:
+    """Return what the user can do about the cause, or empty if nothing was lost."""
+    cause = explained.cause
+    if cause.reason is LossReason.PARSER:
+        best = next(outcome for outcome in explained.engines if outcome.wrong).best
+        if best.all_right:
+            return f"start the server with {parser_flags(best.pair)}, which reads it"
+        return "use autoparser's plugin (autoparser analyze TEMPLATE --show serve)"
+    if cause.reason is LossReason.OTHER_PROMPT and cause.place is not None:
+        held = cause.place.cause
+        setting = "" if held is None else setting_words(held.setting)
+        return f"parse it after that prompt: --switch {setting}" if setting else ""
+    if cause.reason is LossReason.DEPARTURE:
+        return _GRAMMAR
+    return _WAYS_OUT.get(cause.reason, "")
+
+
+def outcome_words(outcome: EngineOutcome, *, best: bool = True) -> Text:
+    """Return how an engine reads the output; ``best`` adds the parsers that read it best."""
+    if outcome.left_out:
+        return Text(visible(f"not asked: {outcome.left_out}"))
+    judged = outcome.judged
+    name = parser_flags(judged.pair) if outcome.has_parsers else "its own parser"
+    if judged.failure is None:
+        return sentence((name, "bold"), " reads it")
+    verdict = judged.failure.verdict
+    words = sentence(
+        (visible(outcome.engine), "bold") if not best else "",
+        " with " if not best else "",
+        (name, "bold"),
+        f" reads the {verdict.part} differently, {judged.failure.delivery}: expected ",
+        _piece(verdict.expected),
+        ", got ",
+        _piece(verdict.actual),
+    )
+    if best and outcome.best.all_right and outcome.best.pair != judged.pair:
+        words.append(f"; {parser_flags(outcome.best.pair)} reads it")
+    return words
 
 
 def _place_section(explanation: DeviationExplanation, text: str, *, same_cause: bool) -> Blocks:

@@ -48,10 +48,11 @@ _RUNS = re.compile("`+")
 
 def markdown_text(title: str, blocks: Iterable[Block]) -> str:
     """Return a report as Markdown below a title."""
-    return "\n".join([f"### {title}", *_lines(blocks)]) + "\n"
+    return "\n".join([f"### {title}", *markdown_lines(blocks)]) + "\n"
 
 
-def _lines(blocks: Iterable[Block]) -> Iterator[str]:
+def markdown_lines(blocks: Iterable[Block]) -> Iterator[str]:
+    """Return the lines of a report in Markdown."""
     for block in blocks:
         yield from _painted(block)
 
@@ -91,9 +92,9 @@ def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a
             drawn = drawn_lines([block], WIDTH)
             yield from ("", *fenced([line.plain for line in drawn], "diff"))
         case Picture():
-            yield from _lines(block.instead)
+            yield from markdown_lines(block.instead)
         case Fitted():
-            yield from _lines(block.choose(WIDTH))
+            yield from markdown_lines(block.choose(WIDTH))
         case _:
             assert_never(block)
 
@@ -111,7 +112,7 @@ def _entry(entry: Entry) -> Iterator[str]:
 
 def _folded(summary: str, blocks: Blocks) -> Iterator[str]:
     yield from ("", "<details><summary>", "", summary, "", "</summary>")
-    yield from (*_lines(blocks), "", "</details>")
+    yield from (*markdown_lines(blocks), "", "</details>")
 
 
 def _departure(block: Departure) -> Iterator[str]:

@@ -39,6 +39,7 @@ from .terminal import packed_lines, report_text
 from .visible import LEGEND, lines, literal, quoted, visible
 
 if TYPE_CHECKING:
+    from autoparser.analysis.engines.output_reading import EngineOutcome, ExplainedOutput
     from autoparser.analysis.formats.output_explanation import DeviationExplanation
 
 _READ = (Status.OK, Status.UNFINISHED, Status.REPAIRED)
@@ -282,6 +283,44 @@ class ExplanationDocument(JsonDocument, frozen=True):
     cause: CauseDocument | None
 
 
+class EngineOutcomeDocument(JsonDocument, frozen=True):
+    """How the parsers of an engine read the output."""
+
+    engine: str
+    """The engine and its version, such as `"vllm 0.32.0"`."""
+    tool_parser: str | None
+    """The parser of tool calls, or null for none."""
+    reasoning_parser: str | None
+    """The parser of reasoning, or null for none."""
+    right: bool | None
+    """Whether they read it as this package does; null if the engine was not asked."""
+    part: str
+    """The part of the message that differs, such as `content`; empty if none does."""
+    expected: str
+    """This package's reading of that part."""
+    actual: str
+    """The engine's reading of that part."""
+
+
+class LossCauseDocument(JsonDocument, frozen=True):
+    """Why a call was lost or wrong."""
+
+    origin: str
+    """The part of a system with the fault; `nothing` if nothing was lost."""
+    reason: str
+    """The reason, such as `special tokens were stripped`."""
+    lost: bool
+    """Whether a call is missing or unusable; a departure may also have been repaired."""
+    words: str
+    """The cause as a sentence."""
+    way_out: str
+    """What to do about it, or empty."""
+    offset: Count | None
+    """Offset of the departure in the output, in characters; null if it does not depart."""
+    engines: tuple[EngineOutcomeDocument, ...]
+    """The readings of engines, with `--python`."""
+
+
 class DepartureDocument(JsonDocument, frozen=True):
     """A deviation from the template's writing in a recovered call."""
 
@@ -318,6 +357,8 @@ class ParsedDocument(JsonDocument, frozen=True, kw_only=True):
     """Parts of the text; every character belongs to one of them."""
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
     """Deviations from the template's writing; only with `--explain`."""
+    cause: LossCauseDocument | UnsetType = UNSET
+    """Why a call was lost or wrong; only with `--explain`."""
 
 
 class FunctionDeltaDocument(JsonDocument, frozen=True):
@@ -366,13 +407,15 @@ class StreamedDocument(JsonDocument, frozen=True, kw_only=True):
     template: TemplateDocument | UnsetType = UNSET
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
     """Deviations from the template's writing; only with `--explain`."""
+    cause: LossCauseDocument | UnsetType = UNSET
+    """Why a call was lost or wrong; only with `--explain`."""
 
 
 def parsed_document(
     message: ParsedMessage,
     text: str,
     template: NamedTemplate | None = None,
-    why: Sequence[DeviationExplanation] | None = None,
+    why: ExplainedOutput | None = None,
 ) -> ParsedDocument:
     """Return a message with its statuses, the parts of its text, and explanations."""
     spans = [
@@ -399,7 +442,7 @@ def message_document(
     message: ParsedMessage,
     text: str,
     template: NamedTemplate | None = None,
-    why: Sequence[DeviationExplanation] | None = None,
+    why: ExplainedOutput | None = None,
 ) -> dict[str, Json]:
     """Return a message with its statuses, parts and explanations as JSON values."""
     return json_of(parsed_document(message, text, template, why))
@@ -415,7 +458,7 @@ def end_document(
     message: ParsedMessage,
     text: str,
     template: NamedTemplate,
-    why: Sequence[DeviationExplanation] | None = None,
+    why: ExplainedOutput | None = None,
 ) -> dict[str, Json]:
     """Return the deltas at the end of the text, and the message's status."""
     return json_of(
@@ -464,8 +507,39 @@ def _unfinished(call: ParsedCall) -> UnfinishedCallDocument:
     return UnfinishedCallDocument(call.id or None, call.name, call.arguments)
 
 
-def _explained(why: Sequence[DeviationExplanation] | None, text: str) -> dict[str, Any]:
-    return {} if why is None else {"explanations": tuple(_explanations(why, text))}
+def _explained(why: ExplainedOutput | None, text: str) -> dict[str, Any]:
+    if why is None:
+        return {}
+    return {"explanations": tuple(_explanations(why.places, text)), "cause": _loss(why, text)}
+
+
+def _loss(why: ExplainedOutput, text: str) -> LossCauseDocument:
+    from .explanation import cause_sentence, way_out  # noqa: PLC0415 - as below
+
+    cause = why.cause
+    return LossCauseDocument(
+        cause.reason.origin,
+        cause.reason,
+        cause.lost,
+        cause_sentence(why, text).plain,
+        way_out(why),
+        None if cause.place is None else cause.place.offset,
+        tuple(map(_outcome_document, why.engines)),
+    )
+
+
+def _outcome_document(outcome: EngineOutcome) -> EngineOutcomeDocument:
+    judged = outcome.judged
+    verdict = None if judged.failure is None else judged.failure.verdict
+    return EngineOutcomeDocument(
+        outcome.engine,
+        judged.pair.tool,
+        judged.pair.reasoning,
+        None if outcome.left_out else judged.all_right,
+        "" if verdict is None else verdict.part,
+        "" if verdict is None else verdict.expected,
+        "" if verdict is None else verdict.actual,
+    )
 
 
 def _explanations(why: Sequence[DeviationExplanation], text: str) -> Iterator[ExplanationDocument]:

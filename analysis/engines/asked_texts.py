@@ -11,7 +11,7 @@ package's parser distinguishes it from others; the parser never decides what is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from msgspec.structs import replace
@@ -121,6 +121,8 @@ class AskedTexts:
     not_asked: int
     """Messages that the template refuses or does not write after the prompt, and hostile ones that
     no reader can tell from others."""
+    offered: tuple[Json, ...] = field(default_factory=loose_tools)
+    """The tools that are offered with the texts."""
 
 
 def asked_texts(analysis: Analysis) -> AskedTexts:

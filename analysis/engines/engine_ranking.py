@@ -21,9 +21,6 @@ from autoparser.analysis.core.conversation import (
     ReadingVerdict,
     ReadMessage,
 )
-from autoparser.analysis.core.message_battery import (
-    loose_tools,
-)
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .asked_texts import AskedText, AskedTexts, asked_texts
@@ -112,7 +109,7 @@ class PairScore:
         return self.whole.right == self.streamed_right == self.total
 
 
-def _judged(question: AskedText, answer: ParserAnswer) -> ReadingVerdict:
+def judged_reading(question: AskedText, answer: ParserAnswer) -> ReadingVerdict:
     """Judge the reading of one text."""
     if isinstance(answer, ReadMessage):
         return question.judge.judge(question.meant, answer)
@@ -195,12 +192,15 @@ def rank_parsers(
     analysis: Analysis,
     questions: AskedTexts,
     vocabulary: Sequence[str] | None = None,
+    *,
+    named: ParserPair | None = None,
 ) -> EngineRanking:
     """Rank the parsers of one engine. Raises AutoparserError if it cannot be asked at all.
 
-    The engine's `auto` also uses the model's `vocabulary`; None if it is not known.
+    The engine's `auto` also uses the model's `vocabulary`; None if it is not known. A `named` pair
+    takes the place of that choice.
     """
-    return _Ranking(process, analysis, questions, vocabulary).rank()
+    return _Ranking(process, analysis, questions, vocabulary, named).rank()
 
 
 class _Ranking:
@@ -212,6 +212,7 @@ class _Ranking:
         analysis: Analysis,
         questions: AskedTexts,
         vocabulary: Sequence[str] | None,
+        named: ParserPair | None,
     ) -> None:
         self._process, self._texts = process, questions.texts
         self._offered = process.parsers()
@@ -223,10 +224,10 @@ class _Ranking:
         loaded = process.load(
             analysis.template,
             _likely_tokens(analysis.template) if vocabulary is None else vocabulary,
-            loose_tools(),
+            questions.offered,
             [text.to_worker() for text in questions.texts],
         )
-        self._chosen = loaded.auto
+        self._chosen = named or loaded.auto
         self._left_out = loaded.left_out
         self._text_places = [at for at in range(len(questions.texts)) if at not in loaded.left_out]
         self._unusable: list[UnusableParser] = []
@@ -299,7 +300,7 @@ class _Ranking:
         for delivery in self._deliveries:
             answers = self._process.read(pair, self._text_places, delivery.tokens)
             every = [answers] * len(texts) if isinstance(answers, ParserError) else answers
-            verdicts = tuple(map(_judged, texts, every))
+            verdicts = tuple(map(judged_reading, texts, every))
             scores.append(DeliveryScore(delivery, verdicts))
             failures += [
                 ParserFailure(asked.title, delivery, asked.text, asked.meant, verdict)

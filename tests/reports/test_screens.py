@@ -30,12 +30,14 @@ from autoparser.analysis.decoding.message_rendering import (
     AnswerJudgment,
     MessageRendering,
 )
+from autoparser.analysis.engines.output_reading import ExplainedOutput
 from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
 from autoparser.analysis.export.response_template import (
     ComparedMessage,
     ExportMismatch,
     ExportTrial,
 )
+from autoparser.analysis.formats.lost_calls import LossCause, LossReason
 from autoparser.analysis.formats.output_explanation import (
     CauseKind,
     DeviationExplanation,
@@ -164,8 +166,14 @@ def grammars(width: int) -> Text:
 SCREENS: dict[str, Callable[[int], Text]] = {
     "decode": lambda width: decode_report(DECODED, SETTING, width),
     "decode-answers": lambda width: decode_report(CLEAN, PLAIN_SETTING, width, answers=True),
-    "explanation": lambda width: explanation_report(EXPLANATIONS, OUTPUT, width),
-    "explanation-of-nothing": lambda width: explanation_report((), OUTPUT, width),
+    "explanation": lambda width: explanation_report(
+        ExplainedOutput(EXPLANATIONS, LossCause(LossReason.DEPARTURE, EXPLANATIONS[0])),
+        OUTPUT,
+        width,
+    ),
+    "explanation-of-nothing": lambda width: explanation_report(
+        ExplainedOutput((), LossCause(LossReason.NOTHING)), OUTPUT, width
+    ),
     "export": lambda width: export_report(
         Export({}, (LIMIT,), needs_tools=True), ExportTrial(3, 5, 2, 1, MISMATCHES), width
     ),

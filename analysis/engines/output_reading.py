@@ -1,0 +1,194 @@
+"""How the parsers of engines read one output of a model.
+
+read_by_engines(question, text, engines, ParserPair("hermes"), …)  ->  (EngineOutcome(…),)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import (
+    Message,
+    ReadingJudge,
+    Tool,
+    ToolCall,
+    function_of,
+)
+from autoparser.analysis.core.turn_format import PromptFormat
+from autoparser.analysis.formats.lost_calls import LossCause, LossReason, smallest_part
+from autoparser.analysis.formats.output_explanation import DeviationExplanation
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import Status
+
+from .asked_texts import AskedText, AskedTexts
+from .engine_process import EngineProcess, ParserError, ParserPair
+from .engine_ranking import EngineRanking, PairScore, judged_reading, rank_parsers
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOutcome:
+    """How one engine reads an output."""
+
+    engine: str
+    """The engine and its version, such as `"vllm 0.32.0"`."""
+    has_parsers: bool
+    """Whether its parsers are chosen by name."""
+    judged: PairScore
+    """The reading by the parsers that the user named or that the engine chooses, else by the best
+    ones."""
+    best: PairScore
+    """The reading by the parsers that read the output best."""
+    left_out: str = ""
+    """Why the engine cannot be asked about this output, or empty if it can."""
+    smallest: str = ""
+    """The smallest part of the output that it also misreads, or empty if none was searched."""
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the engine was asked and reads the output differently."""
+        return not (self.left_out or self.judged.all_right)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedOutput:
+    """The departures of an output, and why a call was lost or wrong."""
+
+    places: tuple[DeviationExplanation, ...]
+    """The departures, in the order of the text."""
+    cause: LossCause
+    """Why a call was lost or wrong, or that nothing was lost."""
+    engines: tuple[EngineOutcome, ...] = ()
+    """How engines read the output."""
+    smallest: str = ""
+    """The smallest part of the output that shows the same, or empty if none was searched."""
+
+    def with_engines(self, outcomes: Sequence[EngineOutcome]) -> ExplainedOutput:
+        """Return it with the readings of engines; if nothing else was lost, their parsers did."""
+        wrong = next((outcome for outcome in outcomes if outcome.wrong), None)
+        cause, smallest = self.cause, self.smallest
+        if wrong is not None and cause.reason is LossReason.NOTHING:
+            cause, smallest = LossCause(LossReason.PARSER, lost=True), wrong.smallest
+        return replace(self, cause=cause, engines=tuple(outcomes), smallest=smallest)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputQuestion:
+    """An output of a model, and the request that it answers, as engines are asked about it."""
+
+    analysis: Analysis
+    """The analysis of the template."""
+    parser: OutputParser
+    """The parser of the output."""
+    begun: PromptFormat
+    """The format and the generation prompt of the output."""
+    prompt: str | None
+    """The rendered prompt, or None for the generation prompt alone."""
+    tools: Sequence[Tool]
+    """The offered tools."""
+
+    def asked(self, text: str) -> AskedText | None:
+        """Return an output as a text for engines, or None if this package cannot read it."""
+        message = self.parser.parse(text)
+        try:
+            calls = tuple(
+                ToolCall(call.name, json.loads(call.arguments), call.id)
+                for call in message.tool_calls
+            )
+        except ValueError:
+            return None
+        if not message.status.regular and message.status is not Status.REPAIRED:
+            return None
+        opening = self.begun.opening
+        start = "" if opening is None else opening.text
+        bare = text.rstrip()
+        ends = [end.core for end in self.begun.format.end_literals if end.core]
+        end = next((end for end in ends if bare.endswith(end)), "")
+        return AskedText(
+            "the output",
+            start if self.prompt is None else self.prompt,
+            bare.removesuffix(end) if end else text,
+            start,
+            end,
+            {} if opening is None else opening.setting,
+            (),
+            bool(self.tools),
+            Message(message.content or "", message.reasoning_content or "", calls),
+            hostile=False,
+            # No other message may stand for this one.
+            judge=ReadingJudge(lambda _one, _other: False, lambda _call: True),
+        )
+
+    def ask(
+        self, process: EngineProcess, text: str, pair: ParserPair | None
+    ) -> EngineRanking | None:
+        """Have the parsers of an engine read an output, or return None if it has no meaning."""
+        asked = self.asked(text)
+        if asked is None:
+            return None
+        offered = tuple({"type": "function", "function": function_of(tool)} for tool in self.tools)
+        return rank_parsers(process, self.analysis, AskedTexts((asked,), 0, offered), named=pair)
+
+
+MOST_ASKED = 20_000
+"""Most characters that an engine is asked to read in the search of a smallest part."""
+
+
+def read_by_engines(
+    question: OutputQuestion,
+    text: str,
+    engines: Sequence[tuple[str, str]],
+    pair: ParserPair | None,
+    *,
+    shrink: bool,
+    say: Callable[[str], object],
+) -> tuple[EngineOutcome, ...]:
+    """Have engines, given as (name, Python), read an output; `say` is called before each.
+
+    `pair` has the parsers that the user's server uses, or None if they are not known. With
+    `shrink`, the smallest part that an engine misreads is searched. Raises AutoparserError.
+    """
+    found: list[EngineOutcome] = []
+    for engine, python in engines:
+        say(f"asking {engine}")
+        with EngineProcess(engine, python) as process:
+            ranking = question.ask(process, text, pair)
+            if ranking is None:
+                return ()
+            outcome = EngineOutcome(
+                ranking.engine,
+                ranking.offered.has_parsers,
+                ranking.auto or ranking.best,
+                ranking.best,
+                next(iter(ranking.left_out.values()), ""),
+            )
+            # An engine without named parsers starts a server for each text.
+            if shrink and outcome.wrong and outcome.has_parsers:
+                part = _smallest(process, question, text, outcome.judged.pair)
+                outcome = replace(outcome, smallest=part)
+            found.append(outcome)
+    return tuple(found)
+
+
+def _smallest(process: EngineProcess, question: OutputQuestion, text: str, pair: ParserPair) -> str:
+    """Return the smallest part found that these parsers misread in the same part of the message."""
+    offered = [{"type": "function", "function": function_of(tool)} for tool in question.tools]
+
+    def misread(part: str) -> str:
+        asked = question.asked(part)
+        if asked is None:
+            return ""
+        process.load(question.analysis.template, [], offered, [asked.to_worker()])
+        for tokens in (0, 1):
+            answers = process.read(pair, [0], tokens)
+            if isinstance(answers, ParserError):
+                return answers.reason
+            verdict = judged_reading(asked, answers[0])
+            if not verdict.right:
+                return verdict.part
+        return ""
+
+    whole = misread(text)
+    return smallest_part(text, lambda part: misread(part) == whole, MOST_ASKED) if whole else ""

@@ -1,0 +1,262 @@
+"""Why a call of an output was lost or wrong, and the smallest part of the output that shows it.
+
+Contract: a cause is named only if a parser confirms it, such as by reading the call where the
+request allows it. A smallest part departs from the template as the whole output does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autoparser.analysis.core.text_alignment import edge_units, is_unit
+from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+
+from .output_explanation import (
+    CauseKind,
+    DeviationExplanation,
+    OutputDeviation,
+    OutputReading,
+    explain_output,
+)
+
+
+class LossOrigin(StrEnum):
+    """The part of a system that lost a call, or spoiled it."""
+
+    NOTHING = "nothing"
+    """Nothing was lost."""
+    MODEL = "model"
+    FORMAT = "format"
+    """The template's format is not the one in which the model wrote."""
+    SCHEMA = "schema"
+    """The arguments break the schema of the tool."""
+    ENGINE = "engine"
+    """The engine removed markers, or its parser reads the output differently."""
+    REQUEST = "request"
+    """The request had another prompt, or allows no such call."""
+    LIMIT = "limit"
+    """The output was truncated."""
+
+
+class LossReason(StrEnum):
+    """Why a call was lost or wrong; each reason has one origin."""
+
+    NOTHING = "nothing was lost"
+    DEPARTURE = "the output departs from the template"
+    UNKNOWN_TOOL = "the tool was not offered"
+    IN_REASONING = "the call is inside the reasoning"
+    OTHER_FORMAT = "the output is in another format"
+    NO_CALLS = "the template writes no tool calls"
+    SCHEMA = "the arguments break the tool's schema"
+    STRIPPED = "special tokens were stripped"
+    PARSER = "the engine's parser reads the output differently"
+    OTHER_PROMPT = "the output follows another prompt"
+    REFUSED = "the request allows no such call"
+    CUT = "the output was truncated"
+
+    @property
+    def origin(self) -> LossOrigin:
+        """The part of a system with this fault."""
+        return _ORIGINS[self]
+
+
+_ORIGINS = {
+    LossReason.NOTHING: LossOrigin.NOTHING,
+    LossReason.DEPARTURE: LossOrigin.MODEL,
+    LossReason.UNKNOWN_TOOL: LossOrigin.MODEL,
+    LossReason.IN_REASONING: LossOrigin.MODEL,
+    LossReason.OTHER_FORMAT: LossOrigin.FORMAT,
+    LossReason.NO_CALLS: LossOrigin.FORMAT,
+    LossReason.SCHEMA: LossOrigin.SCHEMA,
+    LossReason.STRIPPED: LossOrigin.ENGINE,
+    LossReason.PARSER: LossOrigin.ENGINE,
+    LossReason.OTHER_PROMPT: LossOrigin.REQUEST,
+    LossReason.REFUSED: LossOrigin.REQUEST,
+    LossReason.CUT: LossOrigin.LIMIT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LossCause:
+    """Why a call was lost or wrong, and the place that shows it."""
+
+    reason: LossReason
+    """The reason, such as `LossReason.STRIPPED`."""
+    place: DeviationExplanation | None = None
+    """The departure behind the reason, or None if the output does not depart."""
+    lost: bool = False
+    """Whether a call is missing from the message, or the message has an unusable one."""
+
+
+def loss_cause(
+    reading: OutputReading,
+    text: str,
+    explanations: Sequence[DeviationExplanation],
+    *,
+    unrestricted: OutputParser | None = None,
+    prompt_known: bool = False,
+    complete: bool = True,
+) -> LossCause:
+    """Return why a call of an output was lost or wrong.
+
+    `unrestricted` parses the same output for a request that allows any number of calls; None skips
+    that trial. If the prompt is known, the output cannot follow another one.
+    """
+    message = reading.parser.parse(text, complete=complete)
+    unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
+    read = (Status.OK, Status.UNFINISHED, Status.REPAIRED, Status.STRAY)
+    lost = unknown or message.status not in read
+    if unrestricted is not None:
+        allowed = unrestricted.parse(text, complete=complete)
+        if len(allowed.tool_calls) > len(message.tool_calls):
+            return LossCause(LossReason.REFUSED, next(iter(explanations), None), lost=True)
+    reasons = [(_reason(place, prompt_known=prompt_known), place) for place in explanations]
+    if reading.prompt_format.format.calls is None:
+        markup = (place for place in explanations if place.deviation is OutputDeviation.FOREIGN)
+        place = next(markup, None)
+        if place is not None:
+            return LossCause(LossReason.NO_CALLS, place, lost=True)
+    for reason in _MOST_TELLING:
+        place = next((place for given, place in reasons if given is reason), None)
+        if place is not None:
+            return LossCause(reason, place, lost or reason is LossReason.STRIPPED)
+    if message.status is Status.NEEDS_ALL:
+        return LossCause(LossReason.DEPARTURE, lost=True)
+    if _calls_in_reasoning(reading, message):
+        return LossCause(LossReason.IN_REASONING, lost=True)
+    place = next((place for given, place in reasons if given is LossReason.DEPARTURE), None)
+    return LossCause(LossReason.DEPARTURE if place else LossReason.NOTHING, place, lost=lost)
+
+
+_MOST_TELLING = (
+    LossReason.STRIPPED,
+    LossReason.OTHER_PROMPT,
+    LossReason.OTHER_FORMAT,
+    LossReason.CUT,
+    LossReason.UNKNOWN_TOOL,
+    LossReason.SCHEMA,
+)
+"""Reasons that explain other departures, in order; a plain departure explains only itself."""
+_REASONS = {
+    OutputDeviation.CUT: LossReason.CUT,
+    OutputDeviation.UNKNOWN_TOOL: LossReason.UNKNOWN_TOOL,
+    OutputDeviation.SCHEMA: LossReason.SCHEMA,
+    # Most engines remove the end of a turn, and a marker at an edge may be what the user wanted.
+    OutputDeviation.NO_END: LossReason.NOTHING,
+    OutputDeviation.FOREIGN: LossReason.NOTHING,
+}
+_CAUSES = {
+    CauseKind.STRIPPED: LossReason.STRIPPED,
+    CauseKind.OTHER_PROMPT: LossReason.OTHER_PROMPT,
+    CauseKind.OTHER_FORMAT: LossReason.OTHER_FORMAT,
+}
+
+
+def _reason(place: DeviationExplanation, *, prompt_known: bool) -> LossReason:
+    """Return the reason that one departure alone would give."""
+    kind = None if place.cause is None else place.cause.kind
+    if kind is CauseKind.OTHER_PROMPT and prompt_known:
+        kind = None
+    if kind is None or place.deviation is OutputDeviation.NO_END:
+        return _REASONS.get(place.deviation, LossReason.DEPARTURE)
+    return _CAUSES[kind]
+
+
+def _calls_in_reasoning(reading: OutputReading, message: ParsedMessage) -> bool:
+    """Return whether the reasoning, parsed as an answer, has calls of offered tools."""
+    turn = reading.parser.turn
+    if message.tool_calls or not message.reasoning_content or not turn.offered:
+        return False
+    answer = OutputParser(after_reasoning(turn)).parse(message.reasoning_content)
+    return any(call.status is not Status.UNKNOWN_TOOL for call in answer.tool_calls)
+
+
+LONGEST = 200_000
+"""Longest output of which a smallest part is searched, in characters."""
+MOST_PARSED = 400_000
+"""Most characters that are parsed in the search; the smallest part so far is returned then."""
+
+
+def smallest_part(text: str, shows: Callable[[str], bool], left: int = MOST_PARSED) -> str:
+    """Return the shortest part of a text found that still shows the same.
+
+    Lines are removed first, then markers and words; `shows` decides about each
+    remainder, until `left` characters were tried. The result is the whole text if it is too long,
+    or if `shows` rejects it.
+    """
+    if len(text) > LONGEST or not shows(text):
+        return text
+    for split in (_lines, _words):
+        pieces = split(text)
+        size = len(pieces) // 2
+        while size and left > 0:
+            at = 0
+            while at < len(pieces) and left > 0:
+                rest = [*pieces[:at], *pieces[at + size :]]
+                left -= sum(map(len, rest)) + 1
+                if shows("".join(rest)):
+                    pieces = rest
+                else:
+                    at += size
+            size //= 2
+        text = "".join(pieces)
+    return text
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+_WORD = re.compile(r"\W*\w+\W*")
+
+
+def _words(text: str) -> list[str]:
+    """Split a text into markers, and words with the signs around them."""
+    return [
+        piece
+        for unit in edge_units(text)
+        for piece in ([unit] if is_unit(unit) else _WORD.findall(unit) or [unit])
+    ]
+
+
+def same_departure(
+    reading: OutputReading, place: DeviationExplanation, text: str, *, complete: bool = True
+) -> Callable[[str], bool]:
+    """Return a test of whether part of an output departs as the whole output does at a place.
+
+    The part has no other departures than the output, except that its end may be missing. A call
+    that cannot be parsed has to break between the same characters, with the same name.
+    """
+
+    def departures(part: str) -> set[tuple[object, ...]]:
+        found = explain_output(reading, part, complete=complete)
+        return {
+            _identity(reading, other, part, complete=complete)
+            for other in found
+            if other.deviation is not OutputDeviation.NO_END
+        }
+
+    wanted = _identity(reading, place, text, complete=complete)
+    whole = departures(text)
+    return lambda part: wanted in (found := departures(part)) and found <= whole
+
+
+_AT_THE_END = (OutputDeviation.CUT, OutputDeviation.BEHIND_END)
+
+
+def _identity(
+    reading: OutputReading, place: DeviationExplanation, text: str, *, complete: bool
+) -> tuple[object, ...]:
+    kind = None if place.cause is None else place.cause.kind
+    if place.deviation is OutputDeviation.UNREADABLE:
+        message = reading.parser.parse(text, complete=complete)
+        names = [call.name for call in message.malformed_calls]
+        around = text[max(0, place.offset - 1) : place.offset + 1]
+        return (place.deviation, kind, around, *names)
+    if place.deviation in _AT_THE_END:
+        return (place.deviation, kind)
+    return (place.deviation, kind, place.expected, place.found)

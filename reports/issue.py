@@ -1,0 +1,132 @@
+"""A bug report about a lost or wrong call, as Markdown to paste into a tracker.
+
+Contract: text of the output, the template and engines is in fences and code spans that it cannot
+close, with control characters as escapes, so that it makes no heading, link or mention.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from autoparser.analysis.core.conversation import Json, Tool, function_of
+from autoparser.analysis.core.provenance import NamedTemplate
+from autoparser.analysis.engines.output_reading import ExplainedOutput
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
+
+from .explanation import cause_sentence, departures, outcome_words, way_out
+from .markdown import code_span, fenced, inline, markdown_lines, plain
+from .message import all_read
+from .visible import number_of, visible_lines
+
+MOST_SHOWN = 8_000
+"""Longest text in a fence, in characters: trackers refuse a body of more than 65,536."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedOutput:
+    """Everything that a bug report about an output has."""
+
+    template: NamedTemplate
+    """The template."""
+    digest: str
+    """SHA-256 of the template's text."""
+    version: str
+    """The version of this package."""
+    text: str
+    """The output of the model."""
+    message: ParsedMessage
+    """The message that was parsed from it."""
+    explained: ExplainedOutput
+    """Its departures, and why a call was lost or wrong."""
+    tools: Sequence[Tool] | None
+    """The offered tools, or None if they are not known."""
+    request: str
+    """The options of the request as they were given, such as `"--tool-choice none"`."""
+
+
+def issue_markdown(report: ReportedOutput) -> str:
+    """Return a bug report as Markdown."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: ReportedOutput) -> Iterator[str]:
+    explained, text = report.explained, report.text
+    yield f"### {inline(cause_sentence(explained, text)).removesuffix('.')}"
+    way = way_out(explained)
+    yield from ("", f"Way out: {plain(way)}") if way else ()
+    yield from ("", *_facts(report))
+    yield from ("", f"#### The output ({number_of(len(text), 'character')})")
+    yield from ("", *_fence(text, _middle(report)))
+    title = "Expected" if all_read(report.message) else "As autoparser reads it"
+    yield from ("", f"#### {title}", "", *_fence(_message_text(report.message), 0, "json"))
+    if explained.engines:
+        yield from ("", "#### Read by engines", "")
+        for outcome in explained.engines:
+            yield f"- {code_span(outcome.engine)}: {inline(outcome_words(outcome))}"
+    yield from markdown_lines(departures(explained.places, text))
+    if explained.smallest and explained.smallest != text:
+        size = number_of(len(explained.smallest), "character")
+        yield from ("", f"#### The smallest part that shows the same ({size})")
+        yield from ("", *_fence(explained.smallest, 0))
+    tools = [tool for tool in report.tools or () if function_of(tool)["name"] in text]
+    if tools:
+        yield from ("", "<details><summary>The tools that it names</summary>", "")
+        yield from _fence(json.dumps(tools, indent=2, ensure_ascii=False), 0, "json")
+        yield from ("", "</details>")
+
+
+def _facts(report: ReportedOutput) -> Iterator[str]:
+    template = report.template
+    source = template.source
+    # A path is nobody else's business.
+    named = PurePath(template.origin or "a text").name
+    if source is not None and source.commit:
+        named = f"{source.id} at {source.commit}"
+    offered = "not given" if report.tools is None else number_of(len(report.tools), "tool")
+    yield f"- template: {code_span(named)}, SHA-256 {code_span(report.digest)}"
+    yield f"- tools: {offered}"
+    if report.request:
+        yield f"- request: {code_span(report.request)}"
+    versions = [f"autoparser {report.version}", f"Python {platform.python_version()}"]
+    versions += [outcome.engine for outcome in report.explained.engines]
+    yield f"- versions: {', '.join(map(code_span, versions))}"
+
+
+def _middle(report: ReportedOutput) -> int:
+    """Return the offset around which a long output is shown."""
+    place = report.explained.cause.place
+    return 0 if place is None else place.offset
+
+
+def _fence(text: str, at: int, language: str = "text") -> Iterator[str]:
+    """Return a text in a fence; of a long one, the part around an offset."""
+    start = max(0, min(at - MOST_SHOWN // 2, len(text) - MOST_SHOWN))
+    shown = text[start : start + MOST_SHOWN]
+    left = len(text) - start - len(shown)
+    if start:
+        yield from (f"_{number_of(start, 'character')} before this are left out._", "")
+    # A line feed alone is a line end in Markdown; all other control characters are escaped.
+    yield from fenced(visible_lines(shown).split("\n"), language)
+    if left:
+        yield from ("", f"_{number_of(left, 'character')} after this are left out._")
+
+
+def _message_text(message: ParsedMessage) -> str:
+    """Return the parsed message as JSON, with arguments as objects."""
+    found: dict[str, Json] = {"content": message.content}
+    if message.reasoning_content:
+        found["reasoning_content"] = message.reasoning_content
+    calls: list[Json] = []
+    for call in message.tool_calls:
+        try:
+            arguments: Json = json.loads(call.arguments)
+        except ValueError:
+            arguments = call.arguments
+        calls.append({"name": call.name, "arguments": arguments})
+    if calls:
+        found["tool_calls"] = calls
+    return json.dumps(found, indent=2, ensure_ascii=False)
