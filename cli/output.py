@@ -6,12 +6,12 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -61,7 +61,29 @@ def quiet_standard_output() -> None:
 
 def report_width() -> int:
     """Return the width of the terminal, or of plain text without one."""
-    return min(wings.Console().width, WIDEST)
+    if not _is_plain(sys.stdout):
+        return min(wings.Console().width, WIDEST)
+
+    return min(_plain_width(), WIDEST)
+
+
+def _is_plain(stream: TextIO) -> bool:
+    """Return whether a stream takes no styles; then rich's console, a tenth of a start, is unused.
+
+    `FORCE_COLOR` and the like are left to rich.
+    """
+    return not (stream.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE"))))
+
+
+def _plain_width() -> int:
+    """Return the width as rich finds it: the variable's, that of any terminal here, or 80."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit():
+        return int(columns) or PLAIN_WIDTH
+    for descriptor in (0, 1, 2):
+        with suppress(OSError):
+            return os.get_terminal_size(descriptor).columns or PLAIN_WIDTH
+    return PLAIN_WIDTH
 
 
 def print_report(report: wings.Text, *, beside: bool = False) -> None:
@@ -71,6 +93,12 @@ def print_report(report: wings.Text, *, beside: bool = False) -> None:
     `--quiet` leaves it out.
     """
     if beside and is_quiet.get():
+        return
+    stream = sys.stderr if beside else sys.stdout
+    if _is_plain(stream) and "\t" not in report.plain:
+        stream.write(f"{report.plain}\n")
+        # An end of the reader is noticed here, not when the process ends.
+        stream.flush()
         return
     console = wings.Console(stderr=beside)
     try:

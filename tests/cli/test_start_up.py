@@ -82,6 +82,7 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
     assert commands_in(found) == {"parse"}
     assert wings_in(found) <= {"core", "templates", "formats", "parsing", "sources", "learning"}
     heavy = {"jinja2", "yaml", "jsonschema", "huggingface_hub", "tokenizers", "numpy", "pydantic"}
+    heavy |= {"rich.console"}
     assert not found & {*heavy, "multiprocessing", "autoparser.analysis.learning.prober"}
     reports = {name for name in found if name.startswith("autoparser.reports.")}
     assert reports <= {f"autoparser.reports.{name}" for name in READ_FOR_MESSAGES}
@@ -107,6 +108,7 @@ def test_lint_asks_its_cache_before_it_imports_the_engine(
     assert wings_in(again) == {"core", "lint", "sources", "templates"}
     assert "autoparser.analysis.lint.subject" not in again
     unneeded = {"jinja2", "multiprocessing", "importlib.metadata", "autoparser.reports.findings"}
+    unneeded |= {"yaml", "rich.console"}
     assert not again & unneeded
 
 
@@ -114,7 +116,7 @@ def test_rules_are_shown_without_their_checks_and_the_engine() -> None:
     found = imported(("rule",), ("rule", "AP301"), ("rule", "-f", "markdown"))
     own = {name for name in found if name.startswith("autoparser.analysis.lint.")}
     assert own == {f"autoparser.analysis.lint.{name}" for name in READ_FOR_PAGES}
-    assert not found & {"jinja2", "tokenizers", "autoparser.analysis.analysis"}
+    assert not found & {"jinja2", "tokenizers", "yaml", "autoparser.analysis.analysis"}
 
 
 def test_a_lint_asks_for_no_schema_and_converts_no_option(
