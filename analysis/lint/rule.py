@@ -46,7 +46,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import yaml
 
 from autoparser.analysis.core.errors import AutoparserError
 
@@ -313,8 +312,54 @@ def read_rule(page: Path) -> Rule:
         raise AutoparserError(str(error), file=str(page)) from None
 
 
+_FACT = re.compile(
+    r"(?P<indent>|  - |    )(?P<name>[a-z_]+):"
+    r"(?: \[(?P<items>\w+(?:, \w+)*)\]| \"(?P<quoted>[^\"\\\n]*)\""
+    r"| (?P<word>[a-z][^:#\n]*[^:#\s]))?"
+)
+_NO_TEXT = frozenset({"yes", "no", "on", "off", "null"})
+_TRUTH = {"true": True, "false": False}
+
+
+def plain_facts(facts: str) -> dict[str, Any] | None:
+    """Parse facts that are words and rows of words, or return None if they are other YAML.
+
+    Every start of lint reads all pages, so that importing and running YAML was a tenth of it.
+    """
+    found: dict[str, Any] = {}
+    inner: dict[str, Any] = {}
+    rows: list[dict[str, Any]] | None = None
+    for line in facts.split("\n"):
+        fact = _FACT.fullmatch(line)
+        if fact is None or fact["word"] in _NO_TEXT or (fact["indent"] and rows is None):
+            return None
+        if fact["indent"] == "  - " and rows is not None:
+            inner = {}
+            rows.append(inner)
+        elif not fact["indent"]:
+            inner, rows = found, None
+        name, word, items = fact["name"], fact["word"], fact["items"]
+        if name in inner:
+            return None
+        if items is not None:
+            inner[name] = items.split(", ")
+        elif (text := fact["quoted"] if word is None else word) is not None:
+            inner[name] = _TRUTH.get(text, text) if text is word else text
+        elif inner is found:
+            inner[name] = rows = []
+        else:
+            return None
+    return None if [] in found.values() else found
+
+
 def _read_yaml(facts: str, page: Path) -> object:
     """Parse the facts of a page, which begin at its second line. Raises AutoparserError."""
+    plain = plain_facts(facts)
+    if plain is not None:
+        return plain
+
+    import yaml  # noqa: PLC0415 - takes longer to import than all pages take to read
+
     # libyaml's parser takes a tenth of the time; not every platform has it.
     loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:

@@ -22,7 +22,14 @@ from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import FindingFilter, LintReport, lint
 from autoparser.analysis.lint.other_renders import OtherJinja, installed_jinjas
 from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, rule_of
-from autoparser.analysis.lint.rule import Profile, Rule, RuleNeed, profiles_of, read_rule
+from autoparser.analysis.lint.rule import (
+    Profile,
+    Rule,
+    RuleNeed,
+    plain_facts,
+    profiles_of,
+    read_rule,
+)
 from autoparser.analysis.lint.rules.misspelled_special_token import misspelled
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
@@ -205,3 +212,21 @@ def test_a_wrong_page_is_an_error_that_names_file_and_place(
     with pytest.raises(AutoparserError) as raised:
         read_rule(file)
     assert str(raised.value).startswith(f"{file}: {words}")
+
+
+def test_facts_of_every_page_are_read_as_yaml_reads_them() -> None:
+    facts = [
+        page.read_text("utf-8").split("\n---\n")[0].removeprefix("---\n")
+        for page in FOLDER.glob("AP*.md")
+    ]
+    assert len(facts) > 100
+    for text in facts:
+        assert plain_facts(text) == yaml.safe_load(text), text
+
+
+@pytest.mark.parametrize(
+    "facts",
+    ["fix: yes", "fix: null", "fix:\nmarks: true", "fix: a: b", "fix: 'ask'", "  - kind: is lost"],
+)
+def test_facts_that_are_not_plain_are_left_to_yaml(facts: str) -> None:
+    assert plain_facts(facts) is None
