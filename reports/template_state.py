@@ -240,6 +240,12 @@ def _readings(readings: Sequence[ReadingCount]) -> Iterator[str]:
         cells = [plain(row.engine), words[row.choice], str(len(row.readings)), *shares]
         yield f"| {' | '.join([*cells, str(row.reading(1)), str(row.reading(0.9))])} |"
     for row in readings:
+        silent = sum(reading.unanswered for reading in row.readings)
+        if silent:
+            texts = sum(reading.texts for reading in row.readings)
+            yield ""
+            choice = f"{plain(row.engine)}, {words[row.choice]}"
+            yield f"{choice}: {silent} of {texts} texts not answered."
         if row.choice == "best":
             named = [f"{code_span(name)} ({count})" for name, count in row.names[:_PARSERS]]
             yield from ("", f"Most often the best in {plain(row.engine)}: {', '.join(named)}.")

@@ -46,6 +46,8 @@ class EngineReading(Struct, frozen=True):
     """The number of these that it reads right at once."""
     hostile_streamed: Count
     """The number of these that it reads right in every stream."""
+    unanswered: Count = 0
+    """The number of texts without an answer: the engine raises, refuses the request or hangs."""
 
     @property
     def least(self) -> float:
@@ -95,6 +97,7 @@ def _reading(
         sum(hostile),
         sum(compress(whole, hostile)),
         sum(compress(streamed, hostile)),
+        sum(verdict.part == "message" for verdict in score.whole.verdicts),
     )
 
 
