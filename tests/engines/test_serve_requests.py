@@ -108,6 +108,20 @@ def test_an_effort_without_a_switch_is_ignored_with_a_line_in_the_log(
     assert "ignored: reasoning_effort" in caplog.text
 
 
+def test_a_message_that_the_template_drops_is_named_once_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    text = (
+        "{% for m in messages if m.role != 'system' %}[{{ m.role }}]{{ m.content }}\n{% endfor %}"
+    )
+    preparer = ChatPreparer(analyze(text + "{% if add_generation_prompt %}[assistant]{% endif %}"))
+    rule = {"role": "system", "content": "Be brief."}
+    messages = [rule, {"role": "user", "content": "Hello."}]
+    for _ in range(2):
+        assert preparer.prepare(chat_request({"messages": messages})).prompt.count("[") == 2
+    assert caplog.text.count("drops a message of the role 'system' (messages[0])") == 1
+
+
 def test_the_last_message_is_continued() -> None:
     begun = [*BODY["messages"], {"role": "assistant", "content": "It is "}]
     asked: list[dict[str, Any]] = []
