@@ -294,7 +294,7 @@ class DebuggerApp(App[None]):
                 keys = [self.get_key_display(key) for key in binding.make_bindings([binding])]
                 rows.append((" ".join(keys), binding.tooltip))
         rows += [("click", "go to that piece, or to what that line of the template wrote")]
-        rows += [("esc", "back from what stands over the panes")]
+        rows += [("esc", "close the overlay")]
         self.push_screen(HelpScreen(rows))
 
     def action_view(self, view: str) -> None:

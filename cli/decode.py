@@ -88,8 +88,8 @@ def decode(
     --tools no calls are sampled; without a tokenizer, one is made of the bytes and the template's
     markers.
 
-    Exit code: 0 if every output is right, 1 if one is not or the template spoils what users send,
-    2 if nothing can be sampled.
+    Exit code: 0 if every output is right, 1 if one is not or the template loses text of
+    OpenAI-style messages, 2 if nothing can be sampled.
     """
     as_json = result.is_json
     _check_use(

@@ -77,7 +77,7 @@ def parse(
         ),
     ] = None,
     strip_code_fence: Annotated[bool, "Remove a Markdown code fence around that answer."] = False,
-    cut: Annotated[bool, "The output was cut off on purpose, as by a token limit."] = False,
+    cut: Annotated[bool, "The output was truncated, e.g. by max_tokens."] = False,
     reasoning: Annotated[
         ReasoningPlace,
         "Where reasoning goes: separate; inline, into the content without its markers; raw,"

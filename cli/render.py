@@ -233,8 +233,8 @@ def _warn_of_stops(tokenizer: str, renderer: wings.Renderer) -> None:
         if size > 1:
             print_warning(
                 tokenizer,
-                f"the stop string {wings.visible(stop)} is {size} tokens:"
-                " is this the model's own tokenizer?",
+                f"the stop string {wings.visible(stop)} is {size} tokens,"
+                " so the tokenizer may not be the model's",
             )
 
 

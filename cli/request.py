@@ -191,7 +191,7 @@ class ChatRequestOptions(SwitchOptions):
     json_schema: Annotated[
         Path | None,
         "FILE",
-        "The answer is JSON that fits this schema; markers in it are plain text.",
+        "Parse the answer as JSON with this schema; markers in it are plain text.",
     ] = None
     prompt: Annotated[
         Path | None,

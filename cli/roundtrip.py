@@ -56,7 +56,7 @@ def roundtrip(
     fail_on: Annotated[
         list[str] | None,
         "WHAT",
-        "Exit with 1 on this verdict: any (also if the template spoils what users send),"
+        "Exit with 1 on this verdict: any (also if OpenAI-style messages lose text),"
         " string, tokens, or a cause such as json-spacing. Can be repeated.",
     ] = None,
     log: Annotated[

@@ -56,7 +56,7 @@ from .terminal import (
     packed_lines,
     report_text,
 )
-from .verdict import check_section, gate_score, gate_section, gate_style, verdict_text
+from .verdict import check_section, gate_section, verdict_sentence, verdict_text
 from .visible import doubt, quoted, setting_words, visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
@@ -91,7 +91,7 @@ def section_report(learned: LearnedFormat, name: str, width: int) -> Text:
     """Return a single section of `SECTIONS`."""
     drawn = SECTIONS[name](learned)
     if not drawn:
-        drawn = prose(f"{name}: there is nothing to show", indent=0)
+        drawn = prose(f"{name}: nothing to show", indent=0)
     return report_text(drawn, width, first_gap=False)
 
 
@@ -140,6 +140,7 @@ LABEL = len("Reasoning")
 HEIGHT = 22
 """Lines of a screen: a terminal of 24 lines also shows the command and its prompt."""
 TEMPLATE_LINES = 3
+VERDICT_LINES = 3
 SHRUNK = ((3, 4, 1), (1, 4, 1), (1, 3, 1), (1, 2, 1), (1, 2, 0))
 """Lines per row, lines of switches, gap between both: tried in turn while a screen is too high."""
 POINTERS = {"Stops": "--show stops", "Findings": "--show findings"}
@@ -159,7 +160,8 @@ def screen_report(
     """
     asked = [] if tools is None else drawn_lines(tools_in_prompt_section(tools), width)
     about, found = [*screen_rows(learned)], own_findings(learned)
-    ending = [("Findings", findings_words(learned, found)), ("Verdict", _verdict(learned))]
+    worst = [("Findings", findings_words(learned, found))]
+    verdict = _short_rows([("Verdict", verdict_sentence(learned))], width, VERDICT_LINES)
     command = _next(learned, found, width, unwritten)
     head = _short_rows(_head(learned, width), width, TEMPLATE_LINES)
     turn: Lines = []
@@ -172,7 +174,8 @@ def screen_report(
             *_short_rows(about, width, 1),
             *_short_rows(unwritten_rows(learned, unwritten), width, most),
             *([*asked, Text()] if asked else []),
-            *_short_rows(ending, width, most),
+            *_short_rows(worst, width, most),
+            *verdict,
             command,
         ]
         # A terminal breaks a command that is longer than its line.
@@ -214,22 +217,6 @@ def _head(learned: LearnedFormat, width: int) -> Iterator[Row]:
     yield "Template", origin
 
 
-def _verdict(learned: LearnedFormat) -> Text:
-    """Return both scores, with a word on their meaning."""
-    gate = learned.gate
-    verdict = verdict_text(learned.check)
-    if gate.asked:
-        verdict = sentence(verdict, ", ", (gate_score(gate), gate_style(learned)))
-    if len(learned.formats) > 1:
-        failed = sum(not check.ok for check in learned.checks)
-        verdict.append(f" ({len(learned.formats)} formats")
-        verdict.append(f", {failed} fail)" if failed else ")")
-    if learned.ok:
-        return verdict.append(": exact match")
-    own_form = learned.gate.own_form_ok and not any(check.failures for check in learned.checks)
-    return verdict.append(": usual form spoiled" if own_form else ": mismatch")
-
-
 def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
     """Return facts that no example shows: expected input, kept reasoning, stop strings."""
     format_ = learned.formats.united
@@ -237,7 +224,7 @@ def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
         yield "Reasoning", Text(absent_words(learned, Presence(reasoning=True)))
     else:
         field = learned.shape.reasoning_field
-        cut = "cut out of the content" if format_.reasoning_cut else NO_FIELD
+        cut = "cut from content" if format_.reasoning_cut else NO_FIELD
         given = f"field {visible(field)}" if field else cut
         yield "Reasoning", sentence(given, kept_words(format_.retention))
     if format_.calls is None:
@@ -246,20 +233,20 @@ def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
         yield "Calls", Text(f"{limit_words(format_.calls)}; {_arguments(learned)}")
     wants = wants_words(learned)
     if wants:
-        yield "It wants", Text("; ".join(wants))
+        yield "Expects", Text("; ".join(wants))
     yield "Stops", stops_words(learned)
 
 
 def _arguments(learned: LearnedFormat) -> str:
     """Return the form of arguments that callers pass; a lost form is among the findings instead."""
     if learned.formats.united.argument_form is ArgumentForm.STRING:
-        return "arguments as JSON text"
+        return "arguments: JSON string"
     also = {
-        StringArguments.SAME: " or JSON text",
-        StringArguments.PASTED: " or pasted JSON text",
+        StringArguments.SAME: " or JSON string",
+        StringArguments.PASTED: " or JSON string (inserted verbatim)",
     }
     texts = learned.string_arguments
-    return f"arguments as an object{also.get(texts, '') if texts else ''}"
+    return f"arguments: object{also.get(texts, '') if texts else ''}"
 
 
 def _next(

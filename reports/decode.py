@@ -76,9 +76,9 @@ def decode_report(
 
 def _tokens(report: DecodingReport) -> str:
     if report.tokens is None:
-        return "unknown: the server does not say how many it wrote"
+        return "unknown (the server does not report them)"
     if report.served:
-        return f"{report.tokens}, as the server counts them"
+        return f"{report.tokens}, as reported by the server"
     return f"{report.tokens}, of which {report.forced} were forced"
 
 
@@ -90,10 +90,10 @@ def _apart(report: DecodingReport) -> Iterator[Row]:
             Text(f"{report.reformed}, which the template renders slightly differently"),
         )
     if report.not_asked:
-        yield "Unchecked", Text(f"{report.not_asked}, which the template cannot check")
+        yield "Unchecked", Text(f"{report.not_asked}, which the template does not render")
     if report.unknown_formats:
         names = ", ".join(report.unknown_formats)
-        yield "Formats", Text(visible(f"not checked, since no check of them is known: {names}"))
+        yield "Formats", Text(visible(f"no checker for: {names}"))
 
 
 def _setting(setting: DecodeSetting) -> Iterator[Row]:
@@ -128,13 +128,13 @@ def _renderings(report: DecodingReport) -> Blocks:
     pairs = [
         (f"{count:>5}", Text(rendering.value)) for rendering, count in report.renderings.items()
     ]
-    return [*heading("What the template renders of the messages"), *rows(pairs)]
+    return [*heading("Re-rendering by the template"), *rows(pairs)]
 
 
 def _faults(report: DecodingReport) -> Blocks:
     drawn: Blocks = []
     if report.faults:
-        drawn += heading("What is wrong")
+        drawn += heading("Faults")
         pairs = [(f"{count:>5}", Text(fault.value)) for fault, count in report.faults.items()]
         drawn += rows(pairs)
     for fault, example in report.examples.items():

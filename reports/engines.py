@@ -24,7 +24,7 @@ from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, P
 
 from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
 from .terminal import drawn_lines, joined_lines, next_line, report_text
-from .visible import marker_text, shortened, visible
+from .visible import marker_text, number_of, shortened, visible
 
 SHOWN = 3
 """Pairs shown for an engine."""
@@ -41,7 +41,7 @@ def engines_report(engine_trial: EnginesTried, width: int) -> Text:
     """Report the flags for each engine, then the best pairs of each."""
     words = f"{engine_trial.texts} texts, {engine_trial.hostile} of them adversarial"
     if engine_trial.not_asked:
-        words += f"; {engine_trial.not_asked} messages were skipped"
+        words += f"; {number_of(engine_trial.not_asked, 'message')} skipped"
     title = Text(visible(engine_trial.template), style="bold")
     drawn = [*excerpt([title], broken=False), *prose(words), *blank()]
     drawn += [Fitted(partial(_to_pass, engine_trial.rankings))]
@@ -69,9 +69,9 @@ def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
     longest = max((len(ranking.offered.name) for ranking in rankings), default=0)
     for ranking in rankings:
         best, auto = ranking.best, ranking.auto
-        counts = f"reads {best.whole.right} of {best.total}, streamed {best.streamed_right}"
+        counts = f"correct {best.whole.right}/{best.total}, streaming {best.streamed_right}"
         if auto is not None and auto.pair != best.pair:
-            counts += f"; its auto {auto.whole.right}, streamed {auto.streamed_right}"
+            counts += f"; with auto {auto.whole.right}, streaming {auto.streamed_right}"
         named = [_flag_words(ranking, best)]
         if len(named[0]) + longest + _MARGINS > width and best.pair.tool:
             # A flag and its name stay on one line, to be copied.
@@ -86,7 +86,7 @@ def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
 def _flag_words(ranking: EngineRanking, score: PairScore) -> str:
     if ranking.offered.has_parsers:
         return parser_flags(score.pair)
-    return "no flag needed: it derives its parser from the template"
+    return "no flag needed (parser derived from the template)"
 
 
 def _engine(ranking: EngineRanking) -> Blocks:
@@ -99,7 +99,7 @@ def _engine(ranking: EngineRanking) -> Blocks:
     for score in ranking.pairs[:SHOWN]:
         drawn += [*blank(), *_pair(score, _flag_words(ranking, score), ranking.alike)]
     if ranking.auto is not None:
-        words = f"auto, by the template's text: {parser_flags(ranking.auto.pair)}"
+        words = f"auto (guessed from the template's text): {parser_flags(ranking.auto.pair)}"
         drawn += [*blank(), *_pair(ranking.auto, words, ())]
     reasons: dict[str, list[str]] = {}
     for parser in ranking.unusable:
@@ -111,9 +111,8 @@ def _engine(ranking: EngineRanking) -> Blocks:
     ]
     if ranking.left_out:
         first = next(iter(ranking.left_out.values()))
-        lines.append(
-            f"{len(ranking.left_out)} texts skipped, one of them: {shortened(first, _LONGEST)}"
-        )
+        skipped = number_of(len(ranking.left_out), "text")
+        lines.append(f"{skipped} skipped, first: {shortened(first, _LONGEST)}")
     drawn += blank() if lines else []
     for line in lines:
         drawn += prose(visible(line), hang=2)
@@ -123,13 +122,13 @@ def _engine(ranking: EngineRanking) -> Blocks:
 def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]]) -> Blocks:
     style = "green" if score.all_right else ""
     counts = (
-        f"right {score.whole.right} of {score.total},"
-        f" to the letter {score.whole.exact}; streamed {score.streamed_right}"
+        f"correct {score.whole.right}/{score.total} (exact {score.whole.exact}),"
+        f" streaming {score.streamed_right}"
     )
     drawn = prose(sentence((visible(name), "bold")))
     drawn += prose(sentence((counts, style)), 4)
     same = [
-        f"{names[0]} here reads like {', '.join(names[1:])}"
+        f"{names[0]} is equivalent here to {', '.join(names[1:])}"
         for names in alike
         if names[0] in (score.pair.tool, score.pair.reasoning)
     ]

@@ -348,9 +348,9 @@ def call_section(learned: LearnedFormat) -> Blocks:
         return []
     spans = call_part_spans(calls, example_call(learned.formats.united, 0))
     doubted = TurnPart.CALLS in learned.formats.united.unconfirmed
-    says = "the prompt's words tell the model to write it" if doubted else "the model writes it"
+    described = "the system prompt describes it" if doubted else "the model writes it"
     instead = rows(list(_span_rows(spans)), words=False)
-    return [*heading(f"A call, as {says}"), Picture("call", spans, instead)]
+    return [*heading(f"A call, as {described}"), Picture("call", spans, instead)]
 
 
 class TurnGroup(Struct, frozen=True):
@@ -431,17 +431,18 @@ def turn_notes(format_: TurnFormat, message: Message) -> Iterator[str]:
     """Return notes on parts that the example does not show."""
     if format_.calls is not None and not message.calls:
         seen = TurnPart.CALLS not in format_.unconfirmed
-        why = "none is written beside other parts" if seen else "no render shows one"
-        yield f"This example has no call: {why}."
+        why = "the template drops calls next to other parts" if seen else "no render has one"
+        yield f"No call shown: {why}."
         return
     presence = message.presence
     full = next((layout for key, layout in format_.layouts.items() if all(key)), None)
     if full is None or all(presence):
         return
     if full.refusal:
-        yield "Fewer parts: a message with reasoning, content and calls is refused."
+        missing = "reasoning" if presence.content and presence.calls else "content"
+        yield f"No {missing} shown: the template raises on reasoning + content + calls."
     elif presence.calls and TurnPart.CONTENT not in full.parts:
-        yield "Content is not written beside calls, so this example has none."
+        yield "No content shown: the template drops content next to tool calls."
 
 
 def _varying(format_: TurnFormat, message: Message) -> Iterator[Text]:
@@ -451,16 +452,16 @@ def _varying(format_: TurnFormat, message: Message) -> Iterator[Text]:
         return
     for word in calls.free_words:
         usual = str(calls.row[word.piece])[word.start : word.end]
-        yield sentence(quoted(usual), " is the usual word at its place.")
+        yield sentence(quoted(usual), " is the usual value; the model may write another.")
     if calls.naming is not None:
-        yield Text("The id names the function.")
+        yield Text("The id contains the function's name.")
     spoken = type_words(calls.arguments).spoken
     most = max(spoken, key=lambda pair: len(pair[1]), default=None)
     type_meanings = [
-        sentence(quoted(word), f" for {'any other' if other else ', '.join(kinds)}")
+        sentence(quoted(word), f" for {'any other type' if other else ', '.join(kinds)}")
         for pair in sorted(spoken, key=lambda pair: pair == most)
         for word, kinds in [pair]
         for other in [pair == most and len(kinds) > 1]
     ]
     if type_meanings:
-        yield sentence("A word says the value's type: ", joined(type_meanings, ", "), ".")
+        yield sentence("The type word: ", joined(type_meanings, ", "), ".")

@@ -25,8 +25,8 @@ from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .places import place_in_line, place_text
 from .summary import LIMIT_WORDS
 from .terminal import report_text
-from .verdict import failure_reason, spoiled_words
-from .visible import UNCONFIRMED, setting_words, some_of, visible
+from .verdict import failure_reason, gate_fault_words, spoiled_words
+from .visible import UNCONFIRMED, number_of, setting_words, some_of, visible
 
 
 class FindingLevel(IntEnum):
@@ -67,22 +67,16 @@ def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
     for form in spoiled.values():
         yield OwnFinding(error, spoiled_words(form))
     gate = learned.gate
-    # What is spoiled as users send it has its own words above.
+    # Losses in OpenAI-style messages are reported above.
     if not gate.own_form_ok or not (gate.ok or spoiled):
-        fault = gate.faults[0]
-        failed = gate.asked - gate.passed or gate.usual_asked - gate.usual_passed
-        yield OwnFinding(
-            error,
-            f"{failed} texts after prompts are not as the template writes them:"
-            f" {fault.title} is not {fault.question.value}: {visible(fault.detail)}",
-        )
+        yield OwnFinding(error, f"{gate_fault_words(gate)}: {visible(gate.faults[0].detail)}")
     united = learned.formats.united
     if united.retention.tool_loop is False:
-        words = "the reasoning of a call is dropped once the call is answered"
+        words = "reasoning before a call is dropped after the call's result"
         yield OwnFinding(error, words, fix="")
     calls = united.calls
     if calls is not None and calls.limit in (CallLimit.FIRST, CallLimit.LAST):
-        yield OwnFinding(warning, f"of several calls {LIMIT_WORDS[calls.limit]}")
+        yield OwnFinding(warning, f"parallel calls: {LIMIT_WORDS[calls.limit]}")
     texts = learned.string_arguments
     if texts is not None and texts in _LOST:
         encoded = texts is StringArguments.ENCODED_TWICE
@@ -91,30 +85,31 @@ def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
         yield OwnFinding(warning, f"{part.value} {UNCONFIRMED}")
     if learned.stand_ins:
         names = ", ".join(sorted(learned.stand_ins))
-        yield OwnFinding(info, f"{names}: not known, shown by name in angle brackets")
+        yield OwnFinding(info, f"{names}: unknown without the tokenizer, shown as its name")
 
 
 _LOST = {
-    StringArguments.ENCODED_TWICE: "arguments as JSON text are encoded twice",
-    StringArguments.DROPPED: "arguments as JSON text are dropped",
-    StringArguments.RAISES: "arguments as JSON text make it raise",
+    StringArguments.ENCODED_TWICE: "JSON-string arguments are encoded twice",
+    StringArguments.DROPPED: "JSON-string arguments are dropped",
+    StringArguments.RAISES: "JSON-string arguments raise",
 }
 
 
 def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
     forbidden = check.forbidden
     if forbidden is not None:
-        yield _crashing(forbidden, f"transformers' sandbox refuses it{under}")
+        yield _crashing(forbidden, f"transformers' sandbox rejects the template{under}")
     for crash in check.crashes:
         if crash.needed and not crash.sandbox_alone:
             count = len(crash.titles)
-            yield _crashing(crash, f"{count} message{'s' * (count != 1)} crash it{under}")
+            crashes = f"{number_of(count, 'message')} crash{'es' * (count == 1)} the template"
+            yield _crashing(crash, f"{crashes}{under}")
     if check.different:
         first = min(check.different, key=lambda failure: failure.rank)
         yield OwnFinding(
             FindingLevel.ERROR,
-            f"{len(check.different)} of {check.total} messages are not rendered so{under}:"
-            f" {first.title}: {failure_reason(first)}",
+            f"{len(check.different)} of {check.total} messages differ from the template's render"
+            f"{under}, first {first.title}: {failure_reason(first)}",
         )
 
 
@@ -124,7 +119,7 @@ def _crashing(crash: TemplateCrash, words: str) -> OwnFinding:
 
 
 _STYLES = {FindingLevel.ERROR: "red", FindingLevel.WARNING: "yellow", FindingLevel.INFO: "dim"}
-NONE = "none found by the analysis itself"
+NONE = "none in the analysis"
 
 
 def findings_words(learned: LearnedFormat, found: Sequence[OwnFinding]) -> Text:
@@ -149,7 +144,7 @@ def findings_section(learned: LearnedFormat) -> Blocks:
     return [
         *heading("Findings"),
         *(rows(finding_rows) if finding_rows else prose(NONE)),
-        *prose(f"autoparser lint {origin} checks far more."),
+        *prose(f"For all rules: autoparser lint {origin}"),
     ]
 
 
@@ -176,7 +171,7 @@ def unwritten_words(source: str, tokens: Sequence[str]) -> str:
     names = some_of([*map(visible, tokens)], SHOWN)
     rest = " added tokens" if len(tokens) > SHOWN else ""
     command = f"autoparser learn {shlex.quote(visible(source))} --examples FILE"
-    return f"no render writes {names}{rest}; if the model does, one example tells it: {command}"
+    return f"no render contains {names}{rest}; if the model writes them, teach one: {command}"
 
 
 _SEVERITY_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "dim"}

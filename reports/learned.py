@@ -26,7 +26,7 @@ _SHOWN = 40
 _USED = {
     UsedFormat.TEMPLATE: "The template's own format is used",
     UsedFormat.LEARNED: "The learned format is used",
-    UsedFormat.BOTH: "The learned format is used beside the template's own",
+    UsedFormat.BOTH: "The learned format is used in addition to the template's own",
 }
 _GRAMMAR = "The parser reads both; the grammar writes the template's."
 
@@ -179,14 +179,14 @@ def _is_call(reading: LoggedReading) -> bool:
 
 def _departing_example(verdict: ExampleVerdict) -> Text:
     if verdict.exact:
-        return Text("is written so, and parses to something else")
+        return Text("is written like this, and parses to another message")
     if verdict.written is None:
         return Text("no other example has such parts")
     at = verdict.departs
     usual = _departing(verdict.written, at) or "the end"
     if verdict.cut:
-        return Text(f"ends where the others have {usual}")
-    return Text(f"has {_departing(verdict.expected, at)} where the others have {usual}")
+        return Text(f"ends instead of {usual}")
+    return Text(f"has {_departing(verdict.expected, at)} instead of {usual}")
 
 
 def _departing_output(reading: LoggedReading) -> Text:

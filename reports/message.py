@@ -48,16 +48,16 @@ _OUTRANKED = (*_READ, Status.STRAY)
 """Statuses of calls that the status of an unknown tool overrides."""
 
 _STATUS_WORDS = {
-    Status.OK: "everything was read",
-    Status.UNFINISHED: "everything was read, but no end of the turn was seen",
-    Status.REPAIRED: "closing markers were missing",
+    Status.OK: "everything was parsed",
+    Status.UNFINISHED: "everything was parsed, without an end of the turn",
+    Status.REPAIRED: "parsed with repairs (missing or misplaced markup)",
     Status.STRAY: "a stray closing marker was dropped",
-    Status.MALFORMED: "a call that could not be read stays in the content",
-    Status.NEEDS_REPAIRS: "not as the template writes it; --forgive repairs reads its calls",
-    Status.NEEDS_ALL: "a call stays in the content; --forgive all reads it",
+    Status.MALFORMED: "unparsable call left in content",
+    Status.NEEDS_REPAIRS: "malformed call left in content; --forgive repairs parses it",
+    Status.NEEDS_ALL: "call left in content; --forgive all parses it",
     Status.UNKNOWN_TOOL: "a call of a tool that was not offered",
-    Status.OTHER_FORMAT: "a tool is called in another format; the call stays in the content",
-    Status.CUT: "the text was cut before it ended",
+    Status.OTHER_FORMAT: "call in another format left in content",
+    Status.CUT: "the output is truncated",
 }
 
 _SPAN_STYLES = {SpanKind.MARKUP: "cyan", SpanKind.JUNK: "red"}
@@ -83,7 +83,7 @@ def status_text(message: ParsedMessage) -> Text:
     style = "green" if status in _READ else "red"
     if status is Status.UNFINISHED and message.missing_end:
         end = quoted(message.missing_end)
-        words = sentence("everything was read, but no end of the turn (", end, ") was seen")
+        words = sentence("everything was parsed, without an end of the turn (", end, ")")
         return sentence((status.value, "yellow"), ": ", words)
     return sentence((status.value, style), f": {_STATUS_WORDS[status]}")
 
@@ -92,7 +92,7 @@ def message_report(message: ParsedMessage, text: str, width: int, advice: str = 
     """Show every part of a text, and the parsed message below it."""
     spans = list(_span_rows(message.spans, text, width))
     drawn = [
-        *heading("Which part of the text was what"),
+        *heading("The output, part by part"),
         *prose(Text(LEGEND, style="dim")),
         *(rows(spans, words=False) if spans else prose("The text is empty.")),
         *blank(),

@@ -99,10 +99,10 @@ def round_trip_section(portrait: Portrait) -> Blocks:
     drawn: Blocks = [Heading(Text("Round trip"), "round-trip", note), *lead(_about(found))]
     drawn += _counts(found)
     for stop, size in found.split_stops:
-        words = (
-            f"The stop string {visible(stop)} is {size} tokens: is this the model's own tokenizer?"
+        words = f"The stop string {visible(stop)} is {size} tokens"
+        drawn.append(
+            Paragraph(Text(f"{words}; the tokenizer may not be the model's."), look="note")
         )
-        drawn.append(Paragraph(Text(words), look="note"))
     for cause, group in groupby(broken, key=lambda trip: _cause(trip[1])):
         drawn += _cause_trips(cause, list(group), len(trips))
     if trips:

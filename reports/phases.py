@@ -46,11 +46,11 @@ from .visible import (
 )
 
 PAIRS = (
-    "Each phase renders two conversations that differ in one thing; what only one of the renders"
-    " has is marked."
+    "Each phase renders two conversations that differ in one point; text that only one of the"
+    " renders contains is marked."
 )
-RENDERS_SHOWN = "--phase T3 shows the renders behind one, --diffs those behind all."
-NO_RENDERS = "The renders behind them are not in a saved format: pass the template for those."
+RENDERS_SHOWN = "--phase T3 shows the renders of one phase, --diffs those of all."
+NO_RENDERS = "A saved format does not contain the renders: pass the template to see them."
 
 
 def phases_section(learned: LearnedFormat, opened: Collection[str] = ()) -> Blocks:
@@ -61,7 +61,7 @@ def phases_section(learned: LearnedFormat, opened: Collection[str] = ()) -> Bloc
     return [
         Heading(Text("Phases"), "phases", count, hint=hint),
         *lead(NO_RENDERS if saved else PAIRS),
-        *lead("docs/modes.md explains modes, markers and the words of this report."),
+        *lead("docs/modes.md explains modes, markers and terms of this report."),
         Entries(tuple(phase_entries(learned, opened)), "Phase"),
     ]
 
@@ -168,9 +168,9 @@ def marker_section(learned: LearnedFormat) -> Blocks:
     cells += [(code("stop string"), _phase_link(""), literal(text)) for text in stops]
     title = Heading(Text("Markers"), "markers", str(len(markers)))
     if not cells:
-        return [title, *lead("None: nothing stands around any part.")]
+        return [title, *lead("None: no part has markers around it.")]
     heads = ("marker", "found by", TableColumn("text", at_words=False))
-    words = "Cores alone, without the whitespace at their edges; each with the phase behind it."
+    words = "Markers, stripped, and the phase that found each."
     return [title, *lead(f"{words} {LEGEND}."), *table("Markers", heads, cells)]
 
 

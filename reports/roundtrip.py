@@ -57,7 +57,7 @@ from .blocks import (
 from .places import provenance_words
 from .terminal import drawn_lines, joined_lines, next_line, report_text
 from .verdict import sandbox_words, verdict_with_basis
-from .visible import LEGEND, quoted, setting_words, some_of, visible
+from .visible import LEGEND, number_of, quoted, setting_words, some_of, visible
 
 _STYLES = {
     Outcome.HOLDS: "green",
@@ -69,31 +69,31 @@ _COLUMNS = (
     TableColumn("next", 8),
     TableColumn("string", 6),
     TableColumn("tokens", 7),
-    TableColumn("why it breaks"),
+    TableColumn("cause"),
 )
 
 ABOUT: dict[Cause, str] = {
     Cause.RAISES: "the template raises on the next request",
-    Cause.EARLIER: "the text before the turn is written differently once more messages come",
-    Cause.REASONING_DROPPED: "the reasoning of a turn is not in the history any more",
-    Cause.HEADER: "the generation prompt writes what a turn in the history does not begin with",
-    Cause.REASONING_STRIPPED: "whitespace at the reasoning's edges is lost",
-    Cause.CONTENT_STRIPPED: "whitespace at the content's edges is lost",
-    Cause.CONTENT_DROPPED: "the content is not in the history",
+    Cause.EARLIER: "later messages change the text before the turn",
+    Cause.REASONING_DROPPED: "reasoning was dropped from history",
+    Cause.HEADER: "the generation prompt is not the beginning of a turn in the history",
+    Cause.REASONING_STRIPPED: "whitespace around the reasoning is lost",
+    Cause.CONTENT_STRIPPED: "whitespace around the content is lost",
+    Cause.CONTENT_DROPPED: "content was dropped from history",
     Cause.WHITESPACE: "the whitespace between two parts is the template's, not the model's",
-    Cause.ENCODED_TWICE: "arguments sent as JSON text become JSON text within JSON text",
-    Cause.ARGUMENT_FORM: "arguments sent as a string are written differently than as an object",
-    Cause.JSON_SPACING: "JSON is written again with other spaces",
-    Cause.JSON_ESCAPES: "JSON is written again with other escapes",
-    Cause.LITERALS: "true, false and null are written in another language's words",
-    Cause.ORDER: "the arguments are written in another order",
-    Cause.VALUES: "an argument's value is written differently",
-    Cause.IDS: "the calls have other ids than those that the model wrote",
-    Cause.CALL_LOST: "a call that the model wrote, whole or not, is not in the history",
-    Cause.CALL_REPAIRED: "a call that was not whole was read all the same, and is written whole",
-    Cause.END: "what ends a turn in the history is not what stops the model",
-    Cause.RETOKENIZED: "the texts agree, and where they meet the tokens do not",
-    Cause.REWRITTEN: "the template writes the turn differently, and no single change explains it",
+    Cause.ENCODED_TWICE: "JSON-string arguments are encoded a second time",
+    Cause.ARGUMENT_FORM: "JSON-string arguments are rendered unlike an object",
+    Cause.JSON_SPACING: "JSON is rendered with different spaces",
+    Cause.JSON_ESCAPES: "JSON is rendered with different escapes",
+    Cause.LITERALS: "true, false and null are rendered as literals of another language",
+    Cause.ORDER: "the arguments are rendered in a different order",
+    Cause.VALUES: "an argument's value is rendered differently",
+    Cause.IDS: "the calls have different ids than those of the model",
+    Cause.CALL_LOST: "a call of the model, complete or not, is missing from the history",
+    Cause.CALL_REPAIRED: "an incomplete call was parsed, and is rendered as a complete one",
+    Cause.END: "a turn in the history does not end with the model's stop string",
+    Cause.RETOKENIZED: "the texts are equal, but encode to different tokens where they join",
+    Cause.REWRITTEN: "the template renders the turn differently, for more than one reason",
 }
 
 
@@ -127,7 +127,7 @@ def template_lines(analysis: Analysis) -> Blocks:
         drawn += prose(Text(f"{forbidden}.", style="red"), indent=0)
     provenance = provenance_words(analysis.template.source)
     if provenance is not None:
-        drawn += prose(sentence(f"It is {provenance}."), indent=0)
+        drawn += prose(f"Source: {provenance}.", indent=0)
     return drawn
 
 
@@ -143,7 +143,7 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
     drawn += _conditions_played(round_trip)
     drawn += _confirmed(round_trip)
     if not round_trip.tokenized:
-        drawn += prose("No tokenizer: --tokenizer PATH judges the tokens, too.", indent=0)
+        drawn += prose("No tokenizer: --tokenizer PATH also compares tokens.", indent=0)
     return drawn
 
 
@@ -151,27 +151,24 @@ def _conditions_played(round_trip: RoundTrip) -> Blocks:
     """Describe the settings and limits of the scenarios."""
     drawn: Blocks = []
     if round_trip.beyond:
-        ended = "A render was" if round_trip.beyond == 1 else f"{round_trip.beyond} renders were"
-        words = f"{ended} ended by a limit: conversations such as these are not among the verdicts."
-        drawn += prose(sentence((words, "red"), " --timeout raises it."), indent=0)
+        words = f"{number_of(round_trip.beyond, 'render')} exceeded a limit and got no verdict."
+        drawn += prose(sentence((words, "red"), " Raise the limit with --timeout."), indent=0)
     usual = round_trip.settings[0]
     tried = len(round_trip.settings) - 1
     if round_trip.profile is not None:
-        played = (
-            f"The engine is {round_trip.profile.name}, as {round_trip.profile.version} does it."
-        )
+        played = f"Simulated engine: {round_trip.profile.name} {round_trip.profile.version}."
         drawn += prose(played, indent=0)
-    words = f"The verdicts hold with {setting_words(usual) or 'no switch set'}"
+    words = f"Tested with {setting_words(usual) or 'default settings'}"
     if tried:
-        words += f"; {tried} more setting{'s' * (tried > 1)} tried"
+        words += f", and {number_of(tried, 'more setting')}"
     if round_trip.untried:
-        words += f"; {round_trip.untried} not tried"
+        words += f"; {round_trip.untried} not tested"
     drawn += prose(f"{words}.", indent=0)
     for stop, size in round_trip.split_stops:
         warning = sentence(
             ("The stop string ", "yellow"),
             quoted(stop),
-            (f" is {size} tokens: is this the model's own tokenizer?", "yellow"),
+            (f" is {size} tokens, so the tokenizer may not be the model's", "yellow"),
         )
         drawn += prose(warning, indent=0)
     return drawn
@@ -184,8 +181,8 @@ def _confirmed(round_trip: RoundTrip) -> Blocks:
     if not reasons:
         return []
     why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
-    words = f"The template writes {same} of the {total} sampled turns itself."
-    return prose(visible(f"{words} Of the others, which the format wrote, {why}."), indent=0)
+    words = f"The template renders {same} of the {total} sampled turns after its prompt."
+    return prose(visible(f"{words} The format wrote the others: {why}."), indent=0)
 
 
 def _many(kind: Outcome, count: int) -> str:
@@ -210,7 +207,7 @@ def _table(round_trip: RoundTrip, *, in_full: bool) -> Blocks:
     holding = [row for row in round_trip.rows if row.verdict.fault is None]
     if not holding:
         return drawn[:-1]
-    title = f"What comes back as it was sampled: {len(holding)}"
+    title = f"Rendered exactly as sampled: {len(holding)}"
     if in_full:
         return [*drawn, *_table_title(title), _verdict_table(holding)]
     return [*drawn, *prose(sentence((f"{title}: ", "bold"), _scenario_names(holding)), indent=0)]
@@ -239,7 +236,7 @@ def _conditions(round_trip: RoundTrip) -> Blocks:
             notes.setdefault(words, []).append(row)
     if not notes:
         return []
-    drawn = heading("Under other settings")
+    drawn = heading("With other settings")
     for words, differing in notes.items():
         named = sentence((f"{words}: ", ""), (_scenario_names(differing), "dim"))
         drawn += prose(named, hang=2)
@@ -280,7 +277,7 @@ def verdict_conditions(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
         groups.setdefault(words, []).append(changed_switches(usual, verdict.setting))
     for words, settings in groups.items():
         least = [setting for setting in settings if not _covered(setting, settings)]
-        named = " or ".join(setting_words(setting) or "no switch set" for setting in least)
+        named = " or ".join(setting_words(setting) or "default settings" for setting in least)
         yield f"{words} with {named}"
 
 
@@ -343,7 +340,7 @@ def _example(row: TripRow) -> Blocks:
     if verdict.difference is None:
         tokens = verdict.tokens
         reused = "" if tokens is None else f"{tokens.reused} of {tokens.sampled} tokens reused"
-        return prose(f"{title}: the texts agree, {reused}", hang=2)
+        return prose(f"{title}: equal texts, {reused}", hang=2)
     line = verdict.difference.line
     where = "" if line is None else f" (line {line} of the template)"
     drawn = prose(f"{title}, in {verdict.difference.part}{where}:", hang=2)
@@ -390,7 +387,7 @@ def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
     outcomes = Counter(row.verdict.outcome for row in round_trip.rows)
     if not outcomes:
         return Text("no scenario applies")
-    whole = f"{outcomes[Outcome.HOLDS]} of {outcomes.total()} sampled turns come back exactly"
+    whole = f"{outcomes[Outcome.HOLDS]} of {outcomes.total()} sampled turns re-render exactly"
     lost = [
         sentence((f"{outcomes[kind]} {_many(kind, outcomes[kind])}", _STYLES[kind]))
         for kind in (Outcome.BREAKS, Outcome.RAISES)
@@ -400,7 +397,7 @@ def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
         (whole, "" if lost else "green"), *(sentence(", ", outcome) for outcome in lost)
     )
     uncalled = analysis is not None and analysis.formats.united.calls is None
-    return words.append("; tool calls are not rendered, so none was tried") if uncalled else words
+    return words.append("; the template renders no tool calls") if uncalled else words
 
 
 def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tuple[str, str, str]:

@@ -24,14 +24,14 @@ from .visible import visible
 
 _MODEL = "path/to/model"
 _ABOUT = sentence(
-    "vLLM and SGLang read answers by this template where autoparser is installed in their"
-    " environment; ",
+    "vLLM and SGLang parse answers by this template if autoparser is installed in their"
+    " environment; check it with ",
     code("autoparser plugins"),
-    " says whether they find it. llama.cpp makes a parser of the template itself; ",
+    ". llama.cpp derives its own parser from the template; test it with ",
     code("autoparser probe"),
-    " says whether that reads what the template writes, and ",
+    ", or replace it by ",
     code("autoparser serve"),
-    " reads in its place.",
+    ".",
 )
 
 

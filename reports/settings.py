@@ -25,14 +25,13 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
         (" or ".join(_telling(format_)), sentence(_writes(format_), "; ", verdict_text(check)))
         for format_, check in zip(formats, analysis.checks, strict=True)
     ]
-    heads = ("chat_template_kwargs", "how turns begin, and the self-check")
+    heads = ("chat_template_kwargs", "end of the prompt, and self-check")
     fullest = setting_words(formats.fullest.setting) or "nothing set"
     drawn: Blocks = [
         Heading(Text("Settings"), "settings", str(len(formats))),
         *lead(
-            "The chat_template_kwargs change how a turn is written or where it begins:"
-            f" {len(formats)} formats. Markers, turn and phases in this report are those with"
-            f" {fullest}."
+            f"A turn has {len(formats)} formats, chosen by the chat_template_kwargs. Markers, turn"
+            f" and phases in this report are from the format with {fullest}."
         ),
         *table("Settings", heads, cells),
     ]
@@ -41,14 +40,14 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
         prompt = group[0].opening
         if prompt is not None:
             ends = quoted(prompt.text)
-            same = sentence("A prompt that ends with ", ends, " may be one with ")
-            tells = "what stands before it tells"
+            same = sentence("Prompts that end with ", ends, " are alike with ")
+            chosen = "the text before the end decides"
             if not all(begun.opening and begun.opening.signs for begun in group):
-                tells = "it is read as under the first, unless the setting is given"
-            alike_words = sentence(same, joined(settings, " or "), f": {tells}.")
+                chosen = "the parser assumes the first, unless you pass the setting"
+            alike_words = sentence(same, joined(settings, " and "), f": {chosen}.")
             drawn += prose(alike_words)
     if formats.untried:
-        drawn += prose(f"{formats.untried} further combinations of values were not tried.")
+        drawn += prose(f"{formats.untried} more combinations of values were not tried.")
     return drawn
 
 
@@ -56,10 +55,10 @@ def _writes(format_: TurnFormat) -> Text:
     opening_words = sentence("the prompt ends with ", _ends(format_.openings))
     if format_.later_openings:
         opening_words = sentence(
-            opening_words, ", behind earlier turns also with ", _ends(format_.later_openings)
+            opening_words, ", after earlier turns also with ", _ends(format_.later_openings)
         )
     if TurnPart.REASONING in format_.elsewhere:
-        opening_words.append("; no reasoning is written")
+        opening_words.append("; reasoning is not rendered")
     return opening_words
 
 
@@ -88,10 +87,10 @@ def _of(opening: TurnOpening | None) -> str:
     return f"{setting or 'nothing set'}{bare}"
 
 
-INSIDE = "inside turns, too"
+INSIDE = "also inside turns"
 INSIDE_WORDS = (
-    f"What stands {INSIDE}, ends an output only once content or a call is there: an engine that"
-    " stops wherever it stands cuts turns. Renderer.find_stop knows where it ends one."
+    f"A stop string that occurs {INSIDE} ends an output only after content or a call: an engine"
+    " that stops at every occurrence truncates turns. Renderer.find_stop returns where to stop."
 )
 
 
@@ -119,7 +118,7 @@ def _by_place(learned: LearnedFormat, words: Callable[[StopText], Text]) -> Text
         words(stops_by_text[text]) if text in stops_by_text else quoted(text)
         for text in learned.formats.united.stop_strings
     ]
-    return joined(named, ", ") or Text("none: nothing closes a turn")
+    return joined(named, ", ") or Text("none (turns have no end marker)")
 
 
 def stops_section(learned: LearnedFormat) -> Blocks:
@@ -170,5 +169,5 @@ def prompt_warning(formats: Formats, prompt: str) -> str | None:
     taken = ""
     behind = prompt.rpartition(header)[2] if header else ""
     if header and header in prompt and not any(stop in behind for stop in format_.stop_strings):
-        taken = "; what follows the last header is taken for the beginning of the message"
+        taken = "; the text after the last header is parsed as the beginning of the message"
     return f"the prompt {ends}, but this template's prompts end with {wanted}{taken}"

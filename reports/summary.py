@@ -59,17 +59,19 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
     if provenance is not None:
         yield "Source", Text(provenance)
     if isinstance(analysis, SavedFormat):
-        saved = f"{visible(analysis.file)}, a saved format; the template was not looked at again"
+        saved = f"{visible(analysis.file)}, a saved format (the template was not rendered again)"
         yield "Read from", Text(saved)
     known = evidence_words(format_.evidence.items())
-    yield "Evidence", Text(known or "none: no part reaches the text")
-    basis = f": {verdict_basis(analysis.check)}{'' if analysis.check.ok else '; see the end'}"
+    yield "Evidence", Text(known or "none: no part is rendered")
+    basis = (
+        f": {verdict_basis(analysis.check)}{'' if analysis.check.ok else ' (listed at the end)'}"
+    )
     yield "Verdict", sentence(verdict_text(analysis.check), basis)
     forbidden = sandbox_words(analysis.check)
     if forbidden:
         yield "Sandbox", Text(forbidden, style="red")
     if analysis.formats.openings:
-        yield "Prompts", gate_words(analysis, ", see the end")
+        yield "Turns", gate_words(analysis, " (listed at the end)")
     doubted = format_.unconfirmed
     yield "Reasoning", _doubted(_reasoning(analysis), TurnPart.REASONING in doubted)
     yield "Content", _doubted(_content(analysis), TurnPart.CONTENT in doubted)
@@ -84,11 +86,11 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
     yield "Stop strings", stop_notes(analysis)
     wants = wants_words(analysis)
     if wants:
-        yield "It wants", Text("; ".join(wants))
+        yield "Expects", Text("; ".join(wants))
     if analysis.stand_ins:
         names = ", ".join(sorted(analysis.stand_ins))
         yield (
-            "Not known",
+            "Unknown",
             Text(f"{names}: shown as {', '.join(sorted(analysis.stand_ins.values()))}"),
         )
 
@@ -105,11 +107,11 @@ def absent_words(learned: LearnedFormat, presence: Presence) -> str:
         for failure in check.different
     )
     if found:
-        return "rendered, but in no form that was found (see the findings)"
-    return "tool calls are not rendered by this template" if presence.calls else NO_FIELD
+        return "rendered, but its format was not found (see the findings)"
+    return "this template renders no tool calls" if presence.calls else NO_FIELD
 
 
-NO_FIELD = "no message field is rendered"
+NO_FIELD = "this template renders no reasoning field"
 """The words for reasoning that no message field brings into the text."""
 
 
@@ -117,13 +119,13 @@ def _reasoning(analysis: LearnedFormat) -> Text:
     mode, markers, format_ = analysis.view.reasoning, analysis.markers, analysis.formats.united
     if mode is ReasoningMode.NONE:
         return sentence(absent_words(analysis, Presence(reasoning=True)), " ", _mode(mode))
-    opening = quoted(markers.reasoning_start) if markers.reasoning_start else Text("its start")
+    opening = quoted(markers.reasoning_start) if markers.reasoning_start else Text("its beginning")
     close = quoted(markers.reasoning_end) if markers.reasoning_end else Text("the next part")
     between = sentence("between ", opening, " and ", close)
     words: dict[ReasoningMode, Text] = {
         ReasoningMode.TAG_BASED: between,
-        ReasoningMode.DELIMITER: sentence("from the turn's start up to ", close),
-        ReasoningMode.FORCED_OPEN: sentence(between, "; the generation prompt has opened it"),
+        ReasoningMode.DELIMITER: sentence("from the beginning of the turn to ", close),
+        ReasoningMode.FORCED_OPEN: sentence(between, "; the generation prompt opens it"),
         ReasoningMode.FORCED_CLOSED: sentence(between, f"; {_forced(analysis.formats)}"),
         ReasoningMode.TOOLS_ONLY: sentence(between, ", only in turns with tool calls"),
     }
@@ -132,9 +134,9 @@ def _reasoning(analysis: LearnedFormat) -> Text:
     if format_.reasoning_cut and not any(
         "reasoning" in layout.parts for layout in format_.layouts.values()
     ):
-        mode_words.append("; never written from a field, only cut out of the content")
+        mode_words.append("; no field is rendered as reasoning, it is cut out of the content")
     elif field:
-        mode_words.append(f"; given as {visible(field)}")
+        mode_words.append(f"; message field {visible(field)}")
     if TurnPart.REASONING in analysis.format.elsewhere:
         mode_words.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
     return sentence(mode_words, kept_words(format_.retention))
@@ -148,30 +150,17 @@ def _forced(formats: Formats) -> str:
         f"with {setting_words(under[written])}" if under.get(written) else "by default"
         for written in (PromptProgress.REASONING_OPEN, PromptProgress.REASONING_CLOSED)
     )
-    return f"the generation prompt opens it {opens}, and writes an empty block {closes}"
-
-
-def default_mode(learned: LearnedFormat) -> ReasoningMode:
-    """Return the default mode of reasoning if a switch changes it."""
-    mode, opening = learned.view.reasoning, learned.formats.default.opening
-    if mode is not ReasoningMode.FORCED_CLOSED or opening is None:
-        return mode
-    by_default = {
-        PromptProgress.REASONING_OPEN: ReasoningMode.FORCED_OPEN,
-        PromptProgress.REASONING_CLOSED: ReasoningMode.FORCED_CLOSED,
-    }
-    return by_default.get(opening.written, ReasoningMode.TAG_BASED)
+    return f"the generation prompt opens it {opens}, and closes it at once {closes}"
 
 
 def kept_words(retention: ReasoningRetention) -> str:
     """Describe how long reasoning is kept, with and without tools if these differ."""
     kept, bare = retention.next_user, retention.next_user_without_tools
-    dropped = "dropped once the next user message comes"
     if retention.differs:
-        return f"; earlier turns keep theirs only {'with' if kept else 'without'} tools"
+        return f"; kept in history only if {'tools' if kept else 'no tools'} are passed"
     if kept is None and bare is None:
         return ""
-    return "; earlier turns keep theirs" if kept or bare else f"; {dropped}"
+    return "; kept in history" if kept or bare else "; dropped after the next user message"
 
 
 def _mode(mode: str) -> Text:
@@ -181,19 +170,19 @@ def _mode(mode: str) -> Text:
 def _content(analysis: LearnedFormat) -> Text:
     mode, markers = analysis.view.content, analysis.markers
     if mode is ContentMode.PLAIN:
-        return sentence("as it is, nothing around it ", _mode(mode))
+        return sentence("plain text, without markers ", _mode(mode))
     between = sentence("between ", quoted(markers.content_start))
     if markers.content_end:
         between = sentence(between, " and ", quoted(markers.content_end))
     else:
         between = sentence("after ", quoted(markers.content_start))
-    when = " beside reasoning " if mode is ContentMode.WRAPPED_WITH_REASONING else " "
+    when = " next to reasoning " if mode is ContentMode.WRAPPED_WITH_REASONING else " "
     return sentence(between, when, _mode(mode))
 
 
 LIMIT_WORDS = {
-    CallLimit.MANY: "several in one turn",
-    CallLimit.REFUSED: "one in a turn, more are refused",
+    CallLimit.MANY: "several per turn",
+    CallLimit.REFUSED: "one per turn (parallel calls raise)",
     CallLimit.FIRST: "only the first is rendered",
     CallLimit.LAST: "only the last is rendered",
 }
@@ -210,9 +199,9 @@ def _calls(analysis: LearnedFormat) -> Text:
     if calls is None:
         return sentence(absent_words(analysis, Presence(calls=True)), " ", _mode(view.tools))
     words = {
-        ToolFormat.JSON_NATIVE: "a JSON object that holds name and arguments",
+        ToolFormat.JSON_NATIVE: "a JSON object with name and arguments",
         ToolFormat.TAG_WITH_JSON: "the name, then the arguments as JSON",
-        ToolFormat.TAG_WITH_TAGGED: "the name, then each argument by itself",
+        ToolFormat.TAG_WITH_TAGGED: "the name, then each argument between its own markers",
     }
     call_words = sentence(words.get(view.tools, ""), _around(view.markers), " ", _mode(view.tools))
     if view.flags.tools_array_wrapped:
@@ -236,25 +225,25 @@ def _around(markers: MarkerRegistry) -> Text:
 
 
 _STRING_ARGUMENTS = {
-    StringArguments.SAME: "; JSON text does as well",
-    StringArguments.PASTED: "; JSON text is pasted as it is",
-    StringArguments.ENCODED_TWICE: "; JSON text is encoded a second time",
-    StringArguments.DROPPED: "; JSON text is dropped",
-    StringArguments.RAISES: "; it raises on JSON text",
+    StringArguments.SAME: " or a JSON string",
+    StringArguments.PASTED: " or a JSON string, which is inserted verbatim",
+    StringArguments.ENCODED_TWICE: "; JSON strings are encoded twice",
+    StringArguments.DROPPED: "; JSON strings are dropped",
+    StringArguments.RAISES: "; JSON strings raise",
 }
 
 
 def _arguments(analysis: LearnedFormat, calls: CallFormat) -> Text:
     form, texts = analysis.formats.united.argument_form, analysis.string_arguments
     wanted = "an object" if form is ArgumentForm.OBJECT else "a JSON string"
-    form_words = Text(f"the template wants them as {wanted}")
+    form_words = Text(f"passed as {wanted}")
     if calls.arguments.verbatim:
-        form_words.append(" and pastes the text as it is")
+        form_words.append(", which is inserted verbatim")
     elif texts is not None and form is ArgumentForm.OBJECT:
         form_words.append(_STRING_ARGUMENTS[texts])
     if calls.arguments.refused:
         kinds = ", ".join(sorted(kind.value for kind in calls.arguments.refused))
-        form_words.append(f"; it raises on values of type {kinds}")
+        form_words.append(f"; values of type {kinds} raise")
     return form_words
 
 
@@ -263,16 +252,16 @@ def _ids(analysis: LearnedFormat) -> Text:
     if fields is not None and fields.id_field:
         return sentence("in the field ", quoted(fields.id_field))
     if fields is not None and fields.gen_id_field:
-        return sentence("counted by the template in the field ", quoted(fields.gen_id_field))
+        return sentence("numbered by the template in the field ", quoted(fields.gen_id_field))
     if calls is None or not any(piece == "id" for piece in calls.row):
-        return Text("not written")
+        return Text("none")
     words = {
-        "PRE_FUNC_NAME": "written before the name",
-        "BETWEEN_FUNC_AND_ARGS": "written between name and arguments",
-        "POST_ARGS": "written after the arguments",
+        "PRE_FUNC_NAME": "before the name",
+        "BETWEEN_FUNC_AND_ARGS": "between name and arguments",
+        "POST_ARGS": "after the arguments",
     }
     position = analysis.view.call_id
-    return sentence(words.get(position.value, "written"), " ", _mode(position))
+    return sentence(words.get(position.value, "in each call"), " ", _mode(position))
 
 
 def _prompt(beginning: PromptFormat) -> Text:
@@ -287,12 +276,8 @@ def _prompt(beginning: PromptFormat) -> Text:
         if later_opening.setting == opening.setting
     ]
     for later_opening in later:
-        end_words = sentence(end_words, "; behind earlier turns with ", quoted(later_opening.text))
-        words = (
-            f"stands for {later_opening.written.value}"
-            if later_opening.turn_begun
-            else "begins no turn"
-        )
+        end_words = sentence(end_words, "; after earlier turns with ", quoted(later_opening.text))
+        words = f"is {later_opening.written.value}" if later_opening.turn_begun else "opens no turn"
         end_words.append(f", which {words}")
     return end_words
 
@@ -307,7 +292,7 @@ def wants_words(learned: LearnedFormat) -> list[str]:
     }
     wants = [usual_wants.get(form.usual, form.wanted) for form in departures_of(learned.shape)]
     return [words for words in wants if words] + [
-        "an answer to every call"
+        "a result for every call"
     ] * learned.shape.answered
 
 
@@ -315,19 +300,19 @@ _NAMES = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos", MediaKind.AUDIO:
 
 _SAID = {
     PartsOutcome.WRITTEN: "written",
-    PartsOutcome.DROPPED: "dropped in silence",
-    PartsOutcome.REFUSED: "refused",
+    PartsOutcome.DROPPED: "silently dropped",
+    PartsOutcome.REFUSED: "rejected",
     PartsOutcome.CRASHES: "the template crashes",
-    PartsOutcome.PRINTED: "printed as Python or JSON, brackets and all",
-    PartsOutcome.SPREAD: "no one text stands for a part",
+    PartsOutcome.PRINTED: "printed as Python or JSON source",
+    PartsOutcome.SPREAD: "rendered without one placeholder per part",
 }
 
 
 def content_parts_words(parts: ContentParts) -> Text:
-    """Describe the text that stands for images, videos and audio in a user's message.
+    """Describe the placeholders for images, videos and audio in a user's message.
 
     >>> str(content_parts_words(analysis.content_parts))
-    'images: `<|image|>` for each part, in the place of the part; videos, audio: dropped in silence'
+    'images: `<|image|>` for each part, in the place of the part; videos, audio: silently dropped'
     """
     if parts.texts is not PartsOutcome.WRITTEN:
         return sentence(f"content as a list of parts: {_SAID[parts.texts]}", _why(parts.reason))
@@ -341,7 +326,7 @@ def content_parts_words(parts: ContentParts) -> Text:
 
 def _media_words(media: MediaTreatment) -> Text:
     if media.outcome is not PartsOutcome.WRITTEN:
-        lost = ", and the text beside them is lost" if media.loses_text else ""
+        lost = ", and the text next to them is lost" if media.loses_text else ""
         return sentence(_SAID[media.outcome], lost, _why(media.reason))
     many = "for each part" if media.each else "once, however many there are"
     alone = sentence(" (", quoted(placeholder_text(media.alone)), " for the only one)")
@@ -387,5 +372,5 @@ def value_samples(arguments: ArgumentFormat) -> Text:
             texts.append(quoted(notation.write(value, arguments.margin)))
     written = joined(texts, " ")
     if dropped:
-        written.append(f" (not written: {', '.join(dropped)})")
+        written.append(f" (dropped: {', '.join(dropped)})")
     return written

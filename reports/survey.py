@@ -49,15 +49,14 @@ def survey_report(summary: SurveySummary, width: int) -> Text:
     )
     if everything.trip_count:
         share = _percent(everything.trips_holding, everything.trip_count)
-        words.append("; ").append(share, style="bold").append(" of the round trips hold")
+        words.append("; ").append(share, style="bold").append(" of the round trips are exact")
     words.append(".")
     folder = shared_folder([record.source for record in (*summary.failed, *summary.crashing)])
     return report_text([*prose(words, indent=0), *_sections(summary, folder, MOST)], width)
 
 
 _CLOSING = (
-    "This page is one file: it loads nothing, and runs nothing but what sorts and filters its"
-    " templates."
+    "This page is one file. It loads nothing; its only script sorts and filters the templates."
 )
 
 
@@ -244,10 +243,10 @@ def _index(records: Sequence[SurveyRecord], folder: str, pages: Mapping[str, str
     heads += [*_SEVERITIES.values()] if linted else []
     heads += ["reasoning", "calls", "switches"]
     lead = (
-        "The verdict is that of the self-check: whether all fixed messages come out as the template"
-        " renders them."
+        "The verdict is the self-check's: whether the format reproduces all test messages as the"
+        " template renders them."
     )
-    lead += "" if linted else " Lint was not run: --lint counts its findings."
+    lead += "" if linted else " Lint was not run; --lint adds its findings."
     cells = tuple(
         (_name(record, folder, pages), *_cells(record, linted=linted), *_modes(record))
         for record in records

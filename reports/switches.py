@@ -18,7 +18,7 @@ from .visible import quoted, some_of, value_words, visible
 
 ROOMY = 4
 """Lines of switches up to which variables without effect are named, too."""
-NO_EFFECT = "No effect found"
+NO_EFFECT = "No visible effect"
 
 
 def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
@@ -205,7 +205,7 @@ def _does(
     if opening is None or not setting_tells or SwitchEffect.GENERATION_PROMPT not in effects:
         return Text(_effects(effects))
     others = [effect for effect in effects if effect is not SwitchEffect.GENERATION_PROMPT]
-    # In words where these tell it from the default's, else by its text.
+    # In words if the default prompt has others, else by its text.
     usual = formats.default.opening
     words = _IN_WORDS.get(opening.written)
     if words is not None and (usual is None or usual.written is not opening.written):
@@ -216,8 +216,8 @@ def _does(
 
 
 _IN_WORDS = {
-    PromptProgress.NOTHING: "ends with nothing of the turn",
+    PromptProgress.NOTHING: "does not begin the turn",
     PromptProgress.HEADER: "ends with the header",
-    PromptProgress.REASONING_OPEN: "opens the reasoning",
-    PromptProgress.REASONING_CLOSED: "has an empty reasoning block",
+    PromptProgress.REASONING_OPEN: "opens reasoning",
+    PromptProgress.REASONING_CLOSED: "closes reasoning",
 }

@@ -69,15 +69,15 @@ from .places import jinja_lines, short_name, template_place
 from .request_grammar import grammar_rows, turn_expression
 from .serving import serving_section
 from .settings import settings_section
-from .summary import default_mode, summary_rows
+from .summary import summary_rows
 from .switches import NO_EFFECT, switch_section, switch_sentences, unmoved_words
 from .verdict import check_score, check_section, gate_score, gate_section
-from .visible import quoted, setting_words, some_of, visible
+from .visible import number_of, quoted, setting_words, some_of, visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
 _CLOSING = (
-    "This page is one file: it loads nothing, and runs only a script of its own that marks which"
-    " line wrote which piece of a prompt."
+    "This page is one file. It loads nothing; its only script links each piece of a prompt to the"
+    " template line that wrote it."
 )
 MOST_ALIKE = 3
 """Settings named beside the one whose prompt is shown."""
@@ -184,7 +184,7 @@ def _badges(portrait: Portrait) -> Iterator[Text]:
         kind = "good" if held == len(verdicts) else "doubt"
         yield _badge(f"round trip {held}/{len(verdicts)}", kind, "round-trip-inside")
     count = len(_released(portrait.lint))
-    yield _badge(f"{count} finding{'s' * (count != 1)}", "doubt" if count else "good", "findings")
+    yield _badge(number_of(count, "finding"), "doubt" if count else "good", "findings")
     yield from _mode_badges(portrait.analysis)
 
 
@@ -204,7 +204,7 @@ def _badge(words: str, kind: str, place: str) -> Text:
 
 def _mode_badges(learned: LearnedFormat) -> Iterator[Text]:
     view = learned.view
-    modes = (("reasoning", default_mode(learned)), ("content", view.content), ("calls", view.tools))
+    modes = (("reasoning", view.reasoning), ("content", view.content), ("calls", view.tools))
     return (badge(f"{name} {mode.value}", "plain") for name, mode in modes)
 
 
@@ -238,7 +238,7 @@ def _prompts(prompts: Sequence[PlainPrompt]) -> Blocks:
         for prompt, texts in zip(others[1:], more, strict=True)
     ]
     return [
-        *heading("The prompt of a short question, and what a switch changes in it"),
+        *heading("The prompt of a short question, and the effect of a switch"),
         shown,
         *folds,
     ]
@@ -301,18 +301,17 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
     if at_once:
         drawn.append(_listed(at_once, template))
     else:
-        nothing = f"No rule found anything that the profile {Profile.RELEASE} shows."
-        drawn += lead(nothing if folded else "No rule found anything.")
+        nothing = f"No findings in the profile {Profile.RELEASE}."
+        drawn += lead(nothing if folded else "No findings.")
     if folded:
-        many = f"{len(folded)} finding{'s' * (len(folded) != 1)}"
-        words = f"{many} not in the profile {Profile.RELEASE}"
+        words = f"{number_of(len(folded), 'finding')} outside the profile {Profile.RELEASE}"
         drawn.append(Fold(Text(words), [_listed(folded, template)]))
     if report.left_out:
         left_out = [
             (code(rule.code), Text(f"{rule.summary}: needs {need.value}"))
             for rule, need in report.left_out
         ]
-        drawn.append(Fold(Text(f"{len(left_out)} rules could not look"), rows(left_out)))
+        drawn.append(Fold(Text(f"{number_of(len(left_out), 'rule')} not run"), rows(left_out)))
     return drawn
 
 
@@ -328,9 +327,9 @@ def _finding(finding: LintFinding, template: ChatTemplate) -> Entry:
         facts.append((f"Line {line}", code(visible(text[:LONGEST_LINE]))))
     facts.append(("Confidence", Text(finding.confidence.value)))
     if finding.fix:
-        facts.append(("What fixes it", Text(visible(finding.fix))))
+        facts.append(("Fix", Text(visible(finding.fix))))
     if finding.also:
-        facts.append(("Seen as well by", Text(", ".join(finding.also))))
+        facts.append(("Also found by", Text(", ".join(finding.also))))
     if place is not None:
         place = replace(place, path=PurePath(place.path).name)
     where = "" if place is None else sentence(" ", small(str(place)))
@@ -356,7 +355,7 @@ def _text_side(shown: ShownText) -> TextSide:
     messages = json.dumps(list(shown.messages), indent=2, ensure_ascii=False)
     return TextSide(
         visible(shown.label),
-        error=sentence("It raises ", tagged(visible(shown.error), "q")) if shown.error else None,
+        error=sentence("raises ", tagged(visible(shown.error), "q")) if shown.error else None,
         below=[_whole_text("The conversation", messages)] if shown.messages else [],
         label=shown.label,
     )
@@ -383,7 +382,7 @@ def _provenance(learned: LearnedFormat, tokenizer: str, version: str) -> Blocks:
         ("Text", Text(f"{learned.characters} characters")),
         ("SHA-256", code(learned.sha256)),
         ("Renders", Text(f"{learned.renders} for the analysis")),
-        ("Tokenizer", Text(visible(tokenizer) or "none: --tokenizer PATH gives one")),
+        ("Tokenizer", Text(visible(tokenizer) or "none (pass one with --tokenizer PATH)")),
         ("Made by", Text(f"autoparser {version}")),
     ]
     return [Heading(Text("Provenance"), "provenance"), Facts(tuple(facts), look="small")]
@@ -401,7 +400,7 @@ def _openings(learned: LearnedFormat) -> Blocks:
         )
         for opening in openings
     ]
-    heads = ("switches", "generation prompt", "it has written")
+    heads = ("switches", "generation prompt", "which is")
     caption = "The generation prompt under each setting"
     return [*heading("The generation prompt"), *table(caption, heads, cells, "texts-2")]
 
@@ -416,33 +415,33 @@ def _joints(learned: LearnedFormat) -> Blocks:
         for (before, after), texts in joints_of(learned.formats.united).items()
         for text, presences in texts.items()
     ]
-    caption = "What stands between neighbors"
+    caption = "Text between neighboring parts"
     heads = ("from → to", "text", "in a turn of")
     return [*heading(caption), *table(caption, heads, cells, "texts-2")]
 
 
 MEANINGS = {
     "reasoning": {
-        "NONE": "no reasoning reaches the text",
+        "NONE": "not rendered",
         "TAG_BASED": "between two markers",
-        "DELIMITER": "from the turn's start up to a marker",
-        "FORCED_OPEN": "the generation prompt has opened it",
-        "FORCED_CLOSED": "one setting's prompt opens it, another's writes an empty block",
+        "DELIMITER": "from the beginning of the turn to a marker",
+        "FORCED_OPEN": "the generation prompt opens it",
+        "FORCED_CLOSED": "a setting chooses between a prompt that opens it and one that closes it",
         "TOOLS_ONLY": "only in turns with calls",
     },
     "content": {
-        "PLAIN": "nothing stands around it",
-        "ALWAYS_WRAPPED": "markers stand around it",
-        "WRAPPED_WITH_REASONING": "markers stand around it beside reasoning",
+        "PLAIN": "without markers",
+        "ALWAYS_WRAPPED": "between markers",
+        "WRAPPED_WITH_REASONING": "between markers next to reasoning",
     },
     "tool calls": {
-        "NONE": "no call reaches the text",
-        "JSON_NATIVE": "a JSON object holds name and arguments",
+        "NONE": "not rendered",
+        "JSON_NATIVE": "a JSON object with name and arguments",
         "TAG_WITH_JSON": "the name, then the arguments as JSON",
-        "TAG_WITH_TAGGED": "the name, then each argument by itself",
+        "TAG_WITH_TAGGED": "the name, then each argument between its own markers",
     },
     "call id": {
-        "NONE": "not written apart from JSON",
+        "NONE": "none outside the JSON",
         "PRE_FUNC_NAME": "before the function's name",
         "BETWEEN_FUNC_AND_ARGS": "between the name and the arguments",
         "POST_ARGS": "after the arguments",
@@ -461,13 +460,13 @@ def _modes(learned: LearnedFormat) -> Blocks:
     }
     flags = {
         "tools in the prompt": view.flags.supports_tools,
-        "several calls in a turn": view.flags.supports_parallel_calls,
+        "parallel calls": view.flags.supports_parallel_calls,
         "content must not be null": view.flags.requires_nonnull_content,
         "calls in one array": view.flags.tools_array_wrapped,
     }
     cells = [(name, code(mode), MEANINGS[name][mode]) for name, mode in modes.items()]
     cells += [(name, code("yes" if flag else "no"), "") for name, flag in flags.items()]
-    words = "docs/modes.md explains every mode, flag and marker, by templates that show it."
+    words = "docs/modes.md explains every mode, flag and marker with sample templates."
     shown = table("Modes and flags", ("of", "mode", "meaning"), cells)
     return [Heading(Text("Modes"), "modes"), *lead(words), *shown]
 
@@ -479,7 +478,7 @@ def _switch_views(views: Sequence[SwitchView]) -> Blocks:
     usual, *others = views
     alike = [other for other in others if _turn_text(other) == _turn_text(usual)]
     changing = [other for other in others if other not in alike]
-    words = "What the template writes of a turn, one switch set at a time."
+    words = "The rendered turn, with one switch set at a time."
     drawn = [Heading(Text("A turn per switch"), "views", str(len(others))), *lead(words)]
     drawn += [_view(view) for view in (usual, *changing)]
     if alike:
@@ -505,7 +504,7 @@ def _view(view: SwitchView) -> Fold:
 def _parser(learned: LearnedFormat) -> Blocks:
     """Draw the tree of rules by which a model's output is parsed."""
     words = sentence(
-        "How a model's output is read: ",
+        "The grammar of a model's output: ",
         code("a b"),
         " is a then b, ",
         code("a / b"),
@@ -513,8 +512,8 @@ def _parser(learned: LearnedFormat) -> Blocks:
         code("?"),
         " makes optional, ",
         code("*"),
-        " repeats. Literals are as the template writes them; the reader forgives whitespace at"
-        " their edges.",
+        " repeats. Literals are as rendered; the parser ignores differences in whitespace at their"
+        " edges.",
     )
     rules = Facts(tuple(grammar_rows(turn_expression(learned))), look="rules")
     return [Heading(Text("The parser"), "parser"), *lead(words), rules]
@@ -525,14 +524,14 @@ def _grammar(grammar: GrammarForms, tools: Sequence[Tool]) -> Blocks:
     offered = json.dumps(list(tools), indent=2, ensure_ascii=False)
     names = ", ".join(str(tool.get("name")) for tool in tools) or "no tool"
     words = (
-        "What a request with these tools lets a model write: what the template would write, and"
-        " nothing else."
+        "The output that a request with these tools allows: exactly the turns that the template"
+        " renders."
     )
     facts = [
         ("Tools", Text(visible(names))),
-        ("Triggers", _texts(grammar.triggers, "none: nothing begins a call")),
+        ("Triggers", _texts(grammar.triggers, "none (calls have no opening marker)")),
         ("Tokens to keep", _texts(grammar.preserved_tokens, "none")),
-        ("Stop strings", _texts(grammar.stop_strings, "none: nothing closes a turn")),
+        ("Stop strings", _texts(grammar.stop_strings, "none (turns have no end marker)")),
         *((f"Not as {name}", Text(visible(reason))) for name, reason in grammar.refusals.items()),
     ]
     return [

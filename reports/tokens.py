@@ -24,8 +24,8 @@ _BETWEEN = "·"
 _GOES_ON = "‥"
 _NAME = 13
 _LEGEND = (
-    f"{_BETWEEN} stands between two tokens, {_GOES_ON} for a token that goes on in a character;"
-    " loss: the model writes it; text: it comes from the message"
+    f"{_BETWEEN} separates tokens, {_GOES_ON} marks a token that ends inside a character;"
+    " loss: written by the model; text: copied from the message"
 )
 
 

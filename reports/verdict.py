@@ -16,6 +16,7 @@ from autoparser.analysis.core.verdicts import (
     Failure,
     FormFault,
     Gate,
+    GateQuestion,
     TemplateCrash,
 )
 
@@ -35,7 +36,7 @@ from .blocks import (
     sentence,
     table,
 )
-from .visible import setting_words, some_of, visible
+from .visible import number_of, setting_words, some_of, visible
 
 if TYPE_CHECKING:
     from autoparser.analysis.formats.learned_format import LearnedFormat
@@ -47,32 +48,32 @@ CRASHES_NAMED = 3
 
 
 def check_score(check: Check) -> str:
-    """Return the verdict in figures, including those of OpenAI's form if it is altered."""
+    """Return the verdict in figures, with those of OpenAI-style messages if they lose text."""
     form = check.spoiled
     score = f"self-check {check.passed}/{check.total}"
     if form is None:
         return score
-    return f"{score}, usual form {form.intact_count}/{form.asked}"
+    return f"{score}, OpenAI-style messages {form.intact_count}/{form.asked}"
 
 
 def spoiled_words(form: AskedForm) -> str:
     """Describe the losses in OpenAI-style messages."""
-    count = f"{len(form.spoiled)} of {form.asked} conversations lose text in silence"
+    count = f"{len(form.spoiled)} of {form.asked} conversations silently lose text"
     fault = form.fault
-    shown = "" if fault is None else f", such as {fault.title!r}: {visible(fault.reason)}"
-    return f"as users send it ({form.usual}), {count}{shown}"
+    shown = "" if fault is None else f", e.g. {fault.title!r}: {visible(fault.reason)}"
+    return f"OpenAI-style messages ({form.usual}): {count}{shown}"
 
 
 def wanted_words(form: AskedForm) -> str:
     """Describe the form that replaces OpenAI's, and why; empty if the template accepts both."""
     if form.spoiled:
-        why_ = f"{form.usual}: spoiled"
+        effect = "loses text"
     elif form.raised or form.unread:
-        # What most conversations do is what a caller sees.
-        why_ = f"{form.usual}: {'not read' if form.unread > form.raised else 'it raises'}"
+        # A caller sees what happens to most conversations.
+        effect = "ignored" if form.unread > form.raised else "raises"
     else:
         return ""
-    return f"{form.wanted} ({why_})"
+    return f"{form.wanted} ({form.usual}: {effect})"
 
 
 def verdict_text(check: Check) -> Text:
@@ -99,13 +100,13 @@ def verdict_basis(check: Check) -> str:
 
 def _own_form(check: Check) -> str:
     if check.equal == check.total:
-        return "every test message is written as the template renders it"
-    counts = [f"{check.equal} written as the template renders them"]
+        return "the format reproduces every test message as the template renders it"
+    counts = [f"{check.equal} reproduced as the template renders them"]
     if check.refused:
-        counts.append(f"{check.refused} refused by the template")
+        counts.append(f"{check.refused} rejected by the template")
     counts += _crashes(check)
     if check.not_asked:
-        counts.append(f"{check.not_asked} skipped, being like others in the shape it takes")
+        counts.append(f"{check.not_asked} skipped (equal to others in the form it expects)")
     if check.different:
         counts.append(f"{len(check.different)} different")
     return ", ".join(counts)
@@ -118,9 +119,9 @@ def _crashes(check: Check) -> Iterator[str]:
         count = sum(len(crash.titles) for crash in crashes)
         if not count:
             continue
-        why = "" if needed else ", which agents do not send it"
+        rare = "" if needed else ", which agents do not send"
         largest = max(crashes, key=lambda crash: len(crash.titles))
-        yield f"{count} crash it{why} ({_where(largest)})"
+        yield f"{count} crash{'es' * (count == 1)} the template{rare} ({_where(largest)})"
 
 
 def _where(crash: TemplateCrash) -> str:
@@ -134,9 +135,9 @@ def sandbox_words(check: Check) -> str:
     if crash is None:
         return ""
     return (
-        f"transformers refuses this template ({_where(crash)}); what follows is from renders in a"
-        f" sandbox that lets it change lists, where {check.freed + check.equal} of {check.total}"
-        " messages are written as it renders them"
+        f"transformers' sandbox rejects this template ({_where(crash)}); the results are from"
+        f" renders in a sandbox that allows changes of lists, where {check.freed + check.equal} of"
+        f" {check.total} messages are reproduced"
     )
 
 
@@ -167,11 +168,11 @@ def check_section(learned: LearnedFormat, *, passing: bool = True) -> Blocks:
 
 
 def _check_blocks(check: Check) -> Blocks:
-    drawn = lead(f"{check.passed} of {check.total} fixed messages pass: {verdict_basis(check)}.")
+    drawn = lead(f"{check.passed} of {check.total} test messages pass: {verdict_basis(check)}.")
     if check.different:
         drawn += lead(
-            f"{len(check.different)} fixed messages do not come out as the template renders"
-            " them: what this report says does not hold for such messages."
+            "This report is wrong about messages that differ from the template's render:"
+            f" {len(check.different)} here."
         )
     forbidden = sandbox_words(check)
     drawn += lead(f"{forbidden[0].upper()}{forbidden[1:]}.") if forbidden else []
@@ -187,17 +188,17 @@ def _check_blocks(check: Check) -> Blocks:
 def _failure(failure: Failure, *, opened: bool) -> Entry:
     """Show a message on which a format fails: the template's render and the format's text."""
     message = visible(json.dumps(failure.message.to_dict(), ensure_ascii=False))
-    raises, says = "no text, it raises", "no text, it says that the template raises"
+    raises, predicted = "no text, it raises", "no text, it predicts that the template raises"
     sides = (
         TextSide(
             "the template renders",
             error=Text(raises) if failure.rendered is None else None,
-            label="what the template renders",
+            label="the template's render",
         ),
         TextSide(
-            "the analysis writes",
-            error=Text(says) if failure.written is None else None,
-            label="what the analysis writes",
+            "the format predicts",
+            error=Text(predicted) if failure.written is None else None,
+            label="the format's prediction",
         ),
     )
     pieces = compare_texts(failure.rendered or "", failure.written or "")
@@ -211,10 +212,10 @@ def _spoiled(form: AskedForm, fault: FormFault) -> Entries:
     sides = tuple(TextSide(form_name, label=form_name) for form_name in (form.usual, form.wanted))
     pieces = tuple(compare_texts(fault.usual, fault.wanted))
     named = [
-        ("spoiled", Text(some_of(form.spoiled, FAILURES_NAMED, "; ", "; and "))),
+        ("lose text", Text(some_of(form.spoiled, FAILURES_NAMED, "; ", "; and "))),
         ("shown", Text(f"{fault.title}: {visible(fault.reason)}")),
     ]
-    words = Text(f"{len(form.spoiled)} of {form.asked} conversations are spoiled")
+    words = Text(f"{len(form.spoiled)} of {form.asked} conversations lose text")
     behind = [*rows(named), ComparedTexts(sides, pieces)]
     return Entries((Entry(form.usual, words, blocks=behind, opened=True),))
 
@@ -231,28 +232,92 @@ def failure_reason(failure: Failure) -> str:
 
 
 def gate_words(learned: LearnedFormat, where: str = "") -> Text:
-    """Summarize in one sentence the gate's results on the template's renders after its prompts.
+    """Summarize in one sentence how grammar and parser treat the rendered turns.
 
     `where` is the place of the faults.
     """
     gate = learned.gate
     if not gate.asked:
-        return Text("not run: no turn that was tried continues a generation prompt")
+        return Text("not tested: no rendered turn continues a generation prompt")
     counted = Text(gate_score(gate), style=gate_style(learned))
-    words = ": what the template writes after its prompts is accepted by the grammar and read back"
+    words = ": the grammar accepts, and the parser reads back, every turn rendered after a prompt"
     if not gate.ok:
-        failed = gate.asked - gate.passed + gate.usual_asked - gate.usual_passed
-        words = f": {failed} texts that the template writes after its prompts"
-        words += f" are rejected by the grammar or misread{where}"
+        words = f": {gate_fault_words(gate)}{where}"
     if gate.not_asked:
-        words += f"; {gate.not_asked} skipped: the turn does not continue the generation prompt"
+        skipped = number_of(gate.not_asked, "turn")
+        words += f"; {skipped} skipped, which do not continue the generation prompt"
     return sentence(counted, words)
 
 
+def gate_fault_words(gate: Gate) -> str:
+    """Count the turns that fail, and name the first, e.g. `the grammar rejects 2 of 28 turns, …`.
+
+    The gate has at least one fault.
+    """
+    fault = gate.faults[0]
+    failed, asked = gate.asked - gate.passed, gate.asked
+    sent = ""
+    if not failed:
+        failed, asked = gate.usual_asked - gate.usual_passed, gate.usual_asked
+        sent = " of OpenAI-style messages"
+    questions = {fault.question for fault in gate.faults}
+    doers = [_FAULTS[question] for question in GateQuestion if question in questions]
+    return f"{' or '.join(doers)} {failed} of {asked} turns{sent}, first {fault.title}"
+
+
+_FAULTS = {
+    GateQuestion.ACCEPTED: "the grammar rejects",
+    GateQuestion.READ: "the parser misreads",
+}
+
+
 def gate_score(gate: Gate) -> str:
-    """Return the verdict in figures, with those of OpenAI's form if another was used."""
-    usual = f", usual form {gate.usual_passed}/{gate.usual_asked}" if gate.usual_asked else ""
-    return f"gate {gate.passed}/{gate.asked}{usual}"
+    """Return the verdict in figures, with those of OpenAI-style messages if they fail."""
+    score = f"grammar and parser {gate.passed}/{gate.asked}"
+    if gate.usual_passed == gate.usual_asked:
+        return score
+    return f"{score}, OpenAI-style messages {gate.usual_passed}/{gate.usual_asked}"
+
+
+def verdict_sentence(learned: LearnedFormat) -> Text:
+    """Return both scores, and the consequence of each kind of fault.
+
+    Example: `self-check 47/47, grammar and parser 26/28: the grammar rejects turns with an argument
+    of every type; parsing works`.
+    """
+    check, gate, checks = learned.check, learned.gate, learned.checks
+    good, bad = "bold green", "bold red"
+    verdict = Text(f"self-check {check.passed}/{check.total}", bad if check.failures else good)
+    if gate.asked:
+        read = f"grammar and parser {gate.passed}/{gate.asked}"
+        verdict = sentence(verdict, ", ", (read, good if gate.own_form_ok else bad))
+    if len(checks) > 1:
+        failed = sum(not check.ok for check in checks)
+        verdict.append(f" ({len(checks)} settings{f', {failed} fail' if failed else ''})")
+    faults = [*_faults(learned)]
+    return verdict.append(f": {'; '.join(faults)}" if faults else ": exact match")
+
+
+def _faults(learned: LearnedFormat) -> Iterator[str]:
+    """Name each kind of fault and its consequence."""
+    checks = learned.checks
+    if any(check.different for check in checks):
+        yield "the format is wrong about some messages, and so are its parser and grammar"
+    if any(failure.foretold for check in checks for failure in check.failures):
+        yield "the template crashes on messages that agents send, so requests and training fail"
+    form = learned.spoiled
+    if form is not None:
+        intact = f"{form.intact_count} of {form.asked} intact"
+        yield f"OpenAI-style messages lose text in serving and training ({intact})"
+    gate = learned.gate
+    if gate.ok or (gate.own_form_ok and learned.spoiled):
+        return
+    titles = dict.fromkeys(fault.title for fault in gate.faults)
+    turns = f"turns with {some_of([*titles], 1)}"
+    if any(fault.question is GateQuestion.READ for fault in gate.faults):
+        yield f"the parser misreads {turns}"
+    else:
+        yield f"the grammar rejects {turns}; parsing works"
 
 
 def gate_style(learned: LearnedFormat) -> str:
@@ -274,11 +339,11 @@ def gate_section(learned: LearnedFormat) -> Blocks:
         )
         for fault in gate.faults
     ]
-    heads = ("message", *(["chat_template_kwargs"] if set_any else []), "what is wrong")
+    heads = ("message", *(["chat_template_kwargs"] if set_any else []), "fault")
     return [
-        Heading(Text("Gate"), "gate", f"{gate.passed}/{gate.asked}"),
+        Heading(Text("Grammar and parser"), "gate", f"{gate.passed}/{gate.asked}"),
         *prose(gate_words(learned)),
-        *table("Gate", heads, cells, most=FAULTS_SHOWN),
+        *table("Grammar and parser", heads, cells, most=FAULTS_SHOWN),
     ]
 
 
@@ -286,7 +351,7 @@ _KINDS = {
     EvidenceKind.RENDER: "the template's renders",
     EvidenceKind.EXAMPLE: "examples",
     EvidenceKind.OUTPUT: "outputs",
-    EvidenceKind.WORDS: "the prompt's words alone",
+    EvidenceKind.WORDS: "the prompt's description alone",
 }
 _PARTS = {
     TurnPart.REASONING: "reasoning",

@@ -112,7 +112,7 @@ def lines(text: str, style: str = "") -> list[Text]:
     return [literal(line, style) for line in _LINE.findall(text)]
 
 
-UNCONFIRMED = "not confirmed: only the prompt's words say so"
+UNCONFIRMED = "not confirmed: only described in the prompt"
 DOUBT_STYLE = "yellow"
 
 

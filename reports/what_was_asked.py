@@ -29,11 +29,11 @@ NAMED = 8
 
 def equal_words(comparison: Comparison) -> str:
     """Report that no difference was found, and over which range."""
-    same = "They are the same text" if comparison.same_text else "Only the texts differ"
+    same = "The texts are identical" if comparison.same_text else "Only the texts differ"
     asked = comparison.coverage
     under = f", {asked.switched} under switches" if asked.switched else ""
     return (
-        f"{same}; they are alike in what was tested: {asked.renders} renders with"
+        f"{same}; equal in everything tested: {asked.renders} renders with"
         f" {_usual(comparison)}{under} and {comparison.trip_count} round trips,"
         f" {bounds_words(asked.bounds)}; format and findings are equal."
     )
@@ -106,7 +106,7 @@ def asked_rows(comparison: Comparison) -> Iterator[tuple[str, str]]:
         )
     yield "round trips", f"{comparison.trip_count}, with {_usual(comparison)}"
     if asked.refused:
-        yield "both refuse", "; ".join(_refused(comparison))
+        yield "both raise", "; ".join(_refused(comparison))
     yield "not tested", "; ".join(_not_asked(comparison))
 
 
@@ -121,11 +121,11 @@ def _kind(name: str) -> str:
 
 def _refused(comparison: Comparison) -> Iterator[str]:
     asked = comparison.coverage
-    yield f"{asked.refused} more renders, and their words are not compared"
+    yield f"{asked.refused} more renders (messages not compared)"
     names = list(dict.fromkeys(map(_kind, asked.refused_conversations)))
     if names:
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        yield f"whatever comes with it: {grouped_names(names[:NAMED])}{more}"
+        yield f"in every combination: {grouped_names(names[:NAMED])}{more}"
     if asked.refused_settings:
         yield f"everything under {settings_words(asked.refused_settings)}"
 
@@ -133,14 +133,14 @@ def _refused(comparison: Comparison) -> Iterator[str]:
 def _not_asked(comparison: Comparison) -> Iterator[str]:
     asked = comparison.coverage
     if asked.unanswered:
-        yield f"{asked.unanswered} renders, since some before them ran into a limit"
+        yield f"{asked.unanswered} renders, skipped after others exceeded a limit"
     if asked.left_out:
         yield f"{len(asked.left_out)} values: {settings_words(asked.left_out)}"
     if asked.left_out_pairs:
         yield f"{asked.left_out_pairs} other pairs of values"
     if asked.settings:
         yield "other values of a switch; three switches at once"
-    yield "another date than one fixed day"
+    yield "other dates than one fixed day"
 
 
 def settings_words(settings: Sequence[Setting]) -> str:
@@ -162,11 +162,11 @@ def grouped_names(names: Sequence[str]) -> str:
     return "; ".join(f"{head}{', '.join(rests)}" for head, rests in groups.items())
 
 
-TOOLS_IN_PROMPT = "What of the tools reaches the prompt"
-FAILS = "The template fails on tools with"
-WRITTEN = "Their texts are written"
-GUESSED = "Not in the prompt, so that the model guesses"
-BOUNDS = "Not in the prompt, and bounds or explains values"
+TOOLS_IN_PROMPT = "Which parts of your tool schemas reach the prompt"
+FAILS = "The template raises on tools with"
+WRITTEN = "Descriptions are rendered"
+GUESSED = "Missing from the prompt, so the model has to guess"
+BOUNDS = "Missing from the prompt (limits and explanations of values)"
 LONGEST = 200
 """Longest tool shown, in characters."""
 
@@ -184,20 +184,18 @@ def tools_in_prompt_section(prompt_tools: ToolsInPrompt) -> Blocks:
 def tools_summary(prompt_tools: ToolsInPrompt) -> Text:
     """Count the tools and schema parts that reach the prompt, in one sentence."""
     if not prompt_tools.taken:
-        return Text("The template renders no request with tools.")
+        return Text("The template raises on every request with tools.")
     offered = f"{prompt_tools.tools} tool{'s' * (prompt_tools.tools != 1)} offered"
     crashing = len({name for crash in prompt_tools.crashes for name in crash.tools})
     places = sum(len(part.places) for part in prompt_tools.lost)
     summary = Text(offered)
     if prompt_tools.crashes:
-        fail = f"{crashing} fail" if crashing != 1 else "1 fails"
+        fail = f"{crashing} raise" if crashing != 1 else "1 raises"
         summary = sentence(summary, ", ", (fail, "red"))
     if prompt_tools.parts:
         lost = f"{places} are lost" if places != 1 else "1 is lost"
-        summary.append(
-            f"; {prompt_tools.parts} parts of their schemas were changed, one by one or together"
-        )
-        summary.append(f", {lost if places else 'and all reach the prompt'}")
+        summary.append(f"; {prompt_tools.parts} parts of their schemas tested")
+        summary.append(f", {lost if places else 'all reach the prompt'}")
     return summary.append(".")
 
 
@@ -207,7 +205,7 @@ def tools_in_prompt_groups(prompt_tools: ToolsInPrompt) -> Iterator[tuple[str, l
         (crash.cause or "no cause found", _crash_words(crash)) for crash in prompt_tools.crashes
     ]
     written: list[Row] = [
-        (str(cause), Text("not as the tools have it")) for cause in prompt_tools.spelled
+        (str(cause), Text("unlike in the tools")) for cause in prompt_tools.spelled
     ]
     lost: list[list[Row]] = [
         [(str(part), _lost_words(part)) for part in prompt_tools.lost if part.heavy is heavy]

@@ -182,7 +182,7 @@ class FormDeparture(Struct, frozen=True):
     usual: str
     """OpenAI's form, such as `"arguments as an object"`."""
     wanted: str
-    """The form that the template expects, such as `"arguments as JSON text"`."""
+    """The form that the template expects, such as `"arguments as a JSON string"`."""
     shape: MessageShape
     """The template's shape with this one difference undone."""
     own_shape: MessageShape
@@ -235,10 +235,8 @@ def departures_of(shape: MessageShape) -> tuple[FormDeparture, ...]:
         (shape.system, "no system message", "a system message first", {"system": False}),
         (
             shape.tools is not ToolForm.WRAPPED,
-            "tools" if no_tools else "tools in the wrapper of type function",
-            "no tools, so that they must stand in the system message"
-            if no_tools
-            else "tools as bare function schemas",
+            "tools" if no_tools else "tools wrapped as functions",
+            "tools in the system message" if no_tools else "tools as bare function schemas",
             {"tools": ToolForm.WRAPPED},
         ),
         (
@@ -249,20 +247,20 @@ def departures_of(shape: MessageShape) -> tuple[FormDeparture, ...]:
         ),
         (
             shape.empty_content is not EmptyContent.EMPTY,
-            "an empty text as content beside calls",
-            "null as content beside calls" if null else "no content key beside calls",
+            "empty content next to calls",
+            "content null next to calls" if null else "no content key next to calls",
             {"empty_content": EmptyContent.EMPTY},
         ),
         (
             shape.calls is CallForm.BARE,
-            "calls in the wrapper of type function",
-            "calls without the wrapper of type function",
+            "calls wrapped as functions",
+            "calls as bare functions",
             {"calls": CallForm.WRAPPED},
         ),
         (
             shape.arguments_as_string,
             "arguments as an object",
-            "arguments as JSON text",
+            "arguments as a JSON string",
             {"arguments_as_string": False},
         ),
         (

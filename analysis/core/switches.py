@@ -26,8 +26,8 @@ class SwitchEffect(StrEnum):
     HISTORY_REASONING = "whether reasoning stays in the history"
     TURN = "the assistant's turn"
     CALLS = "how calls are written"
-    ARGUMENTS = "what the arguments of calls say"
-    PROMPT = "the text before the turn"
+    ARGUMENTS = "the arguments of calls"
+    PROMPT = "the prompt text"
     RAISES = "the template raises"
 
 

@@ -98,7 +98,7 @@ class AskedForm(Struct, frozen=True):
     usual: str
     """The form that users send, e.g. `"arguments as an object"`."""
     wanted: str
-    """The form that the template expects instead, e.g. `"arguments as JSON text"`."""
+    """The form that the template expects instead, e.g. `"arguments as a JSON string"`."""
     asked: int
     """The number of conversations that differ between the two forms and that the template accepts
     in its own form, e.g. `49`: a question, a call and its result, and each message of the battery

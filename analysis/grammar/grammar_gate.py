@@ -153,8 +153,8 @@ def _losses(
 
 
 def _title(continuation: TemplateContinuation) -> str:
-    behind = f", behind {continuation.earlier}" if continuation.earlier else ""
-    sent = f", as users send it ({continuation.form.usual})" if continuation.form else ""
+    behind = f", after {continuation.earlier}" if continuation.earlier else ""
+    sent = f", OpenAI-style ({continuation.form.usual})" if continuation.form else ""
     return f"{continuation.title}{behind}{sent}"
 
 
@@ -185,9 +185,10 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
         taken = matcher.try_consume_tokens(tokens)
         if taken < len(tokens):
             before = bytes(tokens[:taken]).decode(errors="ignore")
-            return f"{text[len(before) :][:40]!r} is refused after {before[-40:]!r}"
+            return f"{text[len(before) :][:40]!r} is rejected after {before[-40:]!r}"
         # A text may go on after the end of what the grammar says.
-        return "" if matcher.is_accepting() or matcher.is_stopped() else "it may not end there"
+        ended = matcher.is_accepting() or matcher.is_stopped()
+        return "" if ended else "the text must not end there"
 
     return refusal
 
@@ -195,21 +196,23 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
 def _misread(turns: TemplateTurns, parsed: ParsedMessage, expected: Message, text: str) -> str:
     """Describe how the message read differs; empty if the template writes it as the same text."""
     if parsed.status is Status.MALFORMED:
-        return f"it is read with the status {parsed.status}"
+        return f"it parses with the status {parsed.status}"
     try:
         message = _with_ids_of(expected, message_of(parsed))
     except ValueError:
-        return "arguments are read that are not valid JSON"
+        return "the parsed arguments are not valid JSON"
     if message == expected:
         return ""
     # A call that is taken for content is written as the same text again.
     fewer = structs.replace(expected, calls=expected.calls[: len(message.calls)])
     if len(message.calls) > len(expected.calls) or turns.written_turn(fewer).continuation != text:
-        return f"calls are written: {len(expected.calls)}, read: {len(message.calls)}"
+        return f"{len(expected.calls)} calls written, {len(message.calls)} parsed"
     rewritten = turns.written_turn(message)
     if rewritten.refusal:
-        return f"what was read is refused: {rewritten.refusal}"
-    return "" if rewritten.continuation == text else f"what was read is written {rewritten.rest!r}"
+        return f"the template raises on the parsed message: {rewritten.refusal}"
+    if rewritten.continuation == text:
+        return ""
+    return f"the parsed message renders as {rewritten.rest!r}"
 
 
 def _with_ids_of(expected: Message, message: Message) -> Message:

@@ -268,7 +268,7 @@ def cause_advice(cause: Cause | str, setting: Setting | None = None) -> tuple[Ad
     words = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in setting.items()
     )
-    return (*advice[:-1], Advice(AdviceReader.CALLER, f"set {words}: it holds then"))
+    return (*advice[:-1], Advice(AdviceReader.CALLER, f"set {words}"))
 
 
 def fixing_settings(rows: Iterable[TripRow], causes: Collection[Cause]) -> dict[Cause, Setting]:

@@ -100,7 +100,7 @@ def sample_turn(
         raise NotWrittenError("the prompt closes the reasoning")
     opened = opening is not None and opening.written is PromptProgress.REASONING_OPEN
     if message.reasoning and TurnPart.REASONING in format_.elsewhere and not opened:
-        raise NotWrittenError("no turn has reasoning under these switches")
+        raise NotWrittenError("turns have no reasoning with these switches")
     pieces = _write_turn(format_, format_.with_naming_ids(message), opened=opened)
     return Sample(_drop_prompted(format_, pieces, prompt, opening))
 
@@ -121,7 +121,7 @@ def _write_turn(format_: TurnFormat, message: Message, *, opened: bool) -> Piece
         # It writes content that the template will not show there.
         written = _with_content(format_, written, message)
     if message.calls and SampledKind.CALLS not in kinds:
-        raise NotWrittenError("the format has no place for calls beside these parts")
+        raise NotWrittenError("the format has no calls next to these parts")
     pieces = (*written[:-1], *_cut_after_stop(format_, written[-1].text))
     return (
         _insert_reasoning(format_, pieces, message.reasoning, opened=opened) if missing else pieces
@@ -143,7 +143,7 @@ def _with_content(
     at = kinds.index(SampledKind.REASONING) if SampledKind.REASONING in kinds else -1
     here = pieces[at + 1].text
     if front is None or not here.startswith(front):
-        raise NotWrittenError("nothing shows where content stands beside these parts")
+        raise NotWrittenError("no render shows content next to these parts")
     opened = prefix_length(usual.literals[place], here)
     return [
         *pieces[: at + 1],
@@ -161,9 +161,9 @@ def _check_message(format_: TurnFormat, message: Message) -> None:
         )
     calls = format_.calls
     if message.calls and calls is None:
-        raise NotWrittenError("the template writes no calls")
+        raise NotWrittenError("the template renders no calls")
     if message.reasoning and format_.reasoning is None:
-        raise NotWrittenError("the template knows no reasoning")
+        raise NotWrittenError("the template renders no reasoning")
     if calls is not None and len(message.calls) > 1 and calls.limit is CallLimit.REFUSED:
         raise NotWrittenError(CallLimit.REFUSED.value)
 
@@ -191,7 +191,7 @@ def _write_calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
     text = format_.write(calls)
     for at in range(len(calls) if len(calls) > 1 else 0):
         if format_.write((*calls[:at], *calls[at + 1 :])) == text:
-            raise NotWrittenError("the template does not write every call of a turn")
+            raise NotWrittenError("the template does not render every call of a turn")
     return text
 
 
@@ -210,7 +210,7 @@ def _insert_reasoning(
     """Insert a reasoning block after the header of a turn that has none."""
     block = _reasoning_block(format_)
     if not opened and not block.open.core:
-        raise NotWrittenError("nothing shows how reasoning is opened")
+        raise NotWrittenError("no render shows the opening of reasoning")
     head = pieces[0].text
     front, close, behind = head.rpartition(block.close.core)
     if close:
@@ -231,7 +231,7 @@ def _insert_reasoning(
 def _reasoning_block(format_: TurnFormat) -> MarkerBlock:
     block = format_.reasoning
     if block is None:
-        raise NotWrittenError("the template knows no reasoning")
+        raise NotWrittenError("the template renders no reasoning")
     return block
 
 

@@ -295,7 +295,7 @@ def exchange_of(
     _check_media(stage, scenario)
     written = _sample_scenario(stage, scenario, setting)
     if coming is Next.CONTINUATION and not written.cut:
-        raise NotWrittenError("only a turn that was cut goes on")
+        raise NotWrittenError("only truncated turns continue")
     exchange = _make_exchange(scenario, setting, coming, written.text, cut=written.cut)
     if any(VARIATIONS[name].breaks_call for name in scenario.variations):
         parsed = stage.read(exchange)
@@ -304,7 +304,7 @@ def exchange_of(
             and not has_unreadable_call(parsed)
             and parsed.status is not Status.MALFORMED
         ):
-            raise NotWrittenError("what is left of the call is a whole one")
+            raise NotWrittenError("the rest of the call is a complete call")
     return exchange, written
 
 
@@ -330,7 +330,7 @@ def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
         if isinstance(entry, Message):
             continue
         if entry.media and not parts.written_media:
-            raise NotWrittenError("the template writes no images, videos or sounds")
+            raise NotWrittenError("the template renders no images, videos or audio")
         role = "user" if isinstance(entry, UserMessage) else "tool"
         for kind in entry.media:
             treated = parts.of(kind)
@@ -376,7 +376,7 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
     spelled = sample_turn(format_, message, prompt, opening)
     varied = rewritten_by(spelled, format_, message, names)
     if names and varied.text == plain.text and not varied.single_newlines:
-        raise NotWrittenError("the format itself writes it so")
+        raise NotWrittenError("this is the format's own writing")
     return replace(varied, plain=plain.text, unconfirmed=template_turn.unwritten)
 
 
@@ -422,7 +422,7 @@ def _judge_replay(
     error = replay.error
     if isinstance(error, TemplateLimitError):
         # The limit ended the render; whether the template raises is unknown.
-        reason = f"a limit ended the next request: {error.reason}"
+        reason = f"the next request exceeded a limit: {error.reason}"
         return Verdict(exchange.setting, exchange.next, Outcome.NOT_APPLICABLE, reason=reason)
     tokens = None
     if encoder is not None and error is None:

@@ -50,7 +50,7 @@ def respell_calls(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
     """
     calls = format_.calls
     if calls is None:
-        raise NotWrittenError("the template writes no calls")
+        raise NotWrittenError("the template renders no calls")
     arguments = calls.arguments
     if arguments.verbatim:
         usual = json_notation()
@@ -209,7 +209,7 @@ def _leave_call_open(pieces: Pieces, format_: TurnFormat, message: Message) -> P
     at = _piece_index(pieces, SampledKind.CALLS)
     _, end = _last_arguments(pieces[at], format_, message)
     if not pieces[at].text[end:].strip():
-        raise NotWrittenError("nothing closes a call")
+        raise NotWrittenError("calls have no closing marker")
     return _with_text(pieces, at, pieces[at].text[:end])
 
 
@@ -219,7 +219,7 @@ def _last_arguments(piece: SampledPiece, format_: TurnFormat, message: Message) 
     arguments = "" if calls is None else calls.arguments.write(message.calls[-1].arguments)
     start = piece.text.rfind(arguments)
     if not arguments or start < 0:
-        raise NotWrittenError("the arguments are not to be found")
+        raise NotWrittenError("the arguments were not found")
     return start, start + len(arguments)
 
 

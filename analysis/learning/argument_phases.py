@@ -98,9 +98,9 @@ def examine_t5(observer: Observer, *, calls_shown: bool) -> tuple[SeenArguments 
     if not calls_shown:
         conclusion = "no arguments to compare"
     elif listed is None:
-        conclusion = "the arguments cannot be made out in the text"
+        conclusion = "the arguments are not found in the text"
     elif listed.verbatim:
-        conclusion = "the caller's JSON text is pasted"
+        conclusion = "the caller's JSON string is inserted verbatim"
     else:
         separator = listed.entries.repetition.separator
         separated = f"{separator!r} separates" if separator else "nothing separates"
@@ -125,7 +125,7 @@ def examine_a1(observer: Observer, listed: SeenArguments | None) -> tuple[SeenKe
             conclusion = _key_words(keys.slot, cut_at((one,), value, RowSlot.VALUE))
             # A template may treat names differently, as one that skips `id`.
             if one.replace(name, other) != two:
-                conclusion += "; what stands around them depends on them"
+                conclusion += "; the text around them depends on them"
     evidence = observer.compare_arguments("one argument name / another", *pair)
     markers = ("arg_name_prefix", "arg_name_suffix")
     return keys, Finding("A1", "argument names", conclusion, (evidence,), markers)
@@ -133,7 +133,7 @@ def examine_a1(observer: Observer, listed: SeenArguments | None) -> tuple[SeenKe
 
 def _key_words(key: SeenSlot, row: Row) -> str:
     around = surroundings_words(*quotes_around(key.cut(row), RowSlot.KEY))
-    return f"names are written{around or ' as they are'}"
+    return f"names are written{around or ' verbatim'}"
 
 
 # A2: one argument value compared with another.
@@ -217,6 +217,6 @@ def _enclosure_words(enclosure: Enclosure) -> str:
     if enclosure.without is not None:
         return "a call without arguments is written differently"
     if enclosure.notation is None:
-        return "nothing encloses the arguments alone"
+        return "the arguments have no markers of their own"
     members = enclosure.notation.object
-    return f"arguments stand between {members.open!r} and {members.close!r}"
+    return f"the arguments are between {members.open!r} and {members.close!r}"

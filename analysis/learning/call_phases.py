@@ -106,15 +106,15 @@ def examine_t1(
     if start.shows_calls:
         free = learn_free_words(observer, start.suggestions)
         words = [repr(stretch.text[stretch.start : stretch.end]) for stretch in free]
-        conclusion = "a call is written"
+        conclusion = "calls are rendered"
         if words:
-            conclusion += f"; a field of the message may replace {' and '.join(words)}"
+            conclusion += f"; a message field can replace {' and '.join(words)}"
     elif worded is not None:
-        conclusion = "a call is not written, but the words about the tools spell one out"
+        conclusion = "calls are not rendered, but the text about the tools contains one"
     elif called.refusal:
-        conclusion = f"a call is refused: {called.refusal}"
+        conclusion = f"calls raise: {called.refusal}"
     else:
-        conclusion = "a call is not written"
+        conclusion = "calls are not rendered"
     markers = ("tool_section_start", "tool_section_end")
     kind = EvidenceKind.RENDER if worded is None else EvidenceKind.WORDS
     finding = Finding("T1", "tool calls", conclusion, tuple(evidence), markers, kind=kind)
@@ -135,7 +135,7 @@ def examine_t2(observer: Observer, start: PhaseInput) -> tuple[CallsFrame | None
     else:
         conclusion = str(frame.limit)
         if frame.later_close:
-            conclusion += ", every call but the first followed by a text of its own"
+            conclusion += ", with a text after every call but the first"
     markers = ("per_call_start", "per_call_end")
     return frame, Finding("T2", "several calls", conclusion, (evidence,), markers)
 
@@ -185,7 +185,7 @@ def examine_t3(
     elif frame.repetition.separator:
         conclusion = f"{frame.repetition.separator!r} separates calls"
     else:
-        conclusion = "nothing separates calls"
+        conclusion = "calls have no separator"
     stops = dict.fromkeys(seen.stop for seen in ends if seen.stop)
     conclusion += f"; {' or '.join(map(repr, stops)) or 'nothing'} ends a turn"
     edges = TurnEdges(header, section, ends, frame, leads)
@@ -224,7 +224,7 @@ def examine_t4(
     if not start.shows_calls:
         conclusion = "no calls to compare"
     elif slot is None:
-        conclusion = "the name does not reach the turn by itself"
+        conclusion = "the name is not rendered separately"
     else:
         times = "once" if slot.times == 1 else f"{slot.times} times"
         conclusion = f"the name is written {times}{_words_before_name(observer, frame)}"
@@ -261,16 +261,16 @@ def examine_t7(
     if not start.shows_calls:
         conclusion = "no calls to compare"
     elif one.refusal or other.refusal:
-        conclusion = "an id is refused"
+        conclusion = "ids raise"
     elif slot is not None:
         where = _nameless_words(seen_id) if name is None else _id_place_words(one.text, marks)
         conclusion = f"the caller's id is written {where}"
     elif one.text != other.text:
-        conclusion = "something that depends on the caller's id is written"
+        conclusion = "the caller's id changes the text, but is not in it"
     elif frame is not None and frame.counts:
-        conclusion = "calls are counted; the caller's id is not written"
+        conclusion = "calls are numbered; the caller's id is not rendered"
     else:
-        conclusion = "ids are not written"
+        conclusion = "ids are not rendered"
     evidence = Evidence("one id / another id", one.probe, other.probe)
     markers = ("call_id_prefix", "call_id_suffix")
     return slot, seen_id, Finding("T7", "call ids", conclusion, (evidence,), markers)

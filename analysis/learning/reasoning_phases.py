@@ -120,11 +120,11 @@ def examine_r1(
         field = observer.prober.shape.reasoning_field
         conclusion = f"reasoning is written before the content (field {field})"
     elif start.shows_reasoning:
-        conclusion = "reasoning is not written before content"
+        conclusion = "reasoning is not rendered before content"
     elif cut is not None:
-        conclusion = f"reasoning is only cut out of the content, up to {cut.text!r}"
+        conclusion = f"reasoning is cut from the content, up to {cut.text!r}"
     else:
-        conclusion = "no field brings reasoning into the text"
+        conclusion = "no message field is rendered as reasoning"
     markers = ("reasoning_start", "reasoning_end")
     return cut, Finding("R1", "reasoning", conclusion, tuple(evidence), markers)
 
@@ -163,10 +163,10 @@ def examine_r3(
 
 def _retention_words(retention: ReasoningRetention) -> str:
     if retention.differs:
-        tools = "with" if retention.next_user else "without"
-        return f"; earlier turns keep theirs only {tools} tools"
+        tools = "tools" if retention.next_user else "no tools"
+        return f"; kept in history only if {tools} are passed"
     kept = retention.next_user
-    return "" if kept is None else f"; earlier turns {'keep' if kept else 'lose'} theirs"
+    return "" if kept is None else f"; {'kept in' if kept else 'dropped from'} history"
 
 
 # C1: content, calls and reasoning compared.
@@ -189,8 +189,8 @@ def examine_c1(observer: Observer, start: PhaseInput, layouts: Layouts) -> tuple
     if null is not None:
         difference = "a call without content / a call and null content"
         evidence.append(Evidence(difference, observer.sample(CALLS).probe, null))
-        fate = "printed as a word" if null.rendered else "refused"
-        words.append(f"null beside a call is {fate}")
+        fate = "is rendered as a word" if null.rendered else "raises"
+        words.append(f"null next to a call {fate}")
     markers = ("content_start", "content_end")
     return null is not None, Finding("C1", "content", ", ".join(words), tuple(evidence), markers)
 
@@ -213,18 +213,18 @@ def _null_beside_calls(observer: Observer, start: PhaseInput) -> Probe | None:
 
 def _content_beside_calls(layout: TurnLayout) -> str:
     if layout.refusal:
-        return "content beside calls is refused"
+        return "content next to calls raises"
     if TurnPart.CONTENT not in layout.parts:
-        return "content is dropped beside calls"
+        return "content next to calls is dropped"
     if TurnPart.CALLS not in layout.parts:
-        return "calls are dropped beside content"
+        return "calls next to content are dropped"
     before = layout.parts.index(TurnPart.CONTENT) < layout.parts.index(TurnPart.CALLS)
-    return "content stands before calls" if before else "content stands after calls"
+    return "content comes before calls" if before else "content comes after calls"
 
 
 def _stripped_words(edges: StrippedEdges) -> str:
     if edges == StrippedEdges():
-        return "written as it is"
+        return "verbatim"
     if edges.left is edges.right is EdgeStrip.WHITESPACE:
         return "stripped of whitespace"
     return f"loses {edges.left} on the left and {edges.right} on the right"
@@ -264,15 +264,15 @@ def examine_r2(
     named = _named_reasoning(observer, start, parts, header, None if worded is None else worded[0])
     texts = {prompt_text.text for prompt_text in start.prompts}
     if len(texts) > 1:
-        conclusion = f"{len(texts)} different generation prompts, by the switches"
+        conclusion = f"{len(texts)} generation prompts, chosen by switches"
     elif texts == {""}:
         conclusion = "no generation prompt"
     else:
-        conclusion = "one generation prompt, whatever is set"
+        conclusion = "one generation prompt under all switches"
     if start.untried:
-        conclusion += f"; {start.untried} further variables were not tried"
+        conclusion += f"; {start.untried} more variables were not tried"
     if worded is not None:
-        conclusion += "; a switch's words in the prompt name a pair of tags"
+        conclusion += "; the text of a switch in the prompt names a pair of tags"
     elif named is not None and not named.confirmed:
         conclusion += f"; reasoning, which no turn shows, begins with {named.open!r} there"
     kind = EvidenceKind.RENDER if worded is None else EvidenceKind.WORDS

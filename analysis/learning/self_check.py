@@ -304,7 +304,7 @@ class _Judge:
         if turn.rewrites:
             around = self.observer
             whole = None if written is None else around.before + written + around.behind
-            reason = "the template changes the text before the turn"
+            reason = "the template changes the prompt text"
             return Failure(case.title, case.message, whole, turn.probe.text, reason)
         if written == turn.text:
             return None

@@ -547,5 +547,5 @@ def negotiate_shape(prober: Prober, suggestions: Suggestions) -> Negotiated:
     showing, prober = prober.setting, prober.using(setting=base)
     texts = string_arguments(prober) if calls else None
     if texts is not None:
-        trials.append(ShapeTrial("arguments as JSON text", str(texts)))
+        trials.append(ShapeTrial("arguments as a JSON string", str(texts)))
     return Negotiated(prober, showing, calls, reasoning, tuple(trials), texts)

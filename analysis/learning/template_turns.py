@@ -72,7 +72,7 @@ class LostText(Struct, frozen=True):
         if self.now:
             return f"{self.text!r} in {self.whose} is written as {self.now!r}"
         place = self.whose if self.whole else f"{self.text!r} in {self.whose}"
-        return f"{place} is not written as it was said"
+        return f"{place} is lost or altered"
 
 
 class SaidPart(NamedTuple):
@@ -349,9 +349,9 @@ class TemplateTurns:
     def written_turn(self, message: Message) -> WrittenTurn:
         """Render a message as the following turn; calls without an id get one."""
         turn = self._observer.turn(self._with_ids(message))
-        refusal = f"the template refuses it: {turn.refusal}" if turn.refusal else ""
+        refusal = f"the template raises: {turn.refusal}" if turn.refusal else ""
         if turn.rewrites:
-            refusal = "the template changes the text before the turn"
+            refusal = "the template changes the prompt text"
         return WrittenTurn(self._prompt_before_turns, self._observer.before, turn.text, refusal)
 
     @cached_property

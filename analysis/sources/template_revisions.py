@@ -96,11 +96,10 @@ def _git_revisions(path: Path, name: str | None) -> Iterator[TemplateRevision]:
     files += [directory / ADDITIONAL_TEMPLATES] if path.is_dir() else []
     # Git follows one file through renames, and only one.
     follow = ["--follow"] if path.is_file() else []
-    # Commits of a merged branch do not follow those of this one: the merge stands for them.
-    form = ["--first-parent", "--diff-merges=first-parent", "--format=%x00%H%x1f%as%x1f%an%x1f%s"]
+    form = "--format=%x00%H%x1f%as%x1f%an%x1f%s"
     names = ["--", *(str(file.resolve()) for file in files)]
     current = load_template(path, name=name)
-    log = _git(directory, "log", *follow, "--name-only", *form, *names)
+    log = _git(directory, "log", *follow, "--name-only", form, *names)
     if not log:
         raise TemplateNotFoundError(
             "git knows no commit of this", file=str(path), hint="commit the template first"

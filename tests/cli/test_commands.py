@@ -80,7 +80,7 @@ def test_format_file_without_openai_form_checks_is_read(tmp_path: Path, autopars
     saved.write_text(json.dumps(document), "ascii")
     ran = autoparser("analyze", saved)
     assert ran.code == 0
-    assert "It wants   arguments as JSON text\n" in ran.out
+    assert "Expects    arguments as a JSON string\n" in ran.out
 
 
 @pytest.mark.slow

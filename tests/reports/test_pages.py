@@ -283,13 +283,13 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
     source = "{% for m in messages %}{{ m.role }}:{{ m.content|replace('a', 'b') }}\n{% endfor %}"
     text = report_page(portray_template(analyze(ChatTemplate(source))), "1.2.3")
     checked(text, TRACED)
-    assert "the analysis writes" in text
+    assert "the format predicts" in text
     assert re.search(r'<a href="#check" class="badge bad">self-check \d', text)
     places = [text.index(f'<section id="{name}"') for name in ("findings", "check", "lines")]
     assert places == sorted(places)
     check = text[places[1] :].partition("<details")[0]
     assert '<h2 id="check-title">' in check
-    assert "fixed messages do not come out as" in text
+    assert "This report is wrong about messages that differ" in text
 
 
 @pytest.mark.slow
@@ -298,7 +298,7 @@ def test_comparison_page_shows_differences_or_equality() -> None:
     found = checked(comparison_page(compare_templates(left, right), "1.2.3"))
     assert {"summary", "format", "renders", "round-trips"} <= set(found.ids)
     same = comparison_page(compare_templates(left, left), "1.2.3")
-    assert "They are the same text; they are alike in what was tested: " in same
+    assert "The texts are identical; equal in everything tested: " in same
     assert "What was tested" in same
 
 

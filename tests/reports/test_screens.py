@@ -219,7 +219,7 @@ def test_stream_screen_has_a_line_per_chunk_and_the_final_status() -> None:
         "ab    → content `␣a↵`",
         "ab    → call 2 f id `x`, arguments 2 `{`",
     ]
-    ended = "(end) → -\n\nStatus  cut: the text was cut before it ended"
+    ended = "(end) → -\n\nStatus  cut: the output is truncated"
     assert end_report([], MESSAGE, 4).plain == ended
 
 

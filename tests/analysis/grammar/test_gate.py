@@ -126,7 +126,7 @@ def test_a_call_that_is_read_as_content_does_not_pass() -> None:
         "reasoning and content and 2 calls",
     ]
     assert {fault.question for fault in faults} == {GateQuestion.READ}
-    assert "calls are written: 1, read: 0" in faults[0].detail
+    assert "1 calls written, 0 parsed" in faults[0].detail
 
 
 @pytest.mark.parametrize(("number", "goes_on"), [("seen.calls", True), ("loop.index0", False)])
@@ -154,7 +154,7 @@ def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
     wrong = replace(analysis.format, calls=replace(calls_, index_goes_on=False))
     faults = run_gate(Formats.of(wrong), analysis.continuations, analysis.prober()).faults
     assert {fault.question for fault in faults} == {GateQuestion.ACCEPTED}
-    assert {fault.title.partition(", ")[2] for fault in faults} == {"behind a call and its result"}
+    assert {fault.title.partition(", ")[2] for fault in faults} == {"after a call and its result"}
 
 
 OPENS = "'{why}' if think else ''"
@@ -214,8 +214,8 @@ def test_shared_end_marker_identifies_no_prompt_after_results() -> None:
     ("change", "detail"),
     [
         ("arguments | tojson", ""),
-        ("arguments | tojson | reverse", "is refused after"),
-        ("'{}'", "'city' in a call's arguments is not written as it was said"),
+        ("arguments | tojson | reverse", "is rejected after"),
+        ("'{}'", "'city' in a call's arguments is lost or altered"),
     ],
 )
 def test_openai_form_is_asked_if_the_template_takes_another(change: str, detail: str) -> None:
@@ -238,7 +238,7 @@ def test_openai_form_is_asked_if_the_template_takes_another(change: str, detail:
     assert gated.usual_asked == 2
     assert gated.ok is (not detail)
     assert gated.usual_passed == (0 if detail else 2)
-    assert all("as users send it (arguments as an object)" in fault.title for fault in gated.faults)
+    assert all("OpenAI-style (arguments as an object)" in fault.title for fault in gated.faults)
     assert any(detail in fault.detail for fault in gated.faults) is bool(detail)
 
 
@@ -254,5 +254,5 @@ def test_renamed_reasoning_field_is_asked_as_reasoning_content() -> None:
     assert analysis.spoiled is None, "every word is there"
     assert not analysis.gate.ok, "and one more, which the model did not write"
     assert not analysis.ok
-    words = "as users send it (reasoning as reasoning_content) is not read back"
+    words = "OpenAI-style (reasoning as reasoning_content)"
     assert any(words in finding.words for finding in own_findings(analysis))

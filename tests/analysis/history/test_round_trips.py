@@ -178,7 +178,7 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
         Cause.REASONING_DROPPED: other.setting
     }
     assert [advice.reader for advice in advice_of(row)] == list(AdviceReader)
-    assert advice_of(row)[-1].text == "set preserve_thinking=true: it holds then"
+    assert advice_of(row)[-1].text == "set preserve_thinking=true"
     assert advice_of(holding) == ()
     kinds = {"any": 2, "string": 2, "json-spacing": 1, "reasoning-dropped": 1, "ids": 0}
     assert {kind: len(failing_rows(found.rows, [kind])) for kind in kinds} == kinds
@@ -198,7 +198,7 @@ def test_a_template_is_not_blamed_for_a_call_that_could_not_be_read() -> None:
         row = round_trip(analyzed("t2-recipient-header"), [scenario_from(name)]).rows[0]
         assert row.verdict.cause is Cause.CALL_LOST
         texts = {advice.reader: advice.text for advice in advice_of(row)}
-        assert texts[AdviceReader.TEMPLATE].startswith("nothing to do")
+        assert texts[AdviceReader.TEMPLATE].startswith("not fixable")
         assert texts[AdviceReader.ENGINE].startswith(engine)
 
 

@@ -69,9 +69,9 @@ def test_arguments_in_another_notation_are_kept_and_missing_words_are_lost(
     ("raised", "unread", "words"),
     [
         (0, 0, ""),
-        (1, 0, "a part (a field: it raises)"),
-        (1, 9, "a part (a field: not read)"),
-        (9, 1, "a part (a field: it raises)"),
+        (1, 0, "a part (a field: raises)"),
+        (1, 9, "a part (a field: ignored)"),
+        (9, 1, "a part (a field: raises)"),
     ],
 )
 def test_the_outcome_of_most_conversations_is_named(raised: int, unread: int, words: str) -> None:

@@ -62,19 +62,6 @@ def test_a_file_is_followed_through_a_rename(checkout: Checkout) -> None:
     assert [revision.subject for revision in found] == ["End turns", "Add it"]
 
 
-def test_a_merge_stands_for_the_commits_of_its_branch(checkout: Checkout) -> None:
-    checkout.commit("Add it", chat_jinja="{{ messages }}\n\n\n")
-    checkout.git("checkout", "--quiet", "-b", "side")
-    checkout.commit("End turns", chat_jinja="{{ messages }}\n\n\n{{ eos_token }}")
-    checkout.git("checkout", "--quiet", "-")
-    checkout.commit("Begin turns", chat_jinja="{{ bos_token }}{{ messages }}\n\n\n")
-    checkout.git("merge", "--quiet", "side", "--strategy-option", "ours", "--message", "Merge side")
-    (checkout.place / "chat.jinja").write_text("{{ bos_token }}{{ messages }}x", "utf-8")
-    checkout.git("commit", "--quiet", "--all", "--amend", "--message", "Merge side")
-    found = template_history(str(checkout.place / "chat.jinja"))
-    assert [revision.subject for revision in found] == ["Merge side", "Begin turns", "Add it"]
-
-
 def test_uncommitted_changes_are_the_newest_revision(checkout: Checkout) -> None:
     checkout.commit("Add it", chat_jinja=FIRST)
     (checkout.place / "chat.jinja").write_text(SECOND, "utf-8")
