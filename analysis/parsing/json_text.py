@@ -253,8 +253,9 @@ _SPACE = re.compile(r"\s+")
 _UNKNOWN_SPACE = re.compile(r"[^ \t\r\n]")
 """Whitespace that JSON does not allow."""
 _WORD = re.compile(r"[\w.+\-$]+")
+_PLAIN, _ESCAPE = r'[^"\\\x00-\x1f]', r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
 _RUNS = {
-    '"': re.compile(r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++'),
+    '"': re.compile(rf"(?:{_PLAIN}++|{_ESCAPE})++"),
     "'": re.compile(r"[^'\\\x00-\x1f\"]+"),
 }
 """Text of a string that is JSON's already; with JSON's quotes, its escapes are."""
@@ -262,7 +263,7 @@ _RUNS = {
 _WHOLE = re.compile(rf'"(?:{_RUNS[chr(34)].pattern})?+"')
 _BEGUN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _OTHER = {
-    '"': re.compile(rf"(?!(?:{_RUNS[chr(34)].pattern})?+\Z)").match,
+    '"': re.compile(rf"{_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+(?!\Z)").match,
     "'": re.compile(r"['\\\x00-\x1f\"]").search,
 }
 """Finds what is not only such text."""
