@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import ValueNotation, json_notation, python_notation
@@ -41,6 +41,7 @@ def read(arguments: str) -> ParsedCall:
 
 
 @given(VALUES, st.sampled_from((None, 2)))
+@settings(deadline=None)
 def test_json_passes_byte_for_byte(value: object, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     assert read(text) == ParsedCall("f", text)
