@@ -56,7 +56,7 @@ from .terminal import (
     packed_lines,
     report_text,
 )
-from .verdict import check_section, gate_section, verdict_sentence, verdict_text
+from .verdict import check_section, gate_section, format_verdict, verdict_text
 from .visible import doubt, quoted, setting_words, visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
@@ -161,7 +161,7 @@ def screen_report(
     asked = [] if tools is None else drawn_lines(tools_in_prompt_section(tools), width)
     about, found = [*screen_rows(learned)], own_findings(learned)
     worst = [("Findings", findings_words(learned, found))]
-    verdict = _short_rows([("Verdict", verdict_sentence(learned))], width, VERDICT_LINES)
+    verdict = _short_rows([("Verdict", format_verdict(learned))], width, VERDICT_LINES)
     command = _next(learned, found, width, unwritten)
     head = _short_rows(_head(learned, width), width, TEMPLATE_LINES)
     turn: Lines = []

@@ -279,7 +279,7 @@ def gate_score(gate: Gate) -> str:
     return f"{score}, OpenAI-style messages {gate.usual_passed}/{gate.usual_asked}"
 
 
-def verdict_sentence(learned: LearnedFormat) -> Text:
+def format_verdict(learned: LearnedFormat) -> Text:
     """Return both scores, and the consequence of each kind of fault.
 
     Example: `self-check 47/47, grammar and parser 26/28: the grammar rejects turns with an argument

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .json_text import Emit
 from .message_collector import MessageCollector
 from .stop_marks import StopMark
-from .text_lookahead import NO_JOINTS, FoundStop, Joints, StopTable, TextLookahead
+from .text_lookahead import NO_JOINTS, FoundStop, MarkupJoints, StopTable, TextLookahead
 from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
 from .turn_request import TurnTree
 
@@ -155,7 +155,7 @@ def read_prose(
     kind: SpanKind,
     emit: Emit,
     tail: str = "",
-    joints: Joints = NO_JOINTS,
+    joints: MarkupJoints = NO_JOINTS,
 ) -> Reading[FoundStop[StopMark] | None]:
     """Take free text up to a stop and the whitespace that the template writes before it.
 

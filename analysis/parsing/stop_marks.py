@@ -26,7 +26,7 @@ from autoparser.analysis.core.text_alignment import (
 )
 from autoparser.analysis.core.text_format import TurnPart
 
-from .text_lookahead import Joints, NamedStop, StopTable, ToolNames, at_text
+from .text_lookahead import MarkupJoints, NamedStop, StopTable, ToolNames, at_text
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import (
     ArgumentList,
@@ -511,13 +511,13 @@ def _content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> Texts:
     yield from _markers_without_word(turn)
 
 
-def joints_of(
+def markup_joints(
     turn: TurnTree,
     before: TurnPart | None,
     first: StopTable[StopMark],
     content: StopTable[StopMark],
     marks: frozenset[StopMark] = frozenset(StopMark),
-) -> Joints:
+) -> MarkupJoints:
     """Return the texts that the template writes after a part, or first, up to the next part.
 
     Only the front counts that is markup to a reader: a stop of these marks that is among the
@@ -543,13 +543,13 @@ def joints_of(
             found = following
         return text
 
-    def made() -> Joints:
-        return Joints(filter(None, map(markup, _joint_texts(turn, before))))
+    def made() -> MarkupJoints:
+        return MarkupJoints(filter(None, map(markup, _joint_texts(turn, before))))
 
     return _JOINTS.of((turn.strict, turn.calls, first.texts, content.texts), (before, marks), made)
 
 
-_JOINTS: IdentityCache[Joints] = IdentityCache(256)
+_JOINTS: IdentityCache[MarkupJoints] = IdentityCache(256)
 
 
 def _joint_texts(turn: TurnTree, before: TurnPart | None) -> Iterator[str]:

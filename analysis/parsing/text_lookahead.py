@@ -393,7 +393,7 @@ class StopTable(Generic[Label]):
         return first
 
 
-class Joints:
+class MarkupJoints:
     r"""Texts that the template writes between two parts: none of them adds to the message.
 
     While a text is the front of one, a reader need not look at it: in `\n</think>\n\n<call>` it
@@ -424,7 +424,7 @@ class Joints:
                 yield
 
 
-NO_JOINTS = Joints(())
+NO_JOINTS = MarkupJoints(())
 
 
 @lru_cache(maxsize=256)

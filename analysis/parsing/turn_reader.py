@@ -36,7 +36,7 @@ from .stop_marks import (
     content_stops,
     frame_of,
     is_marked,
-    joints_of,
+    markup_joints,
     reasoning_opening,
     reasoning_stops,
     recipient_search,
@@ -359,7 +359,7 @@ class ReasoningReader:
         calls = trial is not None and not keeps
         self._stops = reasoning_stops(turn, calls=calls, content=not keeps)
         self._closers = reasoning_stops(turn, calls=False, content=not keeps)
-        self._joints = joints_of(
+        self._joints = markup_joints(
             turn, TurnPart.REASONING, self._closers, content, frozenset({StopMark.REASONING_CLOSE})
         )
         block = turn.reasoning
@@ -542,8 +542,10 @@ class TurnReader:
             StopMark.CONTENT_CLOSE: turn.content.close.after,
             StopMark.HEADER: turn.header.after + turn.lead,
         }
-        self._openings = joints_of(turn, None, stops, stops)
-        self._joints = joints_of(turn, TurnPart.CONTENT, stops, stops, frozenset({StopMark.CALLS}))
+        self._openings = markup_joints(turn, None, stops, stops)
+        self._joints = markup_joints(
+            turn, TurnPart.CONTENT, stops, stops, frozenset({StopMark.CALLS})
+        )
         opens = (turn.header, turn.content.open, *turn.content.others)
         self._opens = {
             spelling: literal for literal in opens for spelling in spaced_spellings(literal.core)
