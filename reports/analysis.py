@@ -56,7 +56,7 @@ from .terminal import (
     packed_lines,
     report_text,
 )
-from .verdict import check_section, gate_section, format_verdict, verdict_text
+from .verdict import check_section, format_verdict, gate_section, verdict_text
 from .visible import doubt, quoted, setting_words, visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
