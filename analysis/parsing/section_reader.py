@@ -48,7 +48,7 @@ from .stop_marks import (
     written_start,
 )
 from .text_lookahead import (
-    Joints,
+    MarkupJoints,
     StopTable,
     TextLookahead,
     at_any,
@@ -126,7 +126,7 @@ class SectionTexts:
         self.ends = texts[1:]
         self.end_rests = tuple(_end_rests(turn))
         self.turn_ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
-        self.joints = Joints(_behind_call(turn))
+        self.joints = MarkupJoints(_behind_call(turn))
         self.noise: StopTable[None] | None = None
         """The texts that end noise before the first call, or None if there may be none."""
         if opening.noticed_by_marker:

@@ -45,7 +45,7 @@ from .stop_marks import (
 from .text_lookahead import (
     NO_JOINTS,
     FoundStop,
-    Joints,
+    MarkupJoints,
     StopTable,
     TextLookahead,
     behind_space_any,
@@ -403,7 +403,7 @@ class ReasoningReader:
         collector.reasoning_marker((yield from skip_written(tape, after)))
 
     def _until(
-        self, tape: TextTape, emit: Emit, joints: Joints, *, hold_calls: bool = False
+        self, tape: TextTape, emit: Emit, joints: MarkupJoints, *, hold_calls: bool = False
     ) -> Reading[_Stopped | None]:
         """Read up to a stop that ends the reasoning; return it, or None if the text ended.
 
@@ -578,7 +578,7 @@ class TurnReader:
                 return
             yield
 
-    def _opening(self, collector: MessageCollector) -> Joints:
+    def _opening(self, collector: MessageCollector) -> MarkupJoints:
         """Return the texts that the template writes first, if none of them can be text."""
         silent = collector.silent_markers and not self._begins_reasoning()
         return self._openings if silent else NO_JOINTS
