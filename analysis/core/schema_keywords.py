@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from itertools import product
 from math import prod
@@ -100,6 +100,14 @@ class SchemaError(AutoparserError):
         found = type(self)(self.message, place=place, hint=self.hint)
         found.pointer, found.keyword = self.pointer, self.keyword
         return found
+
+
+def raise_refused(refused: Mapping[str, SchemaError]) -> None:
+    """Raise the first of some tools' errors, with the names of all; an empty name is no tool's."""
+    if refused:
+        error = next(iter(refused.values()))
+        error.tools = tuple(filter(None, refused))
+        raise error
 
 
 class UnheldKeywordError(SchemaError):

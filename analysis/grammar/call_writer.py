@@ -17,7 +17,7 @@ from autoparser.analysis.core.call_notation import ContainerNotation, NamingId, 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.schema_document import ROOT
-from autoparser.analysis.core.schema_keywords import JsonType, SchemaError
+from autoparser.analysis.core.schema_keywords import JsonType, SchemaError, raise_refused
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 
@@ -176,10 +176,7 @@ class CallWriter:
                 refused[name] = error
             finally:
                 self.table.scope = ""
-        if refused:
-            first_refusal = next(iter(refused.values()))
-            first_refusal.tools = tuple(refused)
-            raise first_refusal
+        raise_refused(refused)
         if not found:
             raise GrammarError(
                 "each tool requires an argument of a type that this format does not write",

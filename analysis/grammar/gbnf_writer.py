@@ -25,7 +25,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 
 from autoparser.analysis.core.schema_document import ROOT
-from autoparser.analysis.core.schema_keywords import UnheldKeywordError
+from autoparser.analysis.core.schema_keywords import (
+    SchemaError,
+    UnheldKeywordError,
+    raise_refused,
+)
 from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
@@ -117,10 +121,14 @@ class GbnfWriter:
 
     def write(self) -> str:
         """Write the whole grammar."""
-        table = self.table
+        table, refused = self.table, dict[str, SchemaError]()
         root = self.node(self.rules.root)
         for name, node in self.rules.rules_by_name.items():
-            table.define(self.names[name], self.node(node))
+            try:
+                table.define(self.names[name], self.node(node))
+            except SchemaError as error:
+                refused.setdefault(self.rules.tools.get(name, ""), error)
+        raise_refused(refused)
         return table.text(root)
 
     def node(self, node: Node) -> str:

@@ -37,7 +37,7 @@ from functools import partial
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.core.schema_keywords import SchemaError, raise_refused
 from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.parsing.turn_request import IdentityCache
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -197,10 +197,7 @@ class _LarkWriter:
                     self.rule_texts[name] = self.body(node)
                 except SchemaError as error:
                     refused.setdefault(self.tool, error)
-        if refused:
-            first_refusal = next(iter(refused.values()))
-            first_refusal.tools = tuple(filter(None, refused))
-            raise first_refusal
+        raise_refused(refused)
         ensure_loaded(self.unsettled, self.askers)
         return self
 

@@ -118,22 +118,35 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
     texts = {name: f"{bool(name)} {schema!r}" for name, schema in tools.items()}
     # What was found of a schema is known in every list of tools that has it.
     found = {name: seen[text].of(name) for name, text in texts.items() if text in seen}
-    grammar: Written | None = None
-    while grammar is None:
-        try:
-            grammar = write(*_loosened(request, found))
-        except SchemaError as error:
-            unknown = [name for name in tools if name not in found]
-            # Most errors name all tools that are refused at one step of the writing.
-            tried = [name for name in unknown if name in error.tools] or unknown
-            found |= {name: _looser(tools[name], _only(write, name), name) for name in tried}
-            if not any(found[name].loosened for name in tried):
-                raise
+    grammar = _without_refused(write, request, tools, found)
     found |= {name: _Loosened(schema) for name, schema in tools.items() if name not in found}
     if len(seen) > _MOST_SEEN:
         seen.clear()
     seen |= {texts[name]: schema for name, schema in found.items()}
     return WrittenGrammar(grammar, _left_out(request, [*map(found.__getitem__, tools)]))
+
+
+def _without_refused(
+    write: GrammarWriter[Written],
+    request: LooseRequest,
+    tools: Mapping[str, Json],
+    found: dict[str, _Loosened],
+) -> Written:
+    """Write a grammar of the tools, and add what is refused of them to `found`."""
+    attempt = 0
+    while True:
+        try:
+            return write(*_loosened(request, found))
+        except SchemaError as error:
+            unknown = [name for name in tools if name not in found]
+            # Errors name the tools that are refused at one step of the writing. Of tools that share
+            # a rule they name one, so that further steps would find one after the other.
+            named = error.tools if attempt < _STEPS else unknown
+            tried = [name for name in unknown if name in named] or unknown
+            found |= {name: _looser(tools[name], _only(write, name), name) for name in tried}
+            if not any(found[name].loosened for name in tried):
+                raise
+            attempt += 1
 
 
 def _left_out(request: LooseRequest, found: Sequence[_Loosened]) -> tuple[Loosening, ...]:
@@ -178,6 +191,8 @@ class _Loosened(Struct, frozen=True):
 _SEEN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
 """The keywords left out of each schema, for a format and a form of the grammar."""
 _MOST_SEEN = 4096
+_STEPS = 3
+"""Errors whose tools alone are tried, in the writing of a grammar."""
 
 
 def _only(write: GrammarWriter[Written], name: str) -> Callable[[Json], None]:

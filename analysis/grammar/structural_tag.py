@@ -74,7 +74,7 @@ class CallTags:
         root = table.brancher.branch(writer.ways([()], section_begun))
         for name, first in writer.open.items():
             writer.fill(name, first=first)
-        return self.elements.grammar(root, table.rules_by_name)
+        return self.elements.grammar(root, table)
 
     def section(self) -> TagFormat | None:
         """Write all calls as one tag, or None if no section opens before and closes after them."""
@@ -100,7 +100,7 @@ class CallTags:
         begin = table.brancher.shared([leading_text(path) for path in paths])
         rests = [without_prefix(path, begin) if begin else path for path in paths]
         root = table.brancher.branch(rests)
-        return _tag(begin.lstrip(), self.elements.grammar(root, table.rules_by_name))
+        return _tag(begin.lstrip(), self.elements.grammar(root, table))
 
     def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
         return CallWriter(
@@ -149,7 +149,7 @@ def json_tag(value: JsonValue) -> TagFormat:
     nothing of other members has none, a string with a length or a pattern has no escapes, of a
     format and a pattern one is held, and what it does not know it leaves out in silence.
     """
-    return TagElements(exact=True).grammar(value, {})
+    return TagElements(exact=True).grammar(value, RuleTable(NO_TOKENS))
 
 
 class _TagTable(SchemaTable):
@@ -255,19 +255,21 @@ class TagElements(Struct, frozen=True):
         number = self.tokens.ids.get(text)
         return text if number is None else _token_tag(number)
 
-    def grammar(self, root: Node, rules_by_name: Mapping[str, Node]) -> TagFormat:
+    def grammar(self, root: Node, rules: RuleTable) -> TagFormat:
         """Write a node as a grammar in GBNF, with the rules that it needs."""
         needed: dict[str, Node] = {}
         waiting = [root]
         while waiting:
             for name in references_in(waiting.pop()):
                 if name not in needed:
-                    needed[name] = rules_by_name[name]
-                    waiting.append(rules_by_name[name])
+                    needed[name] = rules.rules_by_name[name]
+                    waiting.append(needed[name])
         table = _TagTable(exact=self.exact)
         return {
             "type": "grammar",
-            "grammar": _TagWriter(GrammarRules(root, needed), table, self.tokens).write(),
+            "grammar": _TagWriter(
+                GrammarRules(root, needed, rules.tools), table, self.tokens
+            ).write(),
         }
 
 

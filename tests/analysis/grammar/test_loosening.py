@@ -87,6 +87,21 @@ def test_a_schema_that_was_refused_is_written_once_in_the_next_list(
     assert counts[1:] == [1, 1]
 
 
+@pytest.mark.parametrize("style", [XML, HERMES])
+def test_of_many_new_tools_only_the_refused_one_is_written_alone(
+    style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long: Json = {"type": "string", "maxLength": 50}
+    offered = [tool(f"plain_{number}", {f"a{number}": {"type": "string"}}) for number in range(20)]
+    offered.append(tool("crawl", {"note": long, "title": long}))
+    written: list[object] = []
+    spied = partial(_noted, written, schema_loosening.write_loosened)
+    monkeypatch.setattr(request_grammar, "write_loosened", spied)
+    assert len(analysis_of(style).grammar(offered).loosened("structural_tag")) == 2
+    # All, the refused tool with two, one and no such keyword, and all again.
+    assert len(written) == 5
+
+
 def _noted(written: list[object], real: Any, write: Any, request: Any) -> Any:
     """Note each call of the writer of a grammar."""
 
