@@ -176,9 +176,12 @@ def _smallest(process: EngineProcess, question: OutputQuestion, text: str, pair:
     """Return the smallest part found that these parsers misread in the same part of the message."""
     offered = [{"type": "function", "function": function_of(tool)} for tool in question.tools]
 
+    # An engine need not read what the template does not write.
+    exact = OutputParser(question.parser.turn, forgive="exact")
+
     def misread(part: str) -> str:
         asked = question.asked(part)
-        if asked is None:
+        if asked is None or not exact.parse(part).status.regular:
             return ""
         process.load(question.analysis.template, [], offered, [asked.to_worker()])
         for tokens in (0, 1):
