@@ -217,7 +217,9 @@ def _try_fixes(
             tried[record.sha256] = wings.try_fix(known, code, limits)
             advance()
     if record_file is not None and tried:
-        with record_file.open("a", encoding="utf-8") as lines:
+        with wings.writing(record_file, "name another file with --records"):
+            lines = wings.open_log(record_file)
+        with lines:
             lines.writelines(map(wings.line_of, tried.values()))
     return [*records, *tried.values()]
 
