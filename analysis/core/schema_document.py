@@ -236,7 +236,8 @@ def _is_plain_keyword(name: str, value: Json, depth: int) -> bool:
     if name == "required":
         if not isinstance(value, list):
             return False
-        return all(isinstance(item, str) for item in value) and len({*value}) == len(value)
+        names = [item for item in value if isinstance(item, str)]
+        return len({*names}) == len(value)
     if name == "properties":
         return isinstance(value, dict) and all(_is_plain(part, depth) for part in value.values())
     if name in ("items", "additionalProperties"):
@@ -246,7 +247,7 @@ def _is_plain_keyword(name: str, value: Json, depth: int) -> bool:
 
 def _meets_plainly(schema: Any, value: Json) -> bool:
     """Return whether a value is valid under a plain schema; False if jsonschema has to decide."""
-    if not isinstance(schema, dict):
+    if schema.__class__ is not dict:
         return schema is True
     kind, members = schema.get("type"), schema.get("properties", {})
     if kind not in (None, found := type_of(value), found is JsonType.INTEGER and "number"):

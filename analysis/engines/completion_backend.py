@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Literal, TypeVar
 
 import httpx2
@@ -342,7 +343,7 @@ class CompletionBackend:
         try:
             asked = {"content": "", "add_special": True}
             found = await self._client.post(f"{self.url}/tokenize", json=asked)
-            if found.status_code == httpx2.codes.NOT_FOUND:
+            if found.status_code == HTTPStatus.NOT_FOUND:
                 return ""
             written = await self._client.post(f"{self.url}/detokenize", json=found.json())
             return str(written.json()["content"])

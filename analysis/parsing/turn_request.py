@@ -440,10 +440,10 @@ def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for at, tool in enumerate(tools):
         # A request has many tools, and nearly all of them are the dicts that JSON gives.
-        function = tool.get("function") if type(tool) is dict else None
-        if type(function) is dict:
+        function = tool.get("function") if tool.__class__ is dict else None
+        if function is not None and function.__class__ is dict:
             name, schema = function.get("name"), function.get("parameters")
-            if name and type(name) is str and (type(schema) is dict or schema is None):
+            if name and name.__class__ is str and (schema.__class__ is dict or schema is None):
                 found[name] = schema
                 continue
         name, schema = _name_and_schema(at, tool)
