@@ -393,7 +393,7 @@ def lint(
     unsafe_fixes: UnsafeFixesOption = False,
     limits: Limits | None = None,
 ) -> int:
-    """Find bugs that lose tool calls, miss the prefix cache or harm training.
+    """Find bugs that lose tool calls, miss the cache or harm training.
 
     Every rule renders conversations and checks the results; none searches the source for words.
     Every named template of a source is checked.

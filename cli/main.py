@@ -183,7 +183,7 @@ GROUPS = {
         "decode": "Sample under the grammar and verify every output.",
     },
     "Check": {
-        "lint": "Find bugs that lose tool calls, miss the prefix cache or harm training.",
+        "lint": "Find bugs that lose tool calls, miss the cache or harm training.",
         "fix": "Fix what lint finds, with edits verified by rendering.",
         "rule": "Explain a lint rule, or list all of them.",
         "roundtrip": "Check that sampled turns re-render exactly (prefix-cache safe).",

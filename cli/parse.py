@@ -16,7 +16,6 @@ from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
-from .engines import find_engines
 from .options import (
     JsonOption,
     OutputOption,
@@ -255,7 +254,12 @@ def _checked_engines(
         raise AutoparserError(
             "no engine is named whose parser this is", hint="add --python PATH/bin/python"
         )
-    return find_engines(pythons) if pythons else []
+    if not pythons:
+        return []
+    # An output is parsed without the commands about engines, unless one is named.
+    from .engines import find_engines
+
+    return find_engines(pythons)
 
 
 def _with_engines(

@@ -85,7 +85,6 @@ if TYPE_CHECKING:
     )
     from autoparser.analysis.engines.engine_process import (
         ENGINES as ENGINES,
-        EngineProcess as EngineProcess,
         ParserPair as ParserPair,
         installed_engines as installed_engines,
     )
@@ -129,7 +128,6 @@ if TYPE_CHECKING:
         smallest_part as smallest_part,
     )
     from autoparser.analysis.formats.output_explanation import (
-        DeviationExplanation as DeviationExplanation,
         OutputReading as OutputReading,
         explain_output as explain_output,
     )
