@@ -33,17 +33,17 @@ _BESIDE = 28
 _TITLES = {
     OutputDeviation.STRAY: "A stray closing marker; it is dropped.",
     OutputDeviation.BEHIND_END: "Text after the end of the turn; it is dropped.",
-    OutputDeviation.LEFT_OUT: "Text where the template writes none; it is dropped.",
+    OutputDeviation.LEFT_OUT: "Text between markup; it is dropped.",
     OutputDeviation.UNREADABLE: "A tool call cannot be parsed from here; it stays in the content.",
     OutputDeviation.UNKNOWN_TOOL: "The function is not one of the tools that were offered.",
     OutputDeviation.SCHEMA: "The arguments of this call break the schema of its tool.",
     OutputDeviation.CUT: "The output ends inside a tool call.",
-    OutputDeviation.NO_END: "No end of the turn was seen.",
-    OutputDeviation.MISSING: "Something that the template writes here is missing.",
-    OutputDeviation.SURPLUS: "The template writes nothing here.",
-    OutputDeviation.OTHER: "The template writes something else here.",
-    OutputDeviation.ORDER: "The template writes the same in another order.",
-    OutputDeviation.SPACE: "The template writes other whitespace.",
+    OutputDeviation.NO_END: "The end of the turn is missing.",
+    OutputDeviation.MISSING: "Missing markup.",
+    OutputDeviation.SURPLUS: "Unexpected text; the template has nothing here.",
+    OutputDeviation.OTHER: "Unexpected text.",
+    OutputDeviation.ORDER: "The same in another order.",
+    OutputDeviation.SPACE: "Different whitespace.",
     OutputDeviation.FOREIGN: "This looks like markup, but not of this format.",
 }
 
@@ -58,7 +58,7 @@ def departures(explanations: Sequence[DeviationExplanation], text: str) -> Block
     """Show the deviations from the template's writing, in the order of the text."""
     drawn: Blocks = heading("Deviations from the template")
     if not explanations:
-        drawn += prose("Nothing: the output is as the template writes it.")
+        drawn += prose("None: the output follows the template's format.")
     causes = [None, *(explanation.cause for explanation in explanations)]
     for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
         drawn += blank() if at else []
@@ -96,9 +96,9 @@ _WAYS_OUT = {
     LossReason.CUT: "raise max_tokens, or ask the model to go on",
 }
 _REASONS = {
-    LossReason.NOTHING: "every part of the output was read as the template writes it",
+    LossReason.NOTHING: "every part of the output follows the template's format",
     LossReason.IN_REASONING: "the model wrote the call inside its reasoning, which is not acted on",
-    LossReason.OTHER_FORMAT: "the model writes another format than this template's",
+    LossReason.OTHER_FORMAT: "the model uses another format than this template",
     LossReason.NO_CALLS: "this template writes no tool calls, so none can be read",
     LossReason.REFUSED: "the request allows fewer calls than the output has",
     LossReason.CUT: "the output ends inside a call",
@@ -171,7 +171,7 @@ def _departure_words(place: DeviationExplanation | None) -> Text:
 
 
 def _consequence(cause: LossCause) -> str:
-    return "" if cause.lost else "; it was read all the same, and a stricter parser may lose it"
+    return "" if cause.lost else "; it was parsed nevertheless, but a stricter parser may lose it"
 
 
 def way_out(explained: ExplainedOutput) -> str:
@@ -259,7 +259,7 @@ def cause_words(cause: PossibleCause, deviation: OutputDeviation) -> Text:
     match cause.kind:
         case CauseKind.STRIPPED if len(cause.markers) == 1 and deviation is OutputDeviation.NO_END:
             return sentence(
-                "the engine has taken ", markers, " off, as most do, or a limit was met"
+                "the engine stripped ", markers, " (most do), or the output was truncated"
             )
         case CauseKind.STRIPPED:
             return sentence(
@@ -275,7 +275,7 @@ def cause_words(cause: PossibleCause, deviation: OutputDeviation) -> Text:
                 ", it parses cleanly",
             )
         case CauseKind.OTHER_FORMAT:
-            return Text("the model writes another format than this template's")
+            return Text("the model uses another format than this template")
 
 
 def _place_lines(text: str, offset: int, line: int, column: int) -> list[Text]:
