@@ -236,7 +236,9 @@ def _survey_records(
     earlier = [record for record in wanted.earlier if wanted.takes(record.sha256)]
     joined: dict[str, wings.SurveyRecord] = {}
     for line in (*earlier, *journal.records.values()):
-        joined[line.sha256] = wings.join_records(joined.get(line.sha256), line)
+        first = joined.get(line.sha256, line)
+        # The page of a text has the name of its first file.
+        joined[line.sha256] = wings.record_at(wings.join_records(first, line), first.source)
     known = {digest: record for digest, record in joined.items() if wanted.is_complete(record)}
     before = sum(digest in known for _, digest in waiting)
     if before:

@@ -119,7 +119,7 @@ def test_an_edited_template_is_a_diff_or_a_file(tmp_path: Path, autoparser: Run)
     choice = ("--scenario", "reasoning + answer", "--edit")
     ran = autoparser("roundtrip", FORGETS, *choice)
     assert ran.code == 0
-    told = "1 edit: 1 more hold: reasoning + answer.\nRendered to the same text: "
+    told = "1 edit: 1 more pass: reasoning + answer.\nUnchanged: "
     assert ran.err.startswith(told)
     edited = tmp_path / "edited.jinja"
     assert autoparser("roundtrip", FORGETS, *choice, "--output", edited).out == ""
@@ -130,7 +130,7 @@ def test_an_edited_template_is_a_diff_or_a_file(tmp_path: Path, autoparser: Run)
     assert (tmp_path / FORGETS).read_text("utf-8") == edited.read_text("utf-8")
     again = autoparser("roundtrip", edited, *choice)
     assert (again.code, again.out) == (0, "")
-    assert again.err == "Nothing breaks, so nothing is edited.\n"
+    assert again.err == "All scenarios pass; no edit needed.\n"
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def test_a_server_writes(autoparser: Run, completing: StartServer, tools: Path) 
     ran = autoparser("decode", BARE, "--tools", tools, *REQUEST, *asked)
     assert (ran.code, ran.err) == (0, "")
     assert f"Sampler    llama-server at {running.url}, seed 0" in ran.out
-    assert "Tokens     18, as the server counts them\n" in ran.out
+    assert "Tokens     18, as reported by the server\n" in ran.out
     assert "How is" not in ran.out
     assert all("get_weather" in body["prompt"] for body in running.requests)
 

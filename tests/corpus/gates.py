@@ -292,7 +292,7 @@ def _gated(name: str, analysis: Analysis) -> Gated:
     judged = tuple(verdicts(analysis))
     # The first of each kind counts.
     faults = {
-        "as users send it" in fault.title: (
+        "OpenAI-style" in fault.title: (
             f"{fault.question}, {dict(fault.setting)}, {fault.title}: {fault.detail}"
         )
         for fault in reversed(analysis.gate.faults)

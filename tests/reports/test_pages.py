@@ -269,7 +269,7 @@ def test_findings_have_places_and_strict_ones_are_folded() -> None:
     checked(text, TRACED)
     head, _, findings = text.partition('id="findings"')
     at_once, _, rest = findings.partition(
-        f"<summary>{folded} findings not in the profile release</summary>"
+        f"<summary>{folded} findings outside the profile release</summary>"
     )
     assert "<small>x.jinja:2:3</small>" in findings
     tag = '<b class="tag">AP'

@@ -192,7 +192,7 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
 @pytest.mark.slow
 def test_a_template_is_not_blamed_for_a_call_that_could_not_be_read() -> None:
     for name, engine in (
-        ("cut in a call, dropped", "leave the text of a call that cannot be read in the content"),
+        ("cut in a call, dropped", "keep the text of an unparsable call in the content"),
         ("cut in a call, kept", "reuse the last turn's tokens"),
     ):
         row = round_trip(analyzed("t2-recipient-header"), [scenario_from(name)]).rows[0]
