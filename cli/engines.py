@@ -73,7 +73,7 @@ def engines(
 
 
 def find_engines(pythons: list[str]) -> list[tuple[str, str]]:
-    """Return the engines with their Pythons. Raises AutoparserError if there are none."""
+    """Return the installed engines with their Pythons. Raises AutoparserError without any."""
     found = [(engine, python) for python in pythons for engine in wings.installed_engines(python)]
     if not found:
         raise AutoparserError(

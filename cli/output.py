@@ -76,7 +76,7 @@ def _is_plain(stream: TextIO) -> bool:
 
 
 def _plain_width() -> int:
-    """Return the width as rich finds it: the variable's, that of any terminal here, or 80."""
+    """Return the width like rich: from `COLUMNS`, from any terminal of the process, or 80."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit():
         return int(columns) or PLAIN_WIDTH

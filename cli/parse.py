@@ -305,12 +305,7 @@ def _issue(
     text: str,
     why: wings.ExplainedOutput,
 ) -> str:
-    template = analysis.template
-    digest = (
-        template.sha256
-        if isinstance(template, wings.SavedTemplate)
-        else wings.text_digest(template.text)
-    )
+    template, digest = analysis.template, analysis.sha256
     given = [f"{option} {value}" for option, value in options.given.items()]
     given += [f"--tool-choice {request.tool_choice}"] * (request.tool_choice != "auto")
     given += ["--no-parallel"] * (not request.parallel)

@@ -118,7 +118,6 @@ if TYPE_CHECKING:
         try_out as try_out,
     )
     from autoparser.analysis.formats.format_file import (
-        SavedTemplate as SavedTemplate,
         file_text as file_text,
     )
     from autoparser.analysis.formats.learned_format import LearnedFormat as LearnedFormat

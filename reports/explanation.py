@@ -19,7 +19,7 @@ from autoparser.analysis.formats.output_explanation import (
 from .blocks import Blocks, blank, excerpt, heading, joined, prose, rows, sentence
 from .engines import parser_flags
 from .terminal import report_text
-from .visible import quoted, setting_words, visible
+from .visible import number_of, quoted, setting_words, visible
 
 MOST = 12
 """Explanations that are shown; the rest are counted."""
@@ -175,7 +175,7 @@ def _consequence(cause: LossCause) -> str:
 
 
 def way_out(explained: ExplainedOutput) -> str:
-    """Return what the user can do about the cause, or empty if nothing was lost."""
+    """Return an action against the cause, or empty if nothing was lost."""
     cause = explained.cause
     if cause.reason is LossReason.PARSER:
         best = next(outcome for outcome in explained.engines if outcome.wrong).best
@@ -225,8 +225,7 @@ def _place_section(explanation: DeviationExplanation, text: str, *, same_cause: 
         ("found", _found_text(explanation, text)),
     ]
     if explanation.more:
-        many = "place" if explanation.more == 1 else "places"
-        pairs.append(("also", Text(f"in {explanation.more} more {many}")))
+        pairs.append(("also", Text(f"in {number_of(explanation.more, 'more place')}")))
     if explanation.cause is not None:
         words = cause_words(explanation.cause, explanation.deviation)
         pairs.append(("likely", Text("as above") if same_cause else words))

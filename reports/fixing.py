@@ -132,9 +132,8 @@ def preserving_report(template: PreservingTemplate, width: int) -> Text:
     """Report the round trips that edits fix, their proof, and the remaining ones with reasons."""
     drawn: Blocks = []
     if template.edits:
-        many = "edit" if len(template.edits) == 1 else "edits"
         more = f"{len(template.fixed)} more pass: {_steps(template.fixed)}"
-        drawn += prose(f"{len(template.edits)} {many}: {more}.", indent=0)
+        drawn += prose(f"{number_of(len(template.edits), 'edit')}: {more}.", indent=0)
         words = f"Unchanged: {template.held_steps} scenario steps that passed before,"
         drawn += prose(f"{words} under every relevant setting.", indent=0)
         if template.proof is not None:

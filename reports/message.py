@@ -314,7 +314,7 @@ class LossCauseDocument(JsonDocument, frozen=True):
     words: str
     """The cause as a sentence."""
     way_out: str
-    """What to do about it, or empty."""
+    """An action against the cause, e.g. `raise max_tokens, or ask the model to go on`; or empty."""
     offset: Count | None
     """Offset of the departure in the output, in characters; null if it does not depart."""
     engines: tuple[EngineOutcomeDocument, ...]

@@ -48,7 +48,7 @@ CRASHES_NAMED = 3
 
 
 def check_score(check: Check) -> str:
-    """Return the verdict in figures, with those of OpenAI-style messages if they lose text."""
+    """Return the verdict in figures, including OpenAI-style messages that lose text."""
     form = check.spoiled
     score = f"self-check {check.passed}/{check.total}"
     if form is None:
@@ -223,7 +223,7 @@ def _spoiled(form: AskedForm, fault: FormFault) -> Entries:
 def _crash(crash: TemplateCrash) -> Text:
     count = len(crash.titles)
     named = some_of(crash.titles, CRASHES_NAMED, "; ", "; and ")
-    return Text(f"{_where(crash)}, on {count} message{'s' * (count != 1)}: {named}")
+    return Text(f"{_where(crash)}, on {number_of(count, 'message')}: {named}")
 
 
 def failure_reason(failure: Failure) -> str:
@@ -272,7 +272,7 @@ _FAULTS = {
 
 
 def gate_score(gate: Gate) -> str:
-    """Return the verdict in figures, with those of OpenAI-style messages if they fail."""
+    """Return the verdict in figures, including OpenAI-style messages that fail."""
     score = f"grammar and parser {gate.passed}/{gate.asked}"
     if gate.usual_passed == gate.usual_asked:
         return score

@@ -103,7 +103,7 @@ class SchemaError(AutoparserError):
 
 
 def raise_refused(refused: Mapping[str, SchemaError]) -> None:
-    """Raise the first of some tools' errors, with the names of all; an empty name is no tool's."""
+    """Raise the first error, with the names of all tools; the name is empty without a tool."""
     if refused:
         error = next(iter(refused.values()))
         error.tools = tuple(filter(None, refused))

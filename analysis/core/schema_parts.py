@@ -419,7 +419,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
         return isinstance(self.schema, dict) and self.schema.keys() <= _ALONE
 
     def member(self, name: str) -> SchemaPart:
-        """Return the schema of a member of its objects; that of one that it names is kept."""
+        """Return the schema of a member of its objects; schemas of named members are cached."""
         found = self._members.get(name)
         if found is None:
             found = self._member(name)

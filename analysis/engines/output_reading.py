@@ -5,23 +5,16 @@ read_by_engines(question, text, engines, ParserPair("hermes"), …)  ->  (Engine
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import (
-    Message,
-    ReadingJudge,
-    Tool,
-    ToolCall,
-    function_of,
-)
+from autoparser.analysis.core.conversation import Json, ReadingJudge, Tool, function_of
 from autoparser.analysis.core.turn_format import PromptFormat
 from autoparser.analysis.formats.lost_calls import LossCause, LossReason, smallest_part
 from autoparser.analysis.formats.output_explanation import DeviationExplanation
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Status
+from autoparser.analysis.parsing.parsed_message import Status, message_of
 
 from .asked_texts import AskedText, AskedTexts
 from .engine_process import EngineProcess, ParserError, ParserPair
@@ -89,17 +82,19 @@ class OutputQuestion:
     tools: Sequence[Tool]
     """The offered tools."""
 
+    @property
+    def offered(self) -> tuple[Json, ...]:
+        """The offered tools in OpenAI's form."""
+        return tuple({"type": "function", "function": function_of(tool)} for tool in self.tools)
+
     def asked(self, text: str) -> AskedText | None:
         """Return an output as a text for engines, or None if this package cannot read it."""
-        message = self.parser.parse(text)
-        try:
-            calls = tuple(
-                ToolCall(call.name, json.loads(call.arguments), call.id)
-                for call in message.tool_calls
-            )
-        except ValueError:
+        parsed = self.parser.parse(text)
+        if not parsed.status.regular and parsed.status is not Status.REPAIRED:
             return None
-        if not message.status.regular and message.status is not Status.REPAIRED:
+        try:
+            meant = message_of(parsed)
+        except ValueError:
             return None
         opening = self.begun.opening
         start = "" if opening is None else opening.text
@@ -115,7 +110,7 @@ class OutputQuestion:
             {} if opening is None else opening.setting,
             (),
             bool(self.tools),
-            Message(message.content or "", message.reasoning_content or "", calls),
+            meant,
             hostile=False,
             # No other message may stand for this one.
             judge=ReadingJudge(lambda _one, _other: False, lambda _call: True),
@@ -128,8 +123,8 @@ class OutputQuestion:
         asked = self.asked(text)
         if asked is None:
             return None
-        offered = tuple({"type": "function", "function": function_of(tool)} for tool in self.tools)
-        return rank_parsers(process, self.analysis, AskedTexts((asked,), 0, offered), named=pair)
+        texts = AskedTexts((asked,), 0, self.offered)
+        return rank_parsers(process, self.analysis, texts, named=pair)
 
 
 MOST_ASKED = 20_000
@@ -174,8 +169,7 @@ def read_by_engines(
 
 def _smallest(process: EngineProcess, question: OutputQuestion, text: str, pair: ParserPair) -> str:
     """Return the smallest part found that these parsers misread in the same part of the message."""
-    offered = [{"type": "function", "function": function_of(tool)} for tool in question.tools]
-
+    offered = question.offered
     # An engine need not read what the template does not write.
     exact = OutputParser(question.parser.turn, forgive="exact")
 

@@ -132,7 +132,7 @@ def _without_refused(
     tools: Mapping[str, Json],
     found: dict[str, _Loosened],
 ) -> Written:
-    """Write a grammar of the tools, and add what is refused of them to `found`."""
+    """Write a grammar of the tools, and add their refused schemas, loosened, to `found`."""
     attempt = 0
     while True:
         try:

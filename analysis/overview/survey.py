@@ -207,22 +207,8 @@ class SurveyRecord(Struct, frozen=True):
     def failed(cls, source: str, digest: str, error: str) -> SurveyRecord:
         """Return the record of a template that cannot be analyzed."""
         check, day = SurveyCheck(0, 0), _today()
-        return cls(
-            SURVEY,
-            source,
-            digest,
-            error,
-            None,
-            None,
-            None,
-            None,
-            (),
-            check,
-            {},
-            None,
-            day,
-            __version__,
-        )
+        record = cls(SURVEY, source, digest, error, None, None, None, None, (), check, {})
+        return structs.replace(record, date=day, version=__version__)
 
     @property
     def ok(self) -> bool:

@@ -266,7 +266,7 @@ _OTHER = {
     '"': re.compile(rf"{_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+(?!\Z)").match,
     "'": re.compile(r"['\\\x00-\x1f\"]").search,
 }
-"""Finds what is not only such text."""
+"""Search functions for a character outside such text, by quote."""
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _WORDS = {
     "true": "true",

@@ -186,7 +186,7 @@ class MessageCollector:
 
     @property
     def silent_markers(self) -> bool:
-        """Whether no delta comes of markup around reasoning."""
+        """Whether markup around reasoning produces no delta."""
         return not self._raw and self._held_reasoning is None
 
     def close_reasoning(self, position: int) -> None:

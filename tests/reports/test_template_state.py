@@ -46,7 +46,7 @@ def page_of(records: list[SurveyRecord]) -> StatePage:
 
 @pytest.fixture
 def fixed_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give rules words of their own here: an edit of a rule's page changes no stored page."""
+    """Replace the texts of rules, so that edits of their pages do not change the stored page."""
 
     def worded(code: str) -> Rule:
         words = {"summary": f"The fault {code}", "why": "It matters.", "fix": "write it"}
