@@ -21,6 +21,7 @@ from .history_renders import Message, Messages
 from .message_attribution import common_length
 from .prompt_tokens import PromptPast
 from .text_skeleton import Base, Skeletons
+from .turn_kinds import FateKind
 
 
 def dropped_block(whose: str, *, is_empty: bool) -> str:
@@ -50,7 +51,7 @@ class History:
         """Store the arguments; rendering is lazy."""
         self._skeletons = skeletons
         self._text = tokens
-        self._known_fates: dict[tuple[object, ...], EarlierTurns] = {}
+        self._known_fates: dict[FateKind, EarlierTurns] = {}
         block = format_.reasoning
         self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
         self._header = format_.header.strip()
@@ -74,7 +75,7 @@ class History:
         `rest` returns the template's text after the turn if only the given number of calls
         precedes it.
         """
-        key = (presence, roles, bool(base.renders.tools), base.ends_with_result)
+        key = FateKind(presence, roles, bool(base.renders.tools), base.ends_with_result)
         known = self._known_fates.get(key)
         if known is None:
             known = self._examine_history(base, turn, new, rest)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import TypeAlias
 
 from msgspec import structs
 
@@ -61,6 +60,7 @@ from .text_skeleton import (
     pattern_of,
     words_of,
 )
+from .turn_kinds import AnsweredKind, KeptKind, OwnedKind, PlacedKind, SettledKind
 from .turn_response import ReadOutput, Responses
 
 # The shortest base that a kind of turn needs, so that a bridge renders no more than that.
@@ -85,30 +85,27 @@ class PlacedTurn:
     """The text of the turn, and before it, that the bridge keeps."""
 
 
-_TurnKind: TypeAlias = tuple[object, ...]
-
-
 class ShorterBases:
     """Finds the shortest base after which a kind of turn is bridged in the same way."""
 
     def __init__(self, skeletons: Skeletons) -> None:
         """Store the skeletons; rendering is lazy."""
         self._skeletons = skeletons
-        self._known_bases: dict[_TurnKind, tuple[Base, tuple[str, ...]] | None] = {}
+        self._known_bases: dict[PlacedKind, tuple[Base, tuple[str, ...]] | None] = {}
         """None for a kind seen only once, which is not worth a proof, or one that needs all."""
-        self._tried_kinds: set[_TurnKind] = set()
+        self._tried_kinds: set[PlacedKind] = set()
 
-    def base(self, kind: _TurnKind) -> tuple[Base, tuple[str, ...]] | None:
+    def base(self, kind: PlacedKind) -> tuple[Base, tuple[str, ...]] | None:
         """Return the shorter base for a kind of turn and the notes of its bridge, or None."""
         return self._known_bases.get(kind)
 
-    def forget(self, kind: _TurnKind) -> None:
+    def forget(self, kind: PlacedKind) -> None:
         """Bridge turns of this kind after the whole base from now on."""
         self._known_bases[kind] = None
 
     def learn(
         self,
-        kind: _TurnKind,
+        kind: PlacedKind,
         base: Base,
         tool_names: tuple[str, ...],
         place: Callable[[Base], PlacedTurn | None],
@@ -206,13 +203,13 @@ class Bridge:
         self._history = History(self._format, self._skeletons, tokens)
         self._stops = sorted(responses.stops.all, key=lambda stop: len(stop.text), reverse=True)
         self._known_prompts = GivenPrompts()
-        self._settled_notes: dict[tuple[object, ...], tuple[str, ...]] = {}
+        self._settled_notes: dict[SettledKind, tuple[str, ...]] = {}
         """The notes of each kind of turn that stays after all bases that are possible."""
-        self._answer_bases: dict[tuple[object, ...], Sequence[Base]] = {}
-        """By the kind of turn: bases with an answer, if reasoning stays only after an answer."""
-        self._kept_turns: dict[tuple[object, ...], RefusalReason | None] = {}
-        """By the kind of turn and the text before its last text: why it does not stay, or None."""
-        self._patterns: dict[tuple[object, ...], tuple[RenderPattern, ...]] = {}
+        self._answer_bases: dict[AnsweredKind, Sequence[Base]] = {}
+        """Bases with an answer, if reasoning stays only after an answer."""
+        self._kept_turns: dict[KeptKind, RefusalReason | None] = {}
+        """Why the turn does not stay, or None."""
+        self._patterns: dict[OwnedKind, tuple[RenderPattern, ...]] = {}
 
     def to_next_turn(
         self,
@@ -334,7 +331,7 @@ class Bridge:
         message = response.message
         if not message.reasoning_content:
             return bases
-        key = (bool(message.content), bool(message.tool_calls), roles, bases[-1].prompt)
+        key = AnsweredKind(bool(message.content), bool(message.tool_calls), roles, bases[-1].prompt)
         later = self._answer_bases.get(key)
         if later is None:
             turn = self._skeletons.message(self._skeletons.turn(message, new))
@@ -357,11 +354,13 @@ class Bridge:
         each kind of turn.
         """
         message = response.message
-        kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
         number = next(iter(self._skeletons.numbers(response.text)), None)
         turn = NewTurn(self._skeletons.turn(message, new), new, self._lead_of(response), number)
-        key = (
-            (*kind, turn.lead, number),
+        key = SettledKind(
+            turn.turn.presence,
+            len(message.tool_calls),
+            turn.lead,
+            number,
             purpose.roles,
             purpose.force,
             tuple(base.prompt for base in bases),
@@ -379,8 +378,15 @@ class Bridge:
             *(call.name for call in turn.turn.calls),
             *(str(message["name"]) for message in turn.new if "name" in message),
         )
-        kind: tuple[object, ...] = (base.prompt, turn.turn.presence, turn.lead, turn.number)
-        kind = (*kind, named, purpose.roles, purpose.force)
+        kind = PlacedKind(
+            base.prompt,
+            turn.turn.presence,
+            turn.lead,
+            turn.number,
+            named,
+            purpose.roles,
+            purpose.force,
+        )
         shorter = self._shorter.base(kind)
         if shorter is not None:
             found = self._try_place(shorter[0], base, turn, purpose)
@@ -491,7 +497,7 @@ class Bridge:
             return
         if written.endswith(lead) and continuation.base.prompt.endswith(written.removesuffix(lead)):
             return
-        key = (
+        key = KeptKind(
             continuation.added.turn.presence,
             len(continuation.added.turn.calls),
             lead,
@@ -670,7 +676,7 @@ class Bridge:
     ) -> RenderedTokens:
         """Return the tokens after offset `start` with their owners, counted from `first`."""
         text = continuation.text[start:]
-        key = (
+        key = OwnedKind(
             continuation.added.turn.presence,
             tuple(message.get("role") for message in continuation.added.new),
         )

@@ -1,0 +1,81 @@
+"""What tells two turns apart, for answers that a bridge finds once for each kind of turn.
+
+The text of a turn is not part of its kind: two turns with reasoning and one call, between the same
+prompt and the same roles, are bridged in the same way.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from autoparser.analysis.core.conversation import Presence
+
+
+class AnsweredKind(NamedTuple):
+    """Decides whether the turn's reasoning stays only after an answer."""
+
+    content: bool
+    calls: bool
+    roles: tuple[str, ...]
+    """The roles of the new messages, e.g. `("tool", "user")`."""
+    prompt: str
+    """The base's prompt."""
+
+
+class SettledKind(NamedTuple):
+    """Decides whether the turn stays after each base that the prompt may end with."""
+
+    presence: Presence
+    calls: int
+    """How many calls the turn has."""
+    lead: str | None
+    """The text before the content or the calls of a turn that has nothing else."""
+    number: int | None
+    """The number of the first call, if calls are counted through the conversation."""
+    roles: tuple[str, ...]
+    force: bool
+    """Whether changes that can be kept are kept."""
+    prompts: tuple[str, ...]
+    """The prompts of the bases."""
+
+
+class PlacedKind(NamedTuple):
+    """Decides after which shorter base the turn is bridged in the same way."""
+
+    prompt: str
+    presence: Presence
+    lead: str | None
+    number: int | None
+    names: tuple[str, ...]
+    """The tools that the turn calls and the new messages name, in order."""
+    roles: tuple[str, ...]
+    force: bool
+
+
+class KeptKind(NamedTuple):
+    """Decides whether the turn stays as it was when messages follow it."""
+
+    presence: Presence
+    calls: int
+    lead: str
+    """The text between the prompt and the turn's last text."""
+    prompt: str
+    roles: tuple[str, ...]
+
+
+class OwnedKind(NamedTuple):
+    """Decides which message owns each part of the added text."""
+
+    presence: Presence
+    roles: tuple[object, ...]
+
+
+class FateKind(NamedTuple):
+    """Decides what happens to the turns before the last one."""
+
+    presence: Presence
+    roles: tuple[str, ...]
+    tools: bool
+    """Whether tools are offered."""
+    ends_with_result: bool
+    """Whether the prompt ends with the result of a call."""
