@@ -71,8 +71,7 @@ class PlainValueCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, without overwriting any file that it reads."""
-        arguments = {param.name for param in self.params if param.param_type_name == "argument"}
-        with guarded_files(ctx.params, arguments):
+        with guarded_files(ctx.params):
             return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

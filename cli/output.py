@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -208,19 +208,18 @@ def print_warning(source: object, words: str) -> None:
 
 
 @contextmanager
-def guarded_files(values: Mapping[str, Any], arguments: Collection[str]) -> Generator[None]:
+def guarded_files(values: Mapping[str, Any]) -> Generator[None]:
     """Keep a command from overwriting a file that it reads.
 
-    `values` are those of its options, except for `arguments`. Raises AutoparserError at once if one
-    of them names the file of `--output`: other inputs are known only when they are read, and the
-    result so far would be lost.
+    `values` are those of its arguments and options; before typer 0.29, paths are texts among them.
+    Raises AutoparserError at once if one of them names the file of `--output`: other inputs are
+    known only when they are read, and the result so far would be lost.
     """
     output = values.get("output")
     for name, value in values.items():
         sources: Sequence[object] = value if is_row(value) else [value]
         for source in sources:
-            may_be = isinstance(source, Path) or (name in arguments and isinstance(source, str))
-            if may_be and name != "output" and _is_same_file(output, str(source)):
+            if name != "output" and isinstance(source, Path | str) and _is_same(output, source):
                 raise AutoparserError(
                     "--output would overwrite a file that this command reads",
                     file=str(source),
@@ -233,9 +232,9 @@ def guarded_files(values: Mapping[str, Any], arguments: Collection[str]) -> Gene
         wings.read_files.reset(token)
 
 
-def _is_same_file(output: Path | None, source: str) -> bool:
+def _is_same(output: Path | str | None, source: Path | str) -> bool:
     try:
-        return output is not None and output.is_file() and output.samefile(source)
+        return output is not None and Path(output).is_file() and Path(output).samefile(source)
     except (OSError, ValueError):  # no file, or no name of one
         return False
 
