@@ -133,7 +133,8 @@ def findings_words(learned: LearnedFormat, found: Sequence[OwnFinding]) -> Text:
         if (count := counts[level])
     ]
     worst = ": " if len(found) == 1 else "; worst: "
-    return sentence(joined(level_counts, ", "), worst, _finding_words(learned, found[0]))
+    words = _finding_words(learned, found[0], PLACE_ROOM)
+    return sentence(joined(level_counts, ", "), worst, words)
 
 
 def findings_section(learned: LearnedFormat) -> Blocks:
@@ -148,12 +149,16 @@ def findings_section(learned: LearnedFormat) -> Blocks:
     ]
 
 
-def _finding_words(learned: LearnedFormat, finding: OwnFinding) -> Text:
+PLACE_ROOM = 40
+"""Cells for a place on the first screen, whose first line has the template's path."""
+
+
+def _finding_words(learned: LearnedFormat, finding: OwnFinding, room: int | None = None) -> Text:
     if finding.line is None:
         return Text(finding.words)
     text = learned.template.text if isinstance(learned, Analysis) else ""
     place = place_in_line(learned.template.origin or "a text", finding.line, text)
-    return sentence(place_text(place), f" {finding.words}")
+    return sentence(place_text(place, room), f" {finding.words}")
 
 
 SHOWN = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -53,9 +54,15 @@ def template_place(template: ChatTemplate, line: int | None) -> FilePlace | None
     return None if line is None else place_in_line(template.origin or "a text", line, template.text)
 
 
-def place_text(place: FilePlace) -> Text:
-    """Return a place for a report; a terminal can link it by the style's `place`."""
-    return Text(str(place), style=Style(bold=True, meta={"place": place.path}))
+def place_text(place: FilePlace, room: int | None = None) -> Text:
+    """Return a place for a report; a terminal can link it by the style's `place`.
+
+    If it does not fit into `room` cells, only the file's name is shown, e.g. `…/chat.jinja:4:1`.
+    """
+    shown = str(place)
+    if room is not None and len(shown) > room:
+        shown = f"…/{PurePath(shown).name}"
+    return Text(shown, style=Style(bold=True, meta={"place": place.path}))
 
 
 def provenance_words(source: Provenance | None) -> str | None:

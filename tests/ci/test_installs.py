@@ -1,4 +1,4 @@
-"""The package as pip installs it: beside engines, without requirements, with old llguidance.
+"""The package as pip installs it: beside engines, without requirements, with the oldest packages.
 
 `tests/engines/bounds` has, of an engine's own requirements, those of packages that are ours, too.
 """
@@ -21,7 +21,14 @@ from tests.test_packaging import plugin_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUNDS = sorted((ROOT / "tests" / "engines" / "bounds").glob("*.txt"))
-GRAMMAR_TESTS = ("test_lark.py", "test_requested_grammar.py")
+OLDEST = {
+    "llguidance": [
+        "tests/analysis/grammar/test_lark.py",
+        "tests/analysis/grammar/test_requested_grammar.py",
+    ],
+    "typer": ["tests/cli/test_options.py"],
+}
+"""Packages and the tests that the oldest version must pass that our requirements allow."""
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("AUTOPARSER_INSTALL"), reason="asks the index: set AUTOPARSER_INSTALL=1"
@@ -57,15 +64,18 @@ def test_a_plugin_works_beside_the_packages_of_its_page(tmp_path: Path) -> None:
     assert [point.what for point in points if point.state is CheckState.NO] == ["an engine"]
 
 
-def test_grammars_load_in_the_oldest_llguidance_that_is_allowed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("package", "files"), OLDEST.items(), ids=lambda value: str(value)[:20])
+def test_oldest_allowed_version_passes_the_tests_that_use_it(
+    package: str, files: list[str], tmp_path: Path
+) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    (floor,) = re.findall(r"llguidance>=([\d.]+)", " ".join(project["dependencies"]))
-    pip("install", "--no-deps", "--target", tmp_path, f"llguidance=={floor}")
-    files = [str(ROOT / "tests" / "analysis" / "grammar" / name) for name in GRAMMAR_TESTS]
-    options = ["-q", "-m", "not slow", "-p", "no:cacheprovider"]
+    (floor,) = re.findall(rf"{package}>=([\d.]+)", " ".join(project["dependencies"]))
+    pip("install", "--no-deps", "--target", tmp_path, f"{package}=={floor}")
+    # An old package may use what a new one of its own requirements deprecates.
+    options = ["-q", "-m", "not slow", "-p", "no:cacheprovider", "-W", "default"]
     # The folder precedes installed packages.
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    found = "import llguidance, sys; sys.exit(not llguidance.__file__.startswith(sys.argv[1]))"
+    found = f"import {package}, sys; sys.exit(not {package}.__file__.startswith(sys.argv[1]))"
     for command in (["-c", found, str(tmp_path)], ["-m", "pytest", *options, *files]):
         subprocess.run(  # noqa: S603 - tests of this repository
             [sys.executable, *command], check=True, timeout=600, cwd=ROOT, env=environment
