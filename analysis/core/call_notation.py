@@ -54,6 +54,7 @@ class MemberOrder(StrEnum):
         """Put the keys into the order of writing."""
         if self is MemberOrder.GIVEN:
             return list(keys)
+        # Jinja's `dictsort` ignores case by default; its own `tojson` does not.
         return sorted(keys, key=str.lower if self is MemberOrder.SORTED_FOLDED else None)
 
 
@@ -91,6 +92,7 @@ class ContainerNotation(Struct, frozen=True):
         """Write an array or an object with these entries; an array's entries have empty keys."""
         inner = margin + self.indent
         written = [row for row in self._rows(entries, outer, inner) if row is not None]
+        # Also if every entry is omitted because of its type.
         if not written:
             return self.empty
         if not self.indent:
@@ -184,6 +186,7 @@ def json_notation(
 ) -> ValueNotation:
     """Describe JSON as `json.dumps` writes it with these settings."""
     quoted = StringText('"', '"', StringEscape.JSON_ASCII if ascii_only else StringEscape.JSON)
+    # With an indentation, a line break follows each comma, and no space.
     separator = comma.rstrip() if indent else comma
     return ValueNotation(
         string=quoted,
@@ -246,6 +249,7 @@ def json_fields_of(row: Row) -> JsonFields | None:
     """Read a call as JSON or a Python literal; return None if the name is not inside one."""
     if RowSlot.NAME not in row:
         return None
+    # Reading as Python tries every end of the text, so it needs a sign of its quotes.
     python = any("'" in piece for piece in row if not isinstance(piece, RowSlot))
     text = _sample(row)
     for start, value, end in _values(text, python=python):
@@ -259,6 +263,7 @@ def json_fields_of(row: Row) -> JsonFields | None:
 
 
 def _sample(row: Row) -> str:
+    # The row's literals have the quotes of a name and an id, but none around the arguments.
     words = {
         RowSlot.NAME: _NAME,
         RowSlot.ID: _ID,
@@ -286,6 +291,7 @@ def _values(text: str, *, python: bool) -> Iterator[tuple[int, Json, int]]:
 
 
 def _literal(text: str, start: int) -> tuple[Json, int] | None:
+    # From the end: the longest text that is a literal is the whole call.
     for end in range(len(text), start + 1, -1):
         if text[end - 1] not in "}]":
             continue
@@ -297,6 +303,7 @@ def _literal(text: str, start: int) -> tuple[Json, int] | None:
 
 
 def _describe(value: Json) -> JsonFields | None:
+    # A template may write each call in an array of its own.
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
@@ -309,6 +316,7 @@ def _describe(value: Json) -> JsonFields | None:
         return None
     arguments = _key_of(inner, _ARGUMENTS) or _key_of(value, _ARGUMENTS) or ""
     call_id = _key_of(value, _ID) or _key_of(inner, _ID) or ""
+    # A counted id is a number, or that number in quotes.
     counted = _key_of(value, _INDEX) or _key_of(value, str(_INDEX)) or ""
     wanted = {name, arguments, call_id, counted} - {""}
     order: list[str] = []

@@ -1,4 +1,12 @@
-"""An assistant message as plain values, as parsers return it and formats write it."""
+r"""An assistant message as plain values, as parsers return it and formats write it.
+
+For example, a parser returned content with a line break at its end:
+
+    >>> judge = ReadingJudge(lambda one, other: False, lambda call: True)
+    >>> verdict = judge.judge(Message("Hi."), ReadMessage("Hi.\n"))
+    >>> verdict.agreement, verdict.part, verdict.right
+    (<MessageAgreement.EDGES: 'edges'>, 'content', True)
+"""
 
 from __future__ import annotations
 
@@ -145,6 +153,7 @@ class MediaForm(Struct, frozen=True):
         if not self.inner:
             return {"type": self.type, self.key: data}
         held: dict[str, Json] = {self.inner: data}
+        # OpenAI's API requires the format of audio.
         if self.key == "input_audio":
             held["format"] = "wav"
         return {"type": self.type, self.key: held}
@@ -351,6 +360,7 @@ def _decode_call(read_call: ReadCall, meant: ToolCall) -> ToolCall | None:
         return None
     if not isinstance(value, dict):
         return None
+    # The order of keys is not compared, but a template may render them in the given order.
     ordered = {key: value[key] for key in meant.arguments if key in value}
     return ToolCall(read_call.name, {**ordered, **value}, meant.id)
 

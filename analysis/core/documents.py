@@ -1,5 +1,13 @@
 """JSON documents as data classes, so that a document and its schema have one source.
 
+For example, of a class `Chat` with the field `messages: tuple[str, ...]`,
+
+    read_value({"messages": ["Hi.", 3]}, Chat, file="chat.yaml")
+
+raises the error
+
+    chat.yaml: messages[1]: this is a number, not a text; put it in quotes
+
 Contract: a document has the keys of its class, all of them and in their order, and no value that
 a JSON writer refuses. A class is a `JsonDocument`, or another frozen data class with the same
 fields; the string below a field is its description in the schema.
@@ -264,6 +272,7 @@ def _explain(
     is_what = kind_of(stands)
     if expected.choices and not isinstance(stands, list | dict):
         return parts, *_explain_choice(stands, expected.choices)
+    # YAML reads words without quotes, such as `yes`, `1.10` or `2025-01-01`, as other values.
     if expected.kind.startswith("a text") and isinstance(stands, bool | int | float | date):
         return parts, f"this is {is_what}, not {expected.kind}", "put it in quotes"
     then = _write_hint(expected.words or ", ".join(expected.keys))
@@ -272,6 +281,7 @@ def _explain(
     bound = _BOUND.match(statement)
     if bound is not None:
         return parts, *_explain_bound(bound, stands)
+    # Integers and floats are both called numbers; only a float is refused as an integer.
     if is_what == expected.kind == "a number":
         return parts, f"this is {stands}, not a whole number", then
     return parts, f"this is {is_what}, not {expected.kind}", then
@@ -323,6 +333,7 @@ SettingValues = Annotated[
 
 def text_digest(text: str) -> str:
     """Return the SHA-256 of a text in UTF-8, which identifies a template."""
+    # A template in JSON can escape half of a surrogate pair, which strict UTF-8 cannot encode.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -342,6 +353,7 @@ def copy_fields(kind: type[_Struct], source: object, /, **own: Any) -> _Struct:
 
 def json_of(document: object) -> dict[str, Json]:
     """Return a document as plain JSON values."""
+    # msgspec does not encode other mappings, such as `MappingProxyType`.
     written: dict[str, Json] = to_builtins(document, enc_hook=dict)
     return {name: json_value_of(value) for name, value in written.items()}
 

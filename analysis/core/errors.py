@@ -307,6 +307,7 @@ def fault_error(fault: BaseException, file: str | None) -> FaultError:
     kept = None if keep is None else keep(fault)
     hint = "please report it" if kept is None else f"please report it with {kept}"
     error = FaultError(words, file=file, hint=hint)
+    # The error is returned, not raised here, so Python sets no cause by itself.
     error.__cause__ = fault
     return error
 

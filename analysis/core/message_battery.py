@@ -52,6 +52,7 @@ def long_text(subject: str, size: int = LONG_TEXT_SIZE) -> str:
 
 _REASONING = "The user wants facts.\nA lookup is due."
 _CONTENT = "Here is what I found."
+# Some templates raise on an id that is not nine letters and digits.
 _IDS = ("aB3dE6gH1", "kL5mN7pQ2", "rS8tU4vW9")
 
 _CALLS = (

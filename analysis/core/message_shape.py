@@ -114,6 +114,7 @@ class MessageShape(Struct, frozen=True):
         if message.reasoning and self.reasoning_form is ReasoningForm.PART:
             kind = self.reasoning_field or ""
             parts.append({"type": kind, kind: message.reasoning})
+        # Reasoning as a part makes all content a list, even if the template expects text otherwise.
         if parts or self.assistant_content is ContentForm.PARTS:
             if message.content:
                 parts.append({"type": "text", "text": message.content})

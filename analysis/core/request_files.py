@@ -1,5 +1,11 @@
 """Tools, messages and schemas in files of users, for all commands.
 
+For example, the tools of MCP's `tools/list` are returned in OpenAI's form:
+
+    >>> tool = {"name": "find", "inputSchema": {"type": "object"}}
+    >>> given_tools({"result": {"tools": [tool]}}, "tools.json")
+    ({'type': 'function', 'function': {'name': 'find', 'parameters': {'type': 'object'}}},)
+
 Contract: `wrong` is raised with the file, the place in it, such as `tools[1].function.parameters`,
 the fault and the expected value. Values are returned unchanged: a template may read more of them
 than is checked here.
@@ -60,6 +66,7 @@ class _ToolFile(Struct, frozen=True):
 class _FunctionGiven(Struct, frozen=True):
     name: Annotated[str, Meta(min_length=1, description=_TOOL)]
     parameters: Any = None
+    """The schema of the arguments, checked by `given_schema`; None if there is none."""
 
 
 class _WrappedTool(Struct, frozen=True):
@@ -80,11 +87,13 @@ class _CalledFunction(Struct, frozen=True):
 class _CallGiven(Struct, frozen=True):
     function: Annotated[_CalledFunction | None, Meta(description=_CALL)] = None
     name: str | None = None
+    """The name of a call without `function`, e.g. `"find"`."""
 
 
 class _MessageGiven(Struct, frozen=True):
     role: Annotated[str, Meta(description="one such as user, assistant, system or tool")]
     content: str | list[Any] | dict[str, Any] | None = None
+    """Text, or parts such as `[{"type": "text", "text": "Hi."}]`."""
     tool_calls: Annotated[
         tuple[Annotated[_CallGiven, Meta(description=_CALL)], ...] | None,
         Meta(description=f"a list of {_CALL}"),
@@ -117,6 +126,7 @@ def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserErr
         function = read_value(tool, _FunctionGiven, file=file, place=place, wrong=wrong)
         keyword = next((key for key in _SCHEMAS if key in raw_tool), keyword)
         if keyword != "parameters":
+            # OpenAI's form has no place for other keys, such as MCP's `annotations`.
             naming: Tool = {
                 key: raw_tool[key] for key in ("name", "description") if key in raw_tool
             }
@@ -125,6 +135,7 @@ def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserErr
             tool = whole
             function = read_value(whole, _WrappedTool, file=file, place=place, wrong=wrong).function
     keys = function_of(tool)
+    # A tool without parameters is valid, so a misspelled key would pass as such a tool.
     close = None if "parameters" in keys else nearest_word("parameters", keys)
     if close is not None:
         words, hint = f"there is no key {close!r}", spelling_hint(close, ["parameters"])
@@ -146,6 +157,7 @@ def given_messages(value: object, file: str) -> list[dict[str, Any]]:
     for at, message in enumerate(messages):
         place = place_in("messages", at)
         calls = read_value(message, _MessageGiven, file=file, place=place).tool_calls or ()
+        # A template may read other fields, so only a key that looks misspelled is an error.
         if not any(field in message for field in _SAYING) and nearest_word("content", message):
             hint = missing_name_hint("content", message, "add content, or tool_calls")
             raise AutoparserError("this message says nothing", file=file, place=place, hint=hint)
@@ -219,6 +231,7 @@ def _words(flaw: SchemaFlaw) -> tuple[str, str]:
         return "this is not a valid schema", 'expected an object such as {"type": "string"}'
     if keyword == "type":
         try:
+            # Its error suggests the nearest type, which jsonschema's does not.
             kinds_of({"type": flaw.value}, SchemaDocument(True))
         except SchemaError as error:
             return error.message, error.hint or ""

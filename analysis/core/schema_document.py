@@ -85,6 +85,7 @@ def _has_names(root: Schema) -> bool:
             reference = value.get("$ref")
             if isinstance(reference, str) and not is_pointer(reference):
                 return True
+            # A name of the root changes no pointer from the root.
             named = value is not root and not value.keys().isdisjoint(_NAMES)
             if named and any(isinstance(value.get(name), str) for name in _NAMES):
                 return True
@@ -113,6 +114,7 @@ class _ReferenceRewriter:
     def _find(self, value: Json, pointer: str) -> None:
         """Record the pointer of every container."""
         if isinstance(value, dict):
+            # One object may be in several places, as with an anchor in YAML: any of them serves.
             self.places.setdefault(id(value), pointer)
             for key, inner in value.items():
                 self._find(inner, pointer_below(pointer, key))
@@ -250,6 +252,7 @@ def _meets_plainly(schema: Any, value: Json) -> bool:
     if schema.__class__ is not dict:
         return schema is True
     kind, members = schema.get("type"), schema.get("properties", {})
+    # Every integer is a number, too.
     if kind not in (None, found := type_of(value), found is JsonType.INTEGER and "number"):
         return False
     # Equality of texts alone is the same in Python and in JSON.
@@ -417,6 +420,7 @@ def _in_bounds(dialect: Any) -> Any:
         yield from follow(checker, name, instance, schema) or ()
 
     def additional(checker: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        # jsonschema's own check would search every name for these patterns.
         if "patternProperties" not in schema:
             yield from others(checker, allowed, instance, schema) or ()
 
@@ -450,6 +454,7 @@ def _any_value(check: Callable[[str], bool]) -> Callable[[object], bool]:
 def _most_telling(error: Any) -> Any:
     """Return the most specific error: for a list of schemas, the invalid schema's error."""
     library, _ = _library()
+    # The meta-schema of `type` is an `anyOf`, and best_match returns the error of one option.
     if error.absolute_path and error.absolute_path[-1] == "type":
         return error
     return library.exceptions.best_match([error])
@@ -530,6 +535,7 @@ def without_keyword(schema: Json, pointer: str) -> Json:
     What allows members that have no name stays, and is said to be held to in part: `is_loose`.
     """
     place, _, token = pointer.rpartition("/")
+    # `~1` first, as RFC 6901 demands: `~01` stands for `~1`, not for `/`.
     keyword = token.replace("~1", "/").replace("~0", "~")
     found = _change_at(schema, "#", place, lambda part: _without_own(part, keyword))
     if keyword in _SEEN:
@@ -632,6 +638,7 @@ class SchemaDocument(Struct, frozen=True, dict=True):
 
 
 def _pointer_tokens(reference: str) -> Iterator[str]:
+    # A reference is the fragment of a URI, which may be percent-encoded.
     for token in unquote(reference[1:]).split("/")[1:]:
         yield token.replace("~1", "/").replace("~0", "~")
 
@@ -640,6 +647,7 @@ def _member_at(value: Json, token: str) -> tuple[Json] | None:
     """Return the value of a container's key or index, as a tuple of one, or None if it has none."""
     if isinstance(value, dict) and token in value:
         return (value[token],)
+    # RFC 6901 allows no leading zeros in an index.
     if isinstance(value, list) and re.fullmatch(r"0|[1-9]\d*", token) and int(token) < len(value):
         return (value[int(token)],)
     return None

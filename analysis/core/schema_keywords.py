@@ -1,4 +1,13 @@
-"""The keywords of JSON schemas: which of them contain schemas, and traversals of these."""
+"""The keywords of JSON schemas: which of them contain schemas, and traversals of these.
+
+For example, a `oneOf` that only requires one of two members becomes an `anyOf`:
+
+    >>> schema = {"oneOf": [{"required": ["path"]}, {"required": ["id"]}]}
+    >>> for option in with_names_told_apart(schema)["anyOf"]:
+    ...     print(option)
+    {'type': 'object', 'required': ['path'], 'properties': {'id': False}}
+    {'type': 'object', 'required': ['id'], 'properties': {'path': False}}
+"""
 
 from __future__ import annotations
 
@@ -90,6 +99,7 @@ class SchemaError(AutoparserError):
 
     def moved(self, pointer: str) -> SchemaError:
         """Return the same error at another pointer; an empty one changes nothing."""
+        # The pointer ends with the keyword already, so the constructor must not append it again.
         found = type(self)(self.message, pointer=pointer or self.pointer, hint=self.hint)
         found.keyword = self.keyword
         return found
@@ -119,6 +129,7 @@ class UnheldKeywordError(SchemaError):
 
 def escape_pointer(token: str) -> str:
     """Escape one part of a JSON pointer (RFC 6901)."""
+    # `~` first: otherwise the `~` of each `~1` would be escaped again.
     return token.replace("~", "~0").replace("/", "~1")
 
 
@@ -239,6 +250,7 @@ def _has_free_names(schema: Schema) -> bool:
     names = schema.get("propertyNames")
     if not isinstance(names, dict):
         return names is True
+    # The names of JSON objects are strings, so a type that includes strings excludes no name.
     kinds = names.get("type", "string")
     return names.keys() <= {"type", *_NOTES} and "string" in (
         kinds if isinstance(kinds, list) else [kinds]

@@ -92,6 +92,7 @@ def _other_kinds(
         if options:
             kinds &= NONE.union(*map(inner, options))
     if "if" in schema:
+        # A value of any type may fail `if`, so `if` does not limit the types of `else`.
         met = inner(schema["if"]) & inner(schema.get("then", True))
         kinds &= met | inner(schema.get("else", True))
     return kinds
@@ -124,6 +125,7 @@ def _own_kinds(schema: Schema) -> frozenset[JsonType]:
     refused = schema.get("not")
     if refused == {}:
         return NONE
+    # With other keywords, `not` excludes only some values of a type.
     if isinstance(refused, dict) and refused.keys() == {"type"}:
         kinds -= _declared_kinds(refused)
     return NONE if refused is True else kinds
@@ -281,6 +283,7 @@ def _join_values(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
         case "propertyNames":
             return (shortest_conjunction(first, second),)
         case "uniqueItems":
+            # The values differ, so one of them is true.
             return (True,)
         case _ if is_number(first) and is_number(second):
             return _join_numbers(keyword, first, second)
@@ -304,6 +307,7 @@ def _common_step(first: float, second: float) -> float:
     # Few schemas join two steps.
     from fractions import Fraction  # noqa: PLC0415
 
+    # By repr, since a float such as 0.1 is not exactly a tenth.
     one, other = Fraction(repr(first)), Fraction(repr(second))
     step = Fraction(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator))
     return step.numerator if step.denominator == 1 else float(step)
@@ -328,6 +332,7 @@ def _join_lists(keyword: str, first: list[Json], second: list[Json]) -> list[Jso
 
 def _join_types(first: list[Json], second: list[Json]) -> list[Json]:
     found = [kind for kind in first if kind in second]
+    # Integers are numbers, so `integer` and `number` have `integer` in common.
     if "number" not in found:
         whole = [kind for kind in (first, second) if "integer" in kind]
         other = second if whole and whole[0] is first else first
@@ -339,6 +344,7 @@ def _join_types(first: list[Json], second: list[Json]) -> list[Json]:
 def _join_members(first: Schema, second: Schema) -> Schema | None:
     """Join the schemas of members: both schemas of a name hold, and both of other names."""
     sides = (first, second)
+    # A pattern may match names that the other side declares.
     if any("patternProperties" in side for side in sides):
         return None
     names = [*schema_map(first, "properties"), *schema_map(second, "properties")]
@@ -362,6 +368,7 @@ def _join_members(first: Schema, second: Schema) -> Schema | None:
 def _join_items(first: Schema, second: Schema) -> Schema | None:
     """Join the schemas of items: both schemas of an index hold, and both of later items."""
     sides = (first, second)
+    # In drafts before 2020-12, a list of `items` is a prefix.
     if any(isinstance(side.get("items"), list) for side in sides):
         return None
     prefixes = [schemas_of(side, "prefixItems") for side in sides]
@@ -423,6 +430,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
         found = self._members.get(name)
         if found is None:
             found = self._member(name)
+            # Models make up names without end, and the cache must not grow with them.
             if name in self.names:
                 self._members[name] = found
         return found
@@ -523,6 +531,7 @@ class _InnerCollector:
         """Return a union of several schemas, without those that do not allow the type."""
         fitting = [option for option in options if self.kind in self.part.allowed(option)]
         ways = [self.collect(option, above) for option in fitting]
+        # If no option allows the type, or one allows every value, nothing is known.
         return {"anyOf": ways} if ways and True not in ways else True
 
 
@@ -537,6 +546,7 @@ def _member_schema(schema: Schema, name: str) -> Json:
 
 def _matches_pattern(name: str, source: str) -> bool:
     try:
+        # Patterns of JSON Schema are not anchored.
         return re.search(source, name) is not None
     except re.error:
         return False
@@ -544,6 +554,7 @@ def _matches_pattern(name: str, source: str) -> bool:
 
 def _item_schema(schema: Schema, at: int) -> Json:
     items = schema.get("items", True)
+    # In drafts before 2020-12, a list of `items` is the prefix, and `additionalItems` the rest.
     prefix = items if isinstance(items, list) else schemas_of(schema, "prefixItems")
     if at < len(prefix):
         return prefix[at]

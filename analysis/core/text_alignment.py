@@ -105,6 +105,7 @@ def common_prefix(first: str, *others: str) -> str:
     """
     texts = (first, *others)
     length = min((prefix_length(first, other) for other in others), default=len(first))
+    # To end before a unit of one text may cut a unit of another, so repeat until no unit is cut.
     moved = True
     while moved:
         moved = False
@@ -174,6 +175,7 @@ def is_unit(text: str) -> bool:
 
 
 _SHORTEST_MARKER = 2
+"""A marker is longer: `<>` and `@a` look like one, too, and occur in ordinary text."""
 
 
 @lru_cache(maxsize=512)
@@ -243,6 +245,7 @@ class AlignedPieces(Struct, Generic[Label], frozen=True):
 
 @lru_cache(maxsize=512)
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    # The longest first, since one sentinel may begin with another.
     return re.compile("(" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))) + ")")
 
 
@@ -372,6 +375,7 @@ _cut_short = lru_cache(maxsize=2048)(_cut)
 
 
 _MOST_VARIED = 8
+"""The number of gaps that vary at all; further ones keep their whitespace."""
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,14 @@
-"""How a string is written: its quotes, its escapes, and the whitespace that is stripped."""
+r"""How a string is written: its quotes, its escapes, and the whitespace that is stripped.
+
+For example, a string of JSON, and one that is wrapped only if it contains markup:
+
+    >>> quoted = StringText('"', '"', StringEscape.JSON)
+    >>> print(quoted.write('say "hi"'), quoted.read(r'say \"hi\"'))
+    "say \"hi\"" say "hi"
+    >>> wrapped = StringText(guard=StringGuard("<&", "<![CDATA[", "]]>"))
+    >>> wrapped.write("plain"), wrapped.write("a < b"), wrapped.read("<![CDATA[a < b]]>")
+    ('plain', '<![CDATA[a < b]]>', 'a < b')
+"""
 
 from __future__ import annotations
 
@@ -98,6 +108,7 @@ def _to_json(text: str) -> str:
 
 def _from_json(inside: str) -> str:
     try:
+        # Not strict, so that unescaped line breaks and tabs in a string are read.
         return str(json.loads(f'"{inside}"', strict=False))
     except ValueError:
         return inside
@@ -201,9 +212,11 @@ class StringText(Struct, frozen=True):
         return whole[len(self.open) : len(whole) - len(self.close)].strip() == inside.strip()
 
     def _from_table(self, inside: str) -> str:
+        # A character that the template drops leaves no text to decode.
         back = {written: char for char, written in self.table.items() if written}
         if not back:
             return inside
+        # The longest first, since one escape may begin with another.
         written = "|".join(map(re.escape, sorted(back, key=len, reverse=True)))
         return re.sub(written, lambda match: back[match.group()], inside)
 

@@ -1,9 +1,17 @@
-"""The format of an assistant turn: the value that parsers, grammars and reports read.
+r"""The format of an assistant turn: the value that parsers, grammars and reports read.
 
 `TurnFormat` adds to the observed `TurnShape` the markers that follow from it, and `write`, which
 writes a turn as the template would. `Formats` holds one format for every setting of the switches
 and finds the one of a prompt: under `enable_thinking=False` a prompt may end with
-`<think></think>`, and then its format is the one with this opening.
+`<think></think>`, and then its format is the one with this opening:
+
+    >>> from autoparser import analyze, load_template
+    >>> formats = analyze(load_template("fixtures/templates/a1-function-parameter.jinja")).formats
+    >>> prompt = "…<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    >>> [match.opening.setting for match in formats.behind(prompt)]
+    [{'enable_thinking': False}]
+    >>> stop_texts_of(tuple(formats)).after_calls
+    (StopText(text='<|im_end|>', last='<|im_end|>', inside=False),)
 """
 
 from __future__ import annotations
@@ -287,9 +295,11 @@ def _texts_inside_turns(format_: TurnFormat) -> Iterator[str]:
     if calls is not None:
         row = [piece for piece in calls.row if not isinstance(piece, RowSlot)]
         tail = row.pop().rstrip() if row else ""
+        # The marker that closes a call may be the end of the turn, which is not inside it.
         for closer in _possible_ends(format_, TurnPart.CALLS):
             tail = tail.removesuffix(closer)
         yield from (calls.section_open, calls.separator, *row, tail)
+        # After the last part, the close of the section belongs to the end of the turn.
         if any(TurnPart.CALLS in layout.parts[:-1] for layout in format_.layouts.values()):
             yield calls.section_close
 

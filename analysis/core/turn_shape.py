@@ -222,6 +222,7 @@ def _content_opening(
     text = text.removeprefix(format_.header) if index == 0 else text
     if reasoning is not None and reasoning.close.core and reasoning.close.core in text:
         text = text.rpartition(reasoning.close.core)[2]
+    # Some templates repeat the header before content; it does not belong to the opening.
     return text.rpartition(mark)[2] if mark and mark in text else text
 
 
@@ -242,6 +243,7 @@ def reasoning_of(format_: TurnShape) -> MarkerBlock | None:
     shared = common_prefix(*afters)
     mark = format_.header_mark
     # A repeated header belongs to the next part, whose opening it is.
+    # If all layouts go on alike after it, later markers of this text open the next part.
     shared = first_marker(shared.partition(mark)[0] if mark else shared)
     close = _close_before_content(format_, TemplateLiteral.of(shared))
     return MarkerBlock(

@@ -1,4 +1,4 @@
-"""Judge answers to a request: accepted, ended, read cleanly, valid, and rendered the same.
+r"""Judge answers to a request: accepted, ended, read cleanly, valid, and rendered the same.
 
 DecodingTrial (request) -> walks -> DecodedAnswer -> AnswerJudge -> JudgedAnswer -> DecodingReport
 
@@ -8,6 +8,12 @@ with its grammar, parser and tokenizer, and writes random walks.
 
 The tokenizer is a model's own, whose missing markers `marker_fit` finds, or `made_tokenizer` makes
 one for the format. `closing_texts` are those by which walks find their way out of free text.
+
+For example, if a format writes a call as `<tool_call>\n{"name": "find", …`, and `</think>` closes
+its reasoning:
+
+    closing_texts(grammar.rules(tokenizer.opaque))
+    ('<tool_call>\n{"name": "', '</think>', '"', ']', '}')
 """
 
 from __future__ import annotations
@@ -120,6 +126,7 @@ class AnswerJudge:
     def _tokens_of(self, text: str, tokens: Sequence[int]) -> Sequence[int]:
         """Return the tokens up to the end of a text: no grammar holds the end of a turn."""
         decode = self._compiled.tokenizer.decode
+        # From the last token back, since only the few tokens of the end are left out.
         counts = range(len(tokens), 0, -1)
         return tokens[: next((n for n in counts if len(decode(tokens[:n])) <= len(text)), 0)]
 
@@ -458,6 +465,7 @@ class DecodingTrial:
         if self.free_reasoning:
             closers = (self.grammar.after_reasoning()[1], *closers)
         for number in range(seed, seed + count):
+            # Seeded by the number of the walk, so that any walk can be repeated alone.
             haste = Random(number).choice(HASTE)
             sampler = RandomSampler(tokenizer, number, ending=haste, closing=haste, closers=closers)
             name = f"walk {number}"
@@ -524,6 +532,7 @@ def _markers(grammar: Grammar) -> tuple[str, ...]:
 
 def _is_whole(marker: str) -> bool:
     """Return whether a marker is closed and has no variable part: it could be a token."""
+    # Closing brackets and quotes; to Unicode, `>` is a mathematical sign (Sm).
     closed = category(marker[-1:] or " ") in ("Pe", "Pf", "Sm")
     return closed and "=" not in marker and '"' not in marker
 

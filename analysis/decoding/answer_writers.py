@@ -3,6 +3,13 @@
 A server with OpenAI's `/v1/completions` constrains them with its own engine. Each engine has its
 own request field for a grammar (vLLM 0.11: `structured_outputs`, SGLang 0.5: `ebnf`, llama.cpp's
 server: `grammar`). Markers must come back as text, so requests ask to keep special tokens.
+
+For example, the fields of one grammar for SGLang, and for vLLM:
+
+    {"ebnf": "root ::= …", "skip_special_tokens": False}
+
+    {"structured_outputs": {"grammar": "root ::= …"}, "add_special_tokens": False,
+     "skip_special_tokens": False, "spaces_between_special_tokens": False}
 """
 
 from __future__ import annotations
@@ -54,6 +61,7 @@ class LoadedModel:
     @property
     def width(self) -> int:
         """The number of tokens that its logits cover."""
+        # A multimodal model has a configuration for each modality.
         width: int = self.network.config.get_text_config().vocab_size
         return width
 
@@ -130,7 +138,9 @@ class ModelWriter:
     masked: bool = True
     """Whether the grammar holds; else the model writes unconstrained."""
     _tokens: int = field(default=0, init=False)
+    """Tokens of the answers so far."""
     _seconds: float = field(default=0.0, init=False)
+    """The time that they took."""
 
     def answers(self, count: int) -> Iterator[DecodedAnswer]:
         """Write `count` answers, a batch at a time; each batch has a seed of its own."""
@@ -154,6 +164,7 @@ class ModelWriter:
             self.trial.compiled.clone() if self.masked else FreeGrammar(tokenizer)
             for _ in range(size)
         ]
+        # A model needs at least one token.
         prompt = tokenizer.encode(self.prompt) or [tokenizer.eos_id]
         sampler = ModelSampler(self.model.network, [prompt] * size, seed=seed, masked=self.masked)
         try:

@@ -4,6 +4,17 @@
 
 Schemas are read, given their whitespace and normalized; grammars in Lark and GBNF are brought into
 the form that llguidance takes for one tokenizer. Equal constraints need one compilation.
+
+For example, keywords are sorted, and whitespace is a keyword of llguidance:
+
+    >>> print(Constraint.json_schema({"type": "string", "minLength": 1}, whitespace="compact").text)
+    {"minLength":1,"type":"string","x-guidance":{"whitespace_flexible":false}}
+
+With a tokenizer that has `<call>` as its token 257, `lark_grammar` turns the GBNF
+
+    root ::= "<call>" [a-z]+ "</call>"
+
+into `start: <[257]> /[a-z]/+ "</call>"`.
 """
 
 from __future__ import annotations
@@ -200,6 +211,8 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
             f"{name} ::= {name}-run* ({first})",
             f"{name}-run ::= {class_without(known)} {name}-seam",
         ]
+        # A rule that matches only the empty text, and yet recurses: without recursion, llguidance
+        # would join these rules to one regular expression and match it whole.
         rules.append(f'{name}-seam ::= "" | [\\x00] [^\\x00-\U0010ffff] {name}-seam')
         rules += [f"{name} ::= {body}" for name, body in zip(names[1:], others, strict=True)]
         text = text.replace(dispatch[0], "\n".join(rules))
@@ -225,6 +238,7 @@ class _TokenNode(ASTNode):
     """An added token, in a sequence of the grammar."""
 
     number: int
+    """The id of the token, e.g. `257`."""
 
     def __str__(self) -> str:
         return f"<[{self.number}]>"
@@ -238,6 +252,7 @@ class _TextNode(ASTNode):
     """A literal, its text unescaped."""
 
     text: str
+    """The text, e.g. `"</call>"`."""
 
     def __str__(self) -> str:
         return lark_string(self.text)
@@ -378,6 +393,7 @@ def one_constraint(
         for name in given:
             raise ConstraintError(f"Tool calling conflicts with explicit {name}")
     if answer is not None:
+        # Beside another constraint it only serves to name both in the error below.
         given = {**given, "response_format": None} if given else {answer[0]: answer[1]}
     if len(given) > 1:
         first, second = list(given)[:2]

@@ -4,6 +4,20 @@ A compilation runs in a thread pool; the first request for a constraint starts i
 for the same one, and its result replaces it in the cache. A failure is cached as well:
 a constraint and a tokenizer alone decide it, so a second try could not end otherwise. The cache
 lives as long as the backend and holds the most recently used constraints.
+
+For example, two requests with equal constraints need one compilation:
+
+    >>> from autoparser.analysis.sources.token_bytes import byte_tokenizer
+    >>> from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+    >>> tokenizer = tokenizer_of(byte_tokenizer([("<end>", True)]), eos=["<end>"])
+    >>> with GrammarBackend(tokenizer) as backend:
+    ...     grammars = [backend.grammar(Constraint.regex("yes|no")) for _ in range(2)]
+    >>> backend.statistics.misses, backend.statistics.hits
+    (1, 1)
+    >>> grammars[0].try_accept(tokenizer.encode("y")[0])
+    True
+    >>> grammars[0].taken, grammars[1].taken
+    (1, 0)
 """
 
 from __future__ import annotations
@@ -150,6 +164,7 @@ class GrammarBackend(ClosedAtExit):
     def _keep(self, constraint: Constraint, future: Future[_Compiled]) -> None:
         """Replace a future by its finished compilation."""
         with self._lock:
+            # More recent constraints have displaced it, or a newer compilation has replaced it.
             if self._cache.get(constraint) is not future:
                 return
             if future.cancelled() or future.exception() is not None:

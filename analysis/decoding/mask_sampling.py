@@ -3,6 +3,12 @@
 The loop is that of an engine: masks are filled for all unfinished answers, the sampler
 chooses a token for each, and each grammar accepts its token; an answer ends with a token that ends
 it, or at the limit. `RandomSampler` needs no model; `ModelSampler` asks one of transformers.
+
+For example, under the regex `(yes|no)!`, with a token for each byte, only the first token is a
+choice; the other two and the end are forced:
+
+    masked_walk(grammar, tokenizer, RandomSampler(tokenizer, seed=1), limit=20)
+    MaskedWalk(tokens=(77, 78, 0), text='no!', ended=True, forced=3)
 """
 
 from __future__ import annotations
@@ -91,6 +97,7 @@ def masked_walks(
     written: list[list[int]] = [[] for _ in grammars]
     forced = [0] * len(grammars)
     ended: set[int] = set()
+    # One step more than tokens, so that an answer of exactly `limit` tokens can still end.
     for _ in range(limit + 1):
         running = [
             place
@@ -177,6 +184,7 @@ class RandomSampler:
 
     def _choose(self, turn: WaitingAnswer) -> int:
         begun = self._closers_begun.pop(turn.place, [])
+        # At the beginning of an answer, a begun text is left from an earlier answer at this place.
         if begun and turn.tokens and is_allowed(turn.row, begun[0]):
             return self._go_on(turn, begun)
         ends = [token for token in self._tokenizer.eos_ids if is_allowed(turn.row, token)]
@@ -292,6 +300,7 @@ class ModelSampler:
         torch = self._torch
         rows = self._next.shape[0]
         with torch.inference_mode():
+            # Padding takes no positions: each prompt's first token is at 0.
             positions = (self._attention.cumsum(-1) - 1).clamp(min=0)
             output = self._model(
                 input_ids=self._next,
@@ -351,6 +360,7 @@ def measure_walks(
     torch = _torch()
     started = perf_counter()
     written = tuple(masked_walks(grammars, tokenizer, sampler, limit))
+    # CUDA runs asynchronously, so the device may still be at work.
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return WalkSpeed(written, perf_counter() - started)

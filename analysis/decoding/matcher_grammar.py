@@ -12,6 +12,12 @@ While the model thinks, every token is allowed. From the end of its thinking on,
 holds, from its beginning: the marker that ends the thinking is not part of the constrained text,
 but the text after it is, even in the same token. So a token that would end the thinking and go on
 with text that the constraint refuses is not allowed.
+
+For example, a gate with the end `</t>` in front of the regex `yes|no`, with a token for each byte:
+
+    after "hm"       every token is allowed
+    after "hm</t>"   "y" and "n"
+    after "hm</t>y"  "e"
 """
 
 from __future__ import annotations
@@ -111,6 +117,7 @@ class MaskRow(NamedTuple):
 def new_mask(rows: int, words: int) -> memoryview:
     """Return memory for ``rows`` rows of ``words`` int32 words, all zero, as a 2-D buffer."""
     flat = memoryview(array("i", bytes(rows * words * WORD_BYTES)))
+    # A memoryview takes a shape only when it is cast from bytes.
     return flat.cast("B").cast("i", (rows, words))
 
 
@@ -119,6 +126,7 @@ def mask_row(mask: Any, index: int) -> MaskRow:
 
     Raises ``MaskError``.
     """
+    # A torch tensor; torch itself is not imported here.
     if hasattr(mask, "data_ptr"):
         if mask.device.type != "cpu":
             raise MaskError(
@@ -130,6 +138,7 @@ def mask_row(mask: Any, index: int) -> MaskRow:
         view = memoryview(mask)
     except TypeError as error:
         raise MaskError(f"a {type(mask).__name__} is not memory for a mask") from error
+    # On Windows, the int32 of numpy has the format `l`.
     if view.ndim != 2 or view.format not in {"i", "l"} or view.itemsize != WORD_BYTES:  # noqa: PLR2004
         raise MaskError("a mask is two-dimensional and of int32")
     if not view.c_contiguous or view.readonly:
@@ -280,6 +289,7 @@ class FreeGrammar(GrammarObject):
     def rollback(self, count: int) -> None:
         """Undo the last ``count`` tokens, an end of the answer among them."""
         super().rollback(count)
+        # The end is the last token, so any rollback undoes it.
         self._ended = self._ended and not count
 
     def is_accepting(self) -> bool:
@@ -418,6 +428,7 @@ class _Phase(Enum):
 @dataclass(frozen=True, slots=True)
 class _State:
     phase: _Phase
+    """What decides about the next token, e.g. `_Phase.THINKING`."""
     matched: int = 0
     """Matched bytes of the marker: of the opening one if undecided, else of the closing one."""
     fits: bool = True
@@ -431,6 +442,7 @@ class _Step:
     """The change of one token, to undo it."""
 
     before: _State
+    """The state to return to."""
     token_count: int = 0
     """Number of tokens that the constraint accepted for this one."""
     opened: bool = False
@@ -501,6 +513,7 @@ class ReasoningGate(GrammarObject):
                 if self._state.fits:
                     self._grammar.fill_vocab_mask(mask, index)
                 else:
+                    # The text so far begins no answer, so only the marker can go on from it.
                     clear_mask(row)
                 for token in self._opening_tokens():
                     allow_token(row, token, allowed=True)
@@ -534,6 +547,7 @@ class ReasoningGate(GrammarObject):
         for _ in range(count):
             step = self._steps.pop()
             self._grammar.rollback(step.token_count)
+            # When the thinking began, the tokens of a possible answer were taken back.
             if step.opened:
                 self._take_again(step.before.pending)
             self._state = step.before
@@ -564,6 +578,7 @@ class ReasoningGate(GrammarObject):
     def clone(self) -> Self:
         """Return an independent copy in the same state."""
         other = super().clone()
+        # `_refused` stays shared: it depends on the constraint and the marker alone.
         vars(other).update(_grammar=self._grammar.clone(), _steps=list(self._steps))
         return other
 
@@ -597,6 +612,7 @@ class ReasoningGate(GrammarObject):
             if text.startswith(self._start.text):
                 return self._opened(token, text[len(self._start.text) :])
             if self._start.text.startswith(text):
+                # This may begin the marker or an answer, so the constraint accepts it, too.
                 fits = before.fits and self._grammar.try_accept(token)
                 pending = (*before.pending, token) if fits else before.pending
                 self._state = _State(_Phase.UNDECIDED, len(text), fits, pending)
@@ -618,6 +634,7 @@ class ReasoningGate(GrammarObject):
 
     def _give(self, text: bytes) -> int | None:
         """Pass text after the end of the thinking to the constraint."""
+        # The token that ended the thinking is not the constraint's, so its rest is encoded anew.
         tokens = self.tokenizer.encode_plain(text) if text else []
         for count, token in enumerate(tokens):
             if not self._grammar.try_accept(token):
@@ -631,6 +648,7 @@ class ReasoningGate(GrammarObject):
         left = self._start.text[self._state.matched :]
         found = [token for size in range(1, len(left)) for token in index.equal_to(left[:size])]
         for token, text in index.beginning_with(left):
+            # A token may open the thinking, end it, and go on with constrained text.
             rest = self._end.read(0, text[len(left) :])[1]
             if not rest or self._would_take(rest):
                 found.append(token)
@@ -649,6 +667,7 @@ class ReasoningGate(GrammarObject):
 
     def _would_take(self, text: bytes) -> bool:
         """Return whether the constraint accepts ``text`` from its beginning."""
+        # This would be the beginning of the constrained text, so pending tokens are set aside.
         self._grammar.rollback(len(self._state.pending))
         given = self._give(text)
         self._grammar.rollback(given or 0)

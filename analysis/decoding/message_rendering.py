@@ -119,6 +119,7 @@ def _of_text(one: str, other: str, where: str) -> Iterator[str]:
         return
     at = prefix_length(one, other)
     left, right = one[at : at + _LOOKED_AT], other[at : at + _LOOKED_AT]
+    # By default, frequent characters of texts of 200 or more would be ignored.
     edits = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
     _, start, end, begin, stop = next(edit for edit in edits if edit[0] != "equal")
     lost, put = left[start:end][:_SHOWN], right[begin:stop][:_SHOWN]
@@ -305,9 +306,13 @@ class _AnsweredTurn(NamedTuple):
     """An answer with the message that was read, and the turn that is written of it."""
 
     text: str
+    """The answer."""
     parsed: ParsedMessage
+    """The message as the parser returned it, with its spans in the text."""
     message: Message
+    """The same message as plain values."""
     turn: WrittenTurn
+    """The turn that the template, or a format, writes of the message."""
 
 
 class AnswerRewriter:
@@ -376,6 +381,7 @@ class AnswerRewriter:
         for markup_text in map(_squeezed, self._ended(markup)):
             if markup_text == bare or (dropped and markup_text.endswith(bare)):
                 return MessageRendering.SPELLING
+            # The same characters in another order: arguments moved with the markup around them.
             alike = Counter(markup_text) == Counter(bare) or any(map(_repeats, parsed.tool_calls))
             if alike and self._keeps_declared_order(parsed, read):
                 return MessageRendering.SPELLING
@@ -401,6 +407,7 @@ class AnswerRewriter:
         if not case.message.reasoning and self._parser.turn.start is not TurnStart.REASONING:
             return 0
         bare = replace(case.message, reasoning="")
+        # The template writes the reasoning, unless the turn is the same without it.
         if bare != case.message and self._turns.written_turn(bare).text != case.turn.text:
             return 0
         return self._behind_reasoning(case.text, case.parsed)
@@ -424,6 +431,7 @@ class AnswerRewriter:
         """
         endings = self._ended(case.turn.whole)
         found = [self._lead_of(case, ended, answer, form) for ended in endings]
+        # With each way to end the turn the verdict may differ; an exact one counts first.
         for exact in (MessageRendering.SAME, MessageRendering.CLOSED):
             if exact in found:
                 return exact

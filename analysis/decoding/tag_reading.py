@@ -5,6 +5,16 @@
 Two shapes are read: SGLang's ``{"structures": [{"begin", "schema", "end"}], "triggers": [...]}``,
 and ``{"type": "structural_tag", "format": {...}}`` with the formats that xgrammar documents
 (0.2.8, ``xgrammar.structural_tag``). A format that llguidance cannot express is refused by name.
+
+For example, with a tokenizer that has one token that is not text, 257, the format
+
+    {"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": "</a>"}
+
+becomes the grammar
+
+    start: "<a>" (TEXT_0 <[257]>)* text_0
+    text_0[lazy]: TEXT_0 "</a>"
+    TEXT_0: /(?s:.*)/
 """
 
 from __future__ import annotations
@@ -158,6 +168,7 @@ class TagGrammar:
         """Write one of some parts."""
 
         def ways(behind: TagContinuation) -> list[Path]:
+            # Only here may a part be free text: in a node of its own, nothing is known of its end.
             if behind.nothing:
                 return [path for part in parts for path in part(behind)]
             node = choice_node(*(self._branch(part(TagContinuation())) for part in parts))
@@ -171,6 +182,7 @@ class TagGrammar:
         """Repeat a part; with a separator the minimum is 0 or 1."""
 
         def ways(behind: TagContinuation) -> list[Path]:
+            # A part that may come again is not the end of the answer.
             node = self._branch(part(TagContinuation(last=most == 1 and behind.nothing)))
             if separator is None:
                 return self.bound(RepeatNode(node, least, most))(behind)
@@ -193,7 +205,11 @@ class TagGrammar:
         ``starts_with_arm``: an arm comes first, before any free text. ``once``: after the first arm
         only the text after the whole may follow.
         """
-        cut = {trigger: tags for arm in arms for trigger, tags in self._cut_at_tokens(arm).items()}
+        cut: dict[str, list[tuple[str, Ways]]] = {}
+        for arm in arms:
+            # Two rules may have the same trigger: either may follow it.
+            for trigger, tags in self._cut_at_tokens(arm).items():
+                cut.setdefault(trigger, []).extend(tags)
 
         def ways(behind: TagContinuation) -> list[Path]:
             prose = self._prose(behind, tuple(cut), excludes)
@@ -397,7 +413,7 @@ class _TagReader:
     def token(self, value: object, place: str) -> str:
         """Return the text of a token, identified by its text or its id."""
         for token in self.tag_grammar.tokenizer.added:
-            if value in {token.id, token.text}:
+            if value in (token.id, token.text):
                 return token.text
         raise ConstraintError(f"{value!r} is not an added token of the tokenizer", place=place)
 

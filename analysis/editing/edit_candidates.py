@@ -2,6 +2,13 @@
 
 Whether an edit helps is decided elsewhere. An edit only writes text of the template itself: the
 header of its turns, or a value of one of its switches.
+
+For a template that writes `{{ m.content | trim }}`, and a finding about stripped content,
+three of the candidates, as the replaced and the new text, are
+
+    " | trim"     ""
+    "| trim"      "| string"
+    "m.content"   "(m.content or '')"
 """
 
 from __future__ import annotations
@@ -141,6 +148,8 @@ def _after_the_question(subject: Subject, text: str) -> Iterator[TemplateEdit]:
         if token.kind not in ("string", "data") or not held.endswith(begun):
             continue
         rest = held.removesuffix(begun)
+        # In the history the start belongs to the answer; a template may or may not write it there
+        # already.
         for condition in (EARLIER, GENERATION):
             if token.kind == "data":
                 inner = f"{{% if {condition} %}}{begun}{{% endif %}}"
@@ -194,6 +203,8 @@ def fix_candidates(subject: Subject, finding: LintFinding, text: str) -> list[Fi
     ]
     alone = [*(FixCandidate((edit,)) for edit in dict.fromkeys(single))]
     prompts = [FixCandidate((edit,), later) for edit, later in prompt_edits(subject, finding, text)]
+    # These have no place near the difference: a default is written at the beginning, and roles are
+    # compared anywhere.
     anywhere = [*(FixCandidate((edit,)) for edit in _defaults(subject)), *_roles(text)]
     closer = closer_of(subject)
     if closer:
@@ -241,6 +252,7 @@ def _decided_at(subject: Subject, render_texts: Iterable[str]) -> Iterator[int]:
     }
     for variables in (asked[text] for text in render_texts if text in asked):
         trace = subject.rendering.step_through(variables)
+        # A test that one render never reaches counts as another outcome, too.
         tests: dict[int, set[bool | None]] = {number: set() for number in range(len(trace.sites))}
         for step in trace.steps:
             tests[step.site].add(step.held)
@@ -261,6 +273,7 @@ def _alike(text: str, edits: Iterable[TemplateEdit]) -> Iterator[FixCandidate]:
     """Combine edits that make the same change to the same text."""
     groups: dict[tuple[str, str], list[TemplateEdit]] = defaultdict(list)
     for edit in edits:
+        # An insertion replaces no text by which it could be found again elsewhere.
         if edit.end > edit.start:
             groups[text[edit.start : edit.end], edit.text].append(edit)
     for alike in groups.values():

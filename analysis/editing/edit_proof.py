@@ -10,6 +10,12 @@ An edit is safe if every render that it changes only fixes requested faults and 
 Nobody relies on the text of a render that crashed, so crashes may be fixed. For a template that
 writes `{{ message.content | trim }}`, removing `| trim` changes only conversations whose texts have
 whitespace at their edges, and fixes the fault "is stripped" in each.
+
+In that template, if prompts are written on request, a user's " Hi " becomes `<u>Hi`: one fault,
+
+    {RenderFault(FaultKind.STRIPPED, "a user's message", place=" Hi "): 1}
+
+Without `| trim` it becomes `<u> Hi ` and has none, so the change counts as an improvement.
 """
 
 from __future__ import annotations
@@ -132,6 +138,7 @@ def _tools(conversation: ProofConversation, text: str) -> Iterator[tuple[RenderF
     """Yield the descriptions of tools that are missing or repeated."""
     sent = repr(conversation.tools)
     for words in map(_description, conversation.tools or ()):
+        # A tool without a description has no text that could be missing.
         read = text.count(words) if words else 1
         yield RenderFault(FaultKind.LOST, "a tool", words), not read
         yield RenderFault(FaultKind.REPEATED, "a tool", words), max(0, read - sent.count(words))
@@ -148,6 +155,7 @@ def _stripped(conversation: ProofConversation, text: str, words: str, rendered: 
     bare = words.strip()
     messages = tuple(_with_text(dict(message), words, bare) for message in conversation.messages)
     plain = rendered(replace(conversation, messages=messages, plainly=None))
+    # A text that is written once can be replaced to get the expected render with its edges.
     if plain is None or plain.count(bare) != 1:
         return bare in text and words not in text
     return bare in text and text != plain.replace(bare, words)
@@ -199,6 +207,7 @@ def _history(
             yield _departure(conversation, FaultKind.NOT_BEGUN, asked, text, index)
         told = rendered(_until(conversation, index, generation=False))
         if told is not None:
+            # A template may close a message with other whitespace once another one follows.
             yield _departure(conversation, FaultKind.REWRITTEN, told.rstrip(), text, index - 1)
     if not conversation.generation:
         told = rendered(_gone_on(conversation))
@@ -240,6 +249,7 @@ def _departure(
 def _without_reasoning(text: str, block: tuple[str, str]) -> str:
     """Return the text without whitespace and reasoning, which may be unclosed at the end."""
     opened, closed = map(re.escape, block)
+    # Whitespace goes, too: templates write other whitespace where a block is left out.
     return "".join(re.sub(f"{opened}.*?({closed}|\\Z)", "", text, flags=re.DOTALL).split())
 
 
@@ -264,6 +274,8 @@ def is_worse(before: Mapping[RenderFault, int], after: Mapping[RenderFault, int]
 def _earlier_count(before: Mapping[RenderFault, int], fault: RenderFault) -> int:
     """Return the earlier count of a fault; a turn without reasoning is a lesser rewritten one."""
     kinds = [fault.kind]
+    # Without a speaker it is the fault of a turn: one that lacks only its reasoning is better than
+    # one that is rewritten.
     if fault.kind is FaultKind.LEFT_OUT and not fault.whose:
         kinds += [FaultKind.REWRITTEN, FaultKind.NOT_BEGUN]
     return max(before.get(RenderFault(kind, fault.whose, fault.place), 0) for kind in kinds)
@@ -377,11 +389,14 @@ class EditProof:
                 self._order.insert(0, at)
                 return None
             changed += 1
+            # Only the messages of variants: `halfway` is whether the same messages still raise in
+            # another request.
             sent.add(conversation.messages_key if conversation.plainly is not None else "")
             crashed += before.crashed
             healed += not before.rendered
             better += sum(self.faults(at).values()) - sum(faults.values())
             mended = [fault for fault, n in self.faults(at).items() if faults.get(fault, 0) < n]
+            # A render that crashed had no text to rely on, so every fix of it is welcome.
             others = () if before.crashed else self._beyond(conversation, mended)
             # Content parts that no plain conversation has cannot be judged.
             bad = before.crashed and (
@@ -390,6 +405,7 @@ class EditProof:
             asked_for = not others and not bad
             beyond += bool(others)
             spoiled += bad
+            # An example of an unrequested fix names only that, and else only what was requested.
             named = others or [fault for fault in mended if self._is_asked_for(fault)] or mended
             words = tuple(dict.fromkeys(fault.words for fault in named))
             text = before.text if before.rendered else None
@@ -539,11 +555,14 @@ class EditProof:
     ) -> Mapping[RenderFault, int] | None:
         """Return the remaining faults, or None if the change is not an improvement."""
         conversation, wrong = self.conversations[at], self.faults(at)
+        # A faultless render must stay, none may newly raise, and a switch's omissions stay.
         if not wrong or not after.rendered or self._left_out(at):
             return None
         faults = faults_of(conversation, after.text, edited.text)
         known = self._plain_faults(conversation)
         if not before.rendered:
+            # A template may refuse on purpose; only the variant of a conversation that it renders
+            # well has to render.
             taken = before.crashed or (
                 conversation.plainly is not None and not is_worse(known, faults)
             )
@@ -561,12 +580,15 @@ class EditProof:
             return faults
         if sum(faults.values()) >= sum(wrong.values()):
             return None
+        # A turn that the history wrote differently may lose text; else all of the old text has to
+        # be in the new one.
         if _less(wrong, faults, FaultKind.REWRITTEN, FaultKind.LEFT_OUT) or _within(
             before.text, after.text
         ):
             return faults
         if _only_altered(conversation, before.text, after.text):
             return faults
+        # Text may also go if it is a closer too many.
         if _less(wrong, faults, FaultKind.UNCLOSED) and _within(after.text, before.text):
             return faults
         # Only an unrequested prompt may be removed.
@@ -608,6 +630,8 @@ class EditProof:
             if _without(self.conversations[other].setting, named)
             == _without(conversation.setting, named)
         }
+        # Conversations that differ in these switches alone lose different texts, so the switches
+        # decide it.
         return len(kinds) > 1
 
 
@@ -652,5 +676,7 @@ def _only_altered(conversation: ProofConversation, before: str, after: str) -> b
 
 def _within(short: str, long: str) -> bool:
     """Return whether a text is a subsequence of another."""
+    # Testing for a character consumes the iterator up to it, so that the next one is searched
+    # behind it.
     rest = iter(long)
     return all(character in rest for character in short)

@@ -98,6 +98,7 @@ def _outputs(text: str, item: TemplateItem) -> Iterator[tuple[tuple[int, int], s
     begin, end = _delimiters(text, item)
     for at, (left, right) in enumerate(item.operands):
         last = at == len(item.operands) - 1
+        # The outer signs stay at the outer ends, so that the whitespace around stays as it was.
         yield (left, right), f"{'{{' if at else begin} {text[left:right]} {end if last else '}}'}"
 
 
@@ -209,8 +210,12 @@ class _BlockWriter:
     def _whose(self, item: TemplateItem, message: str) -> TextAuthorship:
         """Return the author of everything inside an item."""
         if item.kind is ItemKind.TAG:
+            # A variable that is set inside a block is gone after it, so such a tag must stay
+            # outside.
             forgotten = item.word == "set" and item.name and not self._scopes
             return TextAuthorship.OTHERS if forgotten else TextAuthorship.UNSEEN
+        # Their text is written elsewhere or changed first, so no block inside them would mark what
+        # is rendered.
         if item.word in ("macro", "set", "call", "filter"):
             return TextAuthorship.OTHERS
         inside = {part for body in item.bodies for inner in body.items for part in self._all(inner)}
@@ -288,6 +293,7 @@ def _run_end(parts: Sequence[_Part], at: int, inside: AbstractSet[TextAuthorship
     end = at
     while end < len(parts) and parts[end].authorship in {*inside, TextAuthorship.UNSEEN}:
         end += 1
+    # Parts that were never written stay in a run between the model's, but do not end it.
     while parts[end - 1].authorship is TextAuthorship.UNSEEN:
         end -= 1
     return end
@@ -389,6 +395,8 @@ def marked_templates(analysis: Analysis) -> Iterator[ChatTemplate]:
         return
     owners = {place: _owner(found) for place, found in uses.items()}
     seen = {template.text}
+    # The plainest way comes first; a stop may be written with the next message, and a block forgets
+    # variables.
     for before, scopes in product((False, True), (True, False)):
         marked = with_generation_blocks(template.text, tree, owners, scopes=scopes, before=before)
         if marked is not None and marked not in seen:
@@ -402,6 +410,7 @@ def _uses(
     """Yield the place that wrote each stretch of a render, and the model's part of it."""
     start = 0
     spans = apart.source_map(turns.variables).spans
+    # `+` adds numbers, which come to another text as outputs of their own.
     if "".join(span.text for span in spans) != turns.whole.text:
         raise TemplateRenderError("taken apart, the template renders another text")
     for span in spans:
@@ -443,6 +452,7 @@ def _owner(uses: list[_Use]) -> StretchOwner:
     shared = TextAuthorship.MODEL if len(ours) == len(uses) else TextAuthorship.SHARED
     if all(use.sampled == ((0, use.length),) for use in ours):
         return StretchOwner(shared)
+    # Only a text of one length can be cut at a fixed place.
     cuts = {(use.sampled, use.length) for use in ours}
     if len(cuts) == 1 and len(ours[0].sampled) == 1:
         return StretchOwner(shared, ours[0].sampled[0])

@@ -5,6 +5,12 @@ rule looked at; of these, the smallest wins after which the rule finds less, eve
 the proof is unchanged or better, and no rule finds anything new. Edits are safe if the findings
 cover every render that they change. Unsafe ones are searched only if no safe ones help, and applied
 only on request. For content that is stripped, the edit is the removal of `| trim`.
+
+For `<|{{ m.role }}|>{{ m.content | trim }}<|end|>` and the finding that user content is stripped:
+
+    edits    " | trim" is removed
+    proof    conversations with whitespace around a text change, each for the better
+    reason   UNSAFE: the edit also fixes other speakers' texts, which this finding does not name
 """
 
 from __future__ import annotations
@@ -121,6 +127,8 @@ class TemplateTrials:
 
     def _news_of(self, subject: Subject) -> frozenset[Rule]:
         firing = (rule for rule in all_rules() if rule.default and hits_of(subject, rule))
+        # Only a rule that did not fire before needs lint itself, which merges findings of one
+        # cause.
         if all(rule.code in self._found_codes for rule in firing):
             return frozenset()
         return frozenset(
@@ -228,6 +236,8 @@ def fix_template(
         raise AutoparserError("an encoder in Python has no template to edit", file=template.origin)
     text = in_newlines(template.text)
     asked = dict.fromkeys(fault for finding in findings for fault in finding.rule.mends)
+    # No render shows whether the model was trained with these faults, so that fixing them is never
+    # safe.
     mends = tuple(fault for fault in asked if fault.kind not in TRAINED)
     known = replace(template, text=text)
     trials: TemplateTrials | None = None
@@ -244,11 +254,15 @@ def fix_template(
             continue
         fixes.append(_fix_finding(trials, finding, unsafe=unsafe))
         if fixes[-1].reason is None:
+            # The next finding is fixed in the edited template, whose renders are not those of the
+            # original.
             known, trials = trials.fixed(fixes[-1].edits), None
     if known.text == text:
         return FixedTemplate(template, template, tuple(fixes))
     subject = Subject(known) if trials is None else trials.subject
+    # A rule without a fix of its own may find nothing any more after the fix of another.
     done = [replace(fix, reason=None) if _went_along(fix, subject) else fix for fix in fixes]
+    # Edits were searched in text with single newlines; the file keeps its own line ends.
     text = known.text.replace("\n", "\r\n") if "\r\n" in template.text else known.text
     return FixedTemplate(template, replace(template, text=text), tuple(done))
 
@@ -266,6 +280,7 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
     if isinstance(found, UnfixedReason):
         return FindingFix(finding, reason=found, tried=search.trial_count)
     edits = search.tidied(found)
+    # All conversations, not only those that seem to reach the edits.
     proof = trials.proof.proven(trials.edited(edits))
     if proof is None:
         # It changes a conversation that seemed not to reach it.
@@ -334,6 +349,8 @@ class _FixSearch:
         """Return the smallest edits that fix the finding, safe ones first, or why none do."""
         candidates = fix_candidates(self._looked_at, self._finding, self._text)
         found = self._search(candidates)
+        # Safe edits are searched in full first: a larger safe edit is better than a small unsafe
+        # one.
         if isinstance(found, UnfixedReason) and self._unsafe_seen:
             self._only_safe = False
             found = self._search(candidates)
@@ -360,6 +377,7 @@ class _FixSearch:
         if plainer.text == self._trials.edited(edits).text:
             return edits
         lines = changed_lines(self._text, plainer.text)
+        # Tidying may move the edit to other parts of the template, so it is proven like any other.
         return edits if self._in_the_way(lines) else lines
 
     def _step(
@@ -372,10 +390,15 @@ class _FixSearch:
         apart = [candidate for candidate in candidates if not candidate.overlaps(chosen)][
             :MOST_TRIED
         ]
+        # Nearest first in groups, the smallest first within one: a tiny edit far away is rarely the
+        # right one.
         for at in range(0, len(apart), AT_ONCE):
             joined = [chosen.and_also(candidate) for candidate in apart[at : at + AT_ONCE]]
             for candidate in sorted(joined, key=lambda candidate: candidate.size):
+                # The second search, for unsafe edits, tries the same candidates again.
                 self.trial_count += self._only_safe
+                # Cheapest first: an edit that changes none of the rule's renders cannot remove its
+                # finding, and needs no proof.
                 if not self._differs(self._trials.edited(candidate.edits), base):
                     continue
                 why = self._in_the_way(candidate.edits)
@@ -383,6 +406,8 @@ class _FixSearch:
                     return candidate, True, reason
                 reason = max(reason, why, key=[*UnfixedReason].index)
                 proof = self._trials.proven(candidate.edits)
+                # It makes something better without removing the finding, so another edit may
+                # complete it.
                 if why is UnfixedReason.NOT_GONE and proof is not None and proof.better:
                     partial.append((proof.better, candidate))
         best = max(partial, key=lambda scored: (scored[0], -scored[1].size), default=None)

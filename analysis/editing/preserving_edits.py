@@ -5,6 +5,9 @@ text. One is accepted if more steps hold, or get further, if steps that held ren
 and if the proof of edits passes: other speakers' text is unchanged. At the end, a new analysis
 replays the remaining steps. For a template that writes earlier reasoning as an empty block, the
 edit removes the condition on the last turn.
+
+Of the turn `{% if loop.last and m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}`
+the edit removes `loop.last and `, after which the scenario "reasoning + answer" holds.
 """
 
 from __future__ import annotations
@@ -179,6 +182,8 @@ class _EditSearch:
     def _candidates(self) -> list[TemplateEdit]:
         """Return the defaults of switches, then edits by distance to the differences."""
         places = [*self._departures()]
+        # Edits near the place that wrote the difference are likely to help, and only so many are
+        # tried.
         near = sorted(
             template_edits(self._text),
             key=lambda edit: min((abs(edit.start - place) for place in places), default=0),
@@ -198,6 +203,7 @@ class _EditSearch:
         counted: dict[Cause, int] = {}
         found: list[PlayedStep] = []
         for step, cause, fault in self._broken:
+            # Steps of one cause mostly break at one place of the template, so a few stand for all.
             if fault is Culprit.MODEL or counted.get(cause, 0) >= LIKENESSES or _holds(stage, step):
                 continue
             counted[cause] = counted.get(cause, 0) + 1
@@ -238,6 +244,7 @@ class _EditSearch:
                 other = stage.render_again(step.replay)
             except AutoparserError:
                 return None
+            # After another opening the model would write another turn than the sampled one.
             if not other.prompt.text.endswith(step.replay.prompt.opening):
                 return None
             holding += other.holds
@@ -251,12 +258,15 @@ class _EditSearch:
         if any(_texts(stage, replay) != (replay.text, replay.prompt.text) for replay in replays):
             return False
         proof = self._proof.proven(self._template(edits))
+        # Round trips are about the model's text: an edit that also fixes another speaker's goes too
+        # far.
         return proof is not None and not proof.beyond
 
     def _needed(self, chosen: Sequence[TemplateEdit]) -> tuple[TemplateEdit, ...]:
         """Return the edits without the unnecessary ones."""
         kept = [*chosen]
         for edit in chosen:
+            # A later edit may do what an earlier one was chosen for.
             fewer = [other for other in kept if other != edit]
             if self._holding_count(fewer) >= self._holding_count(kept) and self._right(fewer):
                 kept = fewer
@@ -275,8 +285,10 @@ class _EditSearch:
     def result(self, edits: tuple[TemplateEdit, ...]) -> PreservingTemplate:
         """Return the result: the edits in their simplest form, replayed by a new analysis."""
         original = self._analysis.template
+        # Tidied before the new analysis, so that it judges the text that is returned.
         text = tidy_template(self._text, edits, self).text
         made = changed_lines(self._text, text)
+        # Edits were searched in text with single newlines; the file keeps its own line ends.
         if "\r\n" in original.text:
             text = text.replace("\n", "\r\n")
         template = replace(original, text=text) if made else original
@@ -354,6 +366,7 @@ def _defaults(played_trip: RoundTrip) -> Iterator[TemplateEdit]:
         for other in row.others if not row.verdict.holds else ():
             setting = changed_switches(usual, other.setting)
             edit = default_edit(setting)
+            # None unsets a switch that the template needs, for which there is no default to write.
             if other.holds and edit not in seen and None not in setting.values():
                 seen.add(edit)
                 yield edit

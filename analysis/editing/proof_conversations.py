@@ -5,6 +5,13 @@ whitespace at their edges, a model's output as content, long texts, and variants
 the same as a plain conversation, so a template that accepts it should render both alike: content of
 null or absent for empty content, an empty list of calls, arguments as a JSON string, content parts,
 a developer message for the system message.
+
+Of an assistant's message `{content: "", tool_calls: [{function: {name: f, arguments: {k: 1}}}]}`,
+some variants are
+
+    null content                    content: null
+    no content                      the key is missing
+    arguments in their other form   arguments: '{"k": 1}'
 """
 
 from __future__ import annotations
@@ -228,6 +235,7 @@ def _settings(subject: Subject) -> list[Mapping[str, Json]]:
     """Return every setting to render, including explicit defaults."""
     found: list[Mapping[str, Json]] = [*settings_of(subject.analysis)]
     for switch in subject.analysis.switches:
+        # Callers set booleans both ways, even to the default.
         either = (True, False) if any(isinstance(value, bool) for value in switch.values) else ()
         found += [{**found[0], switch.name: value} for value in (*switch.values, *either)]
     return [*{repr(setting): setting for setting in found}.values()]
@@ -248,6 +256,7 @@ def _padded(subject: Subject) -> Iterator[ProofConversation]:
     """Yield conversations with whitespace around one speaker's texts."""
     for conversation in _largest(subject):
         for voice in dict.fromkeys(spoken.voice for spoken in conversation.spoken):
+            # The name of a function has no whitespace around it.
             if voice is not Voice.CALL:
                 around = _around(conversation, voice)
                 yield _whole(
@@ -329,11 +338,13 @@ def _texts(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
 
 def _in_other_words(subject: Subject) -> Iterator[ProofConversation]:
     """Yield variants of plain conversations."""
+    # A template that needs a system message would refuse to go without.
     bare = not subject.shape.system
     alone = [replace(whole, system="") for whole in _largest(subject) if whole.system and bare]
     for conversation in (*_largest(subject), *alone):
         for ends in (False, True):
             plain = _whole(subject, conversation, generation=ends)
+            # Where no prompt follows the plain conversation, its variants have none either.
             if ends and not conversation.generation:
                 continue
             for words, messages, tools in _respell(plain):

@@ -34,6 +34,7 @@ def untried_examples(records: Sequence[SurveyRecord]) -> list[tuple[SurveyRecord
         for code, _, _ in frequent_codes(linted)
         if rule_of(code).fixable
         for record in examples_of(code, linted)
+        # A survey that is resumed keeps the outcomes of the run before.
         if all(fix.code != code for fix in record.fixes or ())
     ]
 
@@ -56,6 +57,7 @@ def try_fix(record: SurveyRecord, code: str, limits: Limits | None) -> SurveyRec
         return record
     if not found:
         return record
+    # A finding that stays stands for all of the rule: the template is not fixed.
     stays = next((fix for fix in found if fix.reason is not None), found[0])
     proof = 0 if stays.proof is None or stays.reason else stays.proof.conversations
     outcome = TriedFix(code, stays.finding.line, stays.why, proof, stays.tried)

@@ -88,6 +88,7 @@ def own_lines(text: str, spans: Sequence[tuple[int, int]]) -> tuple[TemplateEdit
     """
     tags = [*_tags(text)]
     inside = [tag for tag in tags if tag.word]
+    # The layout is the template author's: who writes tags in one line gets no lines of their own.
     if 2 * sum(_begins_line(text, tag) for tag in inside) < len(inside):
         return ()
     step = _step(text, tags)
@@ -131,6 +132,7 @@ _OPENING = frozenset({"if", "for", "macro", "call", "filter", "generation", "wit
 
 def _on_own_line(text: str, tag: _PlacedTag, indent: str) -> TemplateEdit:
     """Begin a line with a tag, whose `-` has no other text to strip."""
+    # The tag gets a `-` in place of its own sign, if it has one.
     opened = tag.start + 2 + (text[tag.start + 2] in "-+")
     apart = "" if text[opened].isspace() else " "
     return TemplateEdit(tag.start, opened, f"\n{indent}{text[tag.start : tag.start + 2]}-{apart}")
@@ -212,6 +214,7 @@ def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
 def _possible(parts: Mapping[str, nodes.Node], part_truths: Mapping[str, bool]) -> bool:
     """Return whether parts can have these values together: a true value is defined."""
     for name, part in parts.items():
+        # `x` and `x is none` are parts of their own, but cannot both be true.
         if isinstance(part, nodes.Test) and part_truths.get(repr(part.node)):
             absent = {"none": True, "undefined": True, "defined": False}.get(part.name)
             if part_truths[name] is absent:
@@ -348,6 +351,7 @@ def _chosen_bodies(text: str, item: TemplateItem) -> Iterator[Edits]:
         if held is None:
             continue
         if held and number:
+            # The signs of whitespace control at both ends of the tag stay, so that the text stays.
             otherwise = f"{text[tag[0] : tag[0] + 3].rstrip()} else {text[tag[1] - 3 : tag[1]]}"
             written = TemplateEdit(*tag, otherwise.replace("  ", " "))
             yield (written, *_line_gone(text, (body.end, closing[0])))
@@ -415,6 +419,7 @@ def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[Templa
     more = len(first) - len(first.lstrip(" \t")) - len(indent)
     at = place[0]
     for line in lines:
+        # A line with less indentation stays as it is, since its text would be cut.
         if more > 0 and line[:more].isspace() and line.strip():
             yield TemplateEdit(at, at + more, "")
         at += len(line)
@@ -423,6 +428,7 @@ def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[Templa
 def _spaced(text: str, place: tuple[int, int]) -> Edits:
     """Remove a stretch with the whitespace that its tags strip."""
     start, end = place
+    # Without its tag, whitespace that the tag stripped would be written.
     if text[start + 2 : start + 3] == "-":
         start = len(text[:start].rstrip())
     if text[end - 3 : end - 2] == "-":
@@ -451,6 +457,7 @@ class EditJudge(Protocol):
 def tidy_template(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) -> ChatTemplate:
     """Return the edited template in its simplest form."""
     template, spans = judge.with_text(apply_edits(text, edits)), spans_after(edits)
+    # Each form may make another one possible, e.g. a bracket around a side that is gone.
     for _ in range(MOST_FORMS):
         form = next(_plainer(judge, template, spans), None)
         if form is None:
@@ -467,9 +474,12 @@ def _plainer(
 ) -> Iterator[Sequence[TemplateEdit]]:
     """Yield simpler forms with the same renders."""
     text = template.text
+    # A constant condition is decided by syntax alone, but removing its tags may move whitespace, so
+    # that renders judge.
     for form in _touching(decided_conditions(text), spans):
         if _alike(judge, template, judge.with_text(apply_edits(text, form))):
             yield form
+    # Redundant brackets leave the syntax tree as it is, which needs no render to see.
     for form in _touching(without_brackets(text), spans):
         if _same_tree(template, judge.with_text(apply_edits(text, form))):
             yield form

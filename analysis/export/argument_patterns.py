@@ -45,6 +45,7 @@ from .export_limits import ExportLimit, MessagePiece
 from .field_patterns import WORD, any_pattern, at_most, exact_pattern, loose_pattern
 
 _CHARACTERS = f"{string.punctuation}\n\t\ré日🚀"
+"""Characters that a notation may escape: each is tried inside a string."""
 _PLAIN = "plain words"
 _CONTAINERS = (JsonType.ARRAY, JsonType.OBJECT)
 
@@ -114,6 +115,7 @@ def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
     values = [value for value in battery if type_of(value) not in unwritten]
     scalars = [value for value in values if type_of(value) not in _CONTAINERS]
     lost = {type_of(value) for value in scalars if not isinstance(value, str) and not reads(value)}
+    # If plain words are lost, no single character is to blame.
     if not reads(_PLAIN):
         lost.add(JsonType.STRING)
         return ValueLosses(frozenset(lost))
@@ -143,6 +145,7 @@ def _holds_lost(value: Json, lost: set[JsonType], characters: str) -> bool:
 
 
 _KEY = r"""[^\s{}()\[\]<>"'=,]+?"""
+"""A name that nothing announces: it ends before brackets, quotes, `=` and commas."""
 
 
 class ContentParser(Struct, frozen=True):
@@ -171,6 +174,7 @@ class ContentParser(Struct, frozen=True):
 
 
 _ALL = 100
+"""More than any other loss weighs, since then no argument is read."""
 
 
 def arguments_reader(arguments: ArgumentFormat) -> ContentParser:
@@ -240,6 +244,7 @@ def _dialect(arguments: ArgumentFormat) -> ContentParser | None:
     settings: dict[str, Json] = {}
     bare = [container for container in objects if not container.key.open]
     if bare:
+        # The target quotes a bare key only right after `{` or `,`: a space between is too much.
         if any(container.separator != "," for container in bare):
             return None
         settings["unquoted_keys"] = True
@@ -406,6 +411,7 @@ def _row_pattern(row: Row, before: Row, members: ContainerNotation, *, alone: bo
     pieces: list[str] = []
     for at, piece in enumerate(row):
         if piece is RowSlot.KEY:
+            # A closing tag that repeats the key has to repeat the same one.
             named = RowSlot.KEY in (*before, *row[:at])
             key = f"(?P<key>{_key_pattern(row, at, members, alone=alone)})"
             pieces.append("(?P=key)" if named else _with_quotes(members.key, key))
@@ -433,6 +439,7 @@ def _key_pattern(row: Row, at: int, members: ContainerNotation, *, alone: bool) 
 
 def _with_quotes(key: StringText, pattern: str) -> str:
     """Put a key's quotes around a pattern."""
+    # Python's repr chooses the quotes by the text.
     quote = "['\"]" if key.escape is StringEscape.PYTHON else ""
     return f"{exact_pattern(key.open)}{quote}{pattern}{quote}{exact_pattern(key.close)}"
 

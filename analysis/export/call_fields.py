@@ -56,9 +56,11 @@ from .field_patterns import (
 
 def json_field(calls: CallFormat, fields: JsonFields, end: TurnEnds) -> CallsField | None:
     """Read each call, or the array of all, as JSON; return None if that does not give them back."""
+    # A transform copies values, never a key.
     if fields.fun_name_is_key:
         return None
     paths = (*_path(fields, fields.name_field), *_path(fields, fields.args_field))
+    # Placeholders such as `{content.name}` take word characters only.
     if not all(key.replace("_", "a").isalnum() for key in paths):
         return None
     limits = _limits(calls, fields)
@@ -284,11 +286,13 @@ class _Seam(Struct, frozen=True):
     """The text right around the arguments, for calls without arguments, too."""
 
     before: str = ""
+    """Replaces the text of the row before the arguments; empty if nothing does."""
     after: str = ""
     """Replaces the text of the row after the arguments; empty if nothing does."""
     piece_count: int = 0
     """How many pieces of the row `before` replaces."""
     limit: ExportLimit | None = None
+    """The loss of calls without arguments, or None if they are read."""
 
 
 def _seam(
@@ -315,6 +319,7 @@ def _seam(
     closer = last.strip()
     if closer and after.rstrip().endswith(closer):
         rest = after.rstrip().removesuffix(closer)
+        # Without arguments, the closer follows the name at once.
         short = rf"(?=\s*{loose_pattern(closer)})"
         called = _pattern(head[: -1 if before else None])
         at_once = rf"(?<={called}\s*){loose_pattern(closer)}"

@@ -146,12 +146,14 @@ def loose_pattern(text: str) -> str:
 
 def any_pattern(patterns: Iterable[str]) -> str:
     """Match one of several patterns; empty without patterns."""
+    # An empty alternative would match anywhere.
     found = list(dict.fromkeys(pattern for pattern in patterns if pattern))
     return found[0] if len(found) == 1 else f"(?:{'|'.join(found)})" if found else ""
 
 
 def behind_pattern(pattern: str) -> str:
     """Look back over whitespace for a pattern."""
+    # Of variable length, which the `regex` package of the target allows, and `re` does not.
     return rf"(?<={pattern}\s*)"
 
 
@@ -288,6 +290,7 @@ def frame_patterns(
 
 
 _BRACKETS = re.compile(r"(?:\\[]})]|\\s\*|(?:\\n| )(?:\?|\{0,\d+\}))+")
+"""Matches a pattern, not a text: one of closing brackets and whitespace alone."""
 
 
 class TargetSurroundings(Struct, frozen=True):

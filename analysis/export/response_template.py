@@ -1,9 +1,19 @@
-"""Export a format as transformers' `response_template`, and try the export out.
+r"""Export a format as transformers' `response_template`, and try the export out.
 
     TurnFormat -> response_template -> Export (document, limits) -> try_out -> ExportTrial
 
 `try_out` lets the target's own parser read what the template writes of the battery, and lets the
 template write what was read.
+
+For example, of a format with reasoning, content and calls:
+
+    >>> from autoparser import analyze, load_template
+    >>> analysis = analyze(load_template("fixtures/templates/j1-json-in-tags.jinja"))
+    >>> export = response_template(analysis)
+    >>> list(export.document["fields"]), export.limits
+    (['thinking', 'content', 'tool_calls'], ())
+    >>> export.document["fields"]["tool_calls"]["close_pattern"]
+    '(?<=\\}\\s*)</tool_call>'
 """
 
 from __future__ import annotations
@@ -140,6 +150,7 @@ def _start_anchor(format_: TurnFormat) -> dict[str, str]:
             anchors[exact_pattern(text)] = None
         elif not header or header not in text:
             at_end = rf"(?={exact_pattern(text)}\Z)" if text else r"\Z"
+            # An empty prompt is at the end of any text, so it must not follow another prompt.
             others = any_pattern(exact_pattern(other) for other in known) if not text else ""
             anchors[f"(?<!{others}){at_end}" if others else at_end] = None
     # The longest first: a text that begins with the header goes on after it.
@@ -270,6 +281,7 @@ class _Tryout:
         from autoparser.analysis.learning.continuations import turns_after  # noqa: PLC0415
 
         self._format, self._export, self._parse = format_, export, parse
+        # Reversed, so that of settings with equal prompts the first one counts.
         openings = {opening.text: opening for opening in reversed(format_.openings)}
         self._turns = [turns_after(format_, opening, prober) for opening in openings.values()]
 
@@ -358,6 +370,7 @@ def _message(read_message: ComparedMessage, wanted_message: Message) -> Message:
             for key, value in call.arguments.items()
             if key in arguments and _sorted(value) == _sorted(arguments[key])
         }
+        # First for the order of the keys, last for the order of keys inside the values.
         calls.append(ToolCall(name, {**kept, **arguments, **kept}, call_id or call.id))
     return Message(read_message.content or "", read_message.reasoning or "", tuple(calls))
 

@@ -103,6 +103,7 @@ def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict
 def _content_openings(around: TargetSurroundings) -> Iterator[str]:
     taken = "" if around.reasoning is None else around.reasoning.open.core
     for opener in (around.turn.content.open, *around.turn.content.others):
+        # A marker that opens reasoning, too, is left to the field for reasoning.
         if opener.core and opener.core != taken:
             gap = around.gap(TurnPart.CONTENT, left=True, spaces=[opener.after])
             yield f"{exact_pattern(opener.core)}{gap}"
@@ -139,6 +140,7 @@ def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
         gap = around.gap(TurnPart.CONTENT, left=False, spaces=spaces)
         if gap != ANY_SPACE:
             gap = optional_pattern(rf"{behind_pattern(around.closed)}\s+") + gap
+        # With `.*`, text after the end of the turn does not become content.
         yield f"{gap}{around.end}.*"
         # An engine that stops there passes on the text before the end, without the end.
         yield from (rf"{exact_pattern(space)}\Z" for space in spaces if space)
@@ -179,8 +181,11 @@ class _Edges(Struct, frozen=True):
     """The whitespace around the markers of reasoning."""
 
     behind_open: str
+    r"""After the opening marker, e.g. `"\\n?"`."""
     before_close: str
+    r"""Before the closing marker, e.g. `"\\n?"`."""
     behind_close: str
+    r"""After the closing marker, e.g. `"\\n{0,2}"`; empty if content is always opened."""
 
 
 def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
@@ -218,6 +223,7 @@ def reasoning_field(around: TargetSurroundings, block: MarkerBlock) -> dict[str,
     """Read reasoning between its literals."""
     edges = _edges(around, block)
     closing = f"{edges.before_close}{exact_pattern(block.close.core)}{edges.behind_close}"
+    # Reasoning that nothing closes ends with the turn.
     ends = [
         core
         for core in around.ends
@@ -265,6 +271,7 @@ def _reasoning_openings(
         spaced = any(joint.text[:1].isspace() for joint in first) and not around.explicit
         lead = optional_pattern(rf"{behind_pattern(begins)}\s+") if spaced else ""
         yield f"{lead}{exact_pattern(core)}{edges.behind_open}"
+    # Without an opening marker, only a close further on shows that a turn begins with reasoning.
     if block.leads or not core:
         start = begins if begins == r"\A" else behind_pattern(begins)
         not_opened = f"(?!{exact_pattern(core)})" if core else ""
@@ -300,6 +307,7 @@ def empty_block(around: TargetSurroundings) -> str:
         read = re.fullmatch(f"{edges.behind_open}{edges.before_close}", inner)
         follows = rest if rest.isspace() else space_at_start(rest)
         of_content = joint.right is not TurnPart.CONTENT or _reads_all(edges.behind_close, follows)
+        # Other empty blocks are read by the field for reasoning, which then gives no text.
         if not read or lead or not of_content:
             rests[follows if joint.right is TurnPart.CONTENT else ""] = None
     if not rests:

@@ -1,7 +1,11 @@
-"""The format of a turn as JSON, and read back from it.
+r"""The format of a turn as JSON, and read back from it.
 
 A literal or a slot of a row is an object with one key, and a layout names its message's parts;
-all else is written as the classes of `core` have it.
+all else is written as the classes of `core` have it. For example, a row of a call is
+
+    [{"literal": "<tool_call>\n{\"name\": \""}, {"slot": "name"},
+     {"literal": "\", \"arguments\": "}, {"slot": "arguments"},
+     {"literal": "}\n</tool_call>"}]
 """
 
 from __future__ import annotations

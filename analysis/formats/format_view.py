@@ -1,4 +1,14 @@
-"""A format in the words of reports, all of it."""
+r"""A format in the words of reports, all of it.
+
+For example, of calls such as `<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call>`:
+
+    >>> from autoparser import analyze, load_template
+    >>> view = analyze(load_template("fixtures/templates/j1-json-in-tags.jinja")).view
+    >>> view
+    <FormatView: reasoning TAG_BASED, content PLAIN, tools JSON_NATIVE>
+    >>> view.markers.per_call_start, view.json_fields.parameter_order
+    ('<tool_call>', ('name', 'arguments'))
+"""
 
 from __future__ import annotations
 
@@ -347,6 +357,7 @@ def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
     """Return the part of a call's opening that is a marker of its own, such as a complete tag."""
     literal = TemplateLiteral.of(opening)
     line, _, below = opening.partition("\n")
+    # A marker on a line of its own belongs to the call, not to the name below it.
     if literal.is_marked and below.strip():
         return line.strip()
     if not literal.is_marked:
@@ -390,6 +401,7 @@ def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str
     after = literals.arguments_to_id or literals.close
     members = calls.arguments.members
     if calls.arguments.verbatim:
+        # The caller's own JSON text is an object.
         return before, after, "{", "}"
     if members.open.strip() or members.close.strip():
         return before, after, members.open, members.close
@@ -422,6 +434,7 @@ def argument_markers(calls: CallFormat) -> dict[str, str]:
     at = "start"
     for piece in row:
         if isinstance(piece, RowSlot):
+            # A closing tag may repeat the key, as in `<city>Oslo</city>`.
             if piece is RowSlot.KEY and "value" in runs:
                 break
             at = str(piece)
@@ -429,6 +442,7 @@ def argument_markers(calls: CallFormat) -> dict[str, str]:
         else:
             runs[at] += piece
     text = calls.arguments.values.string
+    # Python's repr writes the quotes itself, so the format has none.
     python = text.escape is StringEscape.PYTHON
     opening, close = ("'", "'") if python else (text.open, text.close)
     suffix, prefix = _split_middle(runs.get("key", ""))

@@ -1,4 +1,13 @@
-"""A template's learned turns, and everything that follows from them without a render."""
+r"""A template's learned turns, and everything that follows from them without a render.
+
+For example, a parser, which takes every function name if no tools are given:
+
+    >>> from autoparser import analyze, load_template
+    >>> analysis = analyze(load_template("fixtures/templates/j1-json-in-tags.jinja"))
+    >>> text = '<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call><|im_end|>'
+    >>> [(call.name, call.arguments) for call in analysis.parser().parse(text).tool_calls]
+    [('find', '{}')]
+"""
 
 from __future__ import annotations
 
@@ -54,6 +63,7 @@ class LearnedFormat(Shown, ABC):
     """A template's learned turns, with methods for parsers, grammars and backends."""
 
     shown_as: ClassVar[str] = "learned"
+    """The name of its report; see `Shown`."""
 
     template: ChatTemplate | SavedTemplate
     """The template, or its description in a saved format."""
@@ -390,6 +400,7 @@ def _same(
     """Return the format of a setting, from formats in the same order."""
     if prompt_format is None:
         return None
+    # A format of a setting that was not learned is in neither; the default stands for it.
     at = next((index for index, one in enumerate(formats) if one is prompt_format.format), 0)
     return structs.replace(prompt_format, format=also.each[at])
 

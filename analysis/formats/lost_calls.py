@@ -1,4 +1,10 @@
-"""Why a call of an output was lost or wrong, and the smallest part of the output that shows it.
+r"""Why a call of an output was lost or wrong, and the smallest part of the output that shows it.
+
+For example, the smallest part of a text that still has an opening marker and a name:
+
+    >>> text = "Hello.\n<call>find()</call>\nBye.\n"
+    >>> smallest_part(text, lambda part: "<call>" in part and "find" in part)
+    '<call>find'
 
 Contract: a cause is named only if a parser confirms it, such as by reading the call where the
 request allows it. A smallest part departs from the template as the whole output does.
@@ -197,6 +203,7 @@ def smallest_part(text: str, shows: Callable[[str], bool], left: int = MOST_PARS
             at = 0
             while at < len(pieces) and left > 0:
                 rest = [*pieces[:at], *pieces[at + size :]]
+                # An empty remainder costs a trial, too.
                 left -= sum(map(len, rest)) + 1
                 if shows("".join(rest)):
                     pieces = rest
@@ -257,6 +264,7 @@ def _identity(
         names = [call.name for call in message.malformed_calls]
         around = text[max(0, place.offset - 1) : place.offset + 1]
         return (place.deviation, kind, around, *names)
+    # The text after the end may be shortened, too.
     if place.deviation in _AT_THE_END:
         return (place.deviation, kind)
     return (place.deviation, kind, place.expected, place.found)

@@ -1,4 +1,12 @@
-"""All that was not read as the template writes it, in the order of the text."""
+"""All that was not read as the template writes it, in the order of the text.
+
+For example, the differences between a call as the template writes it and a model's text:
+
+    >>> for one in group_differences('<f>{"a": 1}</f>', '<f>{"a":1}'):
+    ...     print(one.deviation, one.offset, repr(one.expected), repr(one.found))
+    other whitespace 8 ' ' ''
+    missing text 10 '</f>' ''
+"""
 
 from __future__ import annotations
 
@@ -156,6 +164,7 @@ def _regions(expected: str, actual: str) -> Iterator[_Region]:
     if max(len(left), len(right)) > MOST_TOKENS:
         yield _Region(start, expected[start:], actual[start:])
         return
+    # By default, frequent tokens of texts of 200 or more tokens would be ignored.
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     for kind, from_left, to_left, from_right, to_right in matcher.get_opcodes():
         wanted, there = left[from_left:to_left], right[from_right:to_right]
@@ -363,6 +372,7 @@ def _skeleton(calls: CallFormat) -> str:
         RowSlot.INDEX: "0",
         RowSlot.ARGUMENTS: "ARGUMENTS",
     }
+    # A slot is a `str`, too, so `isinstance` does not distinguish it from a literal.
     row = "".join(piece if type(piece) is str else words[RowSlot(piece)] for piece in calls.row)
     return f"{calls.section_open}{row}{calls.section_close}"
 
@@ -377,6 +387,7 @@ def _broken_at(parser: OutputParser, text: str) -> int:
         # A search for other calls holds the text from where the first one broke.
         return stream.searching or stream.message.status is Status.MALFORMED
 
+    # Bisected, since a call that was given up stays so, whatever text follows.
     return max(0, bisect_left(range(len(text) + 1), True, key=broken) - 1)
 
 
@@ -406,6 +417,7 @@ def _rewritten(
     missing = (one for one in placed if one.deviation is OutputDeviation.MISSING)
     lost_markers = units_in(one.expected for one in missing if text[one.offset :].strip())
     lost_markers = tuple(marker for marker in lost_markers if marker not in text)
+    # If nothing else differs without these markers, they were stripped.
     if lost_markers and not group_differences(
         without_markers(expected, lost_markers).strip(), written.strip()
     ):

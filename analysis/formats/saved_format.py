@@ -67,6 +67,7 @@ class SavedFormat(LearnedFormat):
 
     def __getattr__(self, name: str) -> NoReturn:
         """Raise TemplateNeededError for a feature that a saved format lacks."""
+        # Protocols such as that of `copy` look for private names, and expect an AttributeError.
         if name.startswith("_") or name not in _OF_ANALYSIS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._refuse(f"{name} takes renders")
@@ -81,7 +82,7 @@ class SavedFormat(LearnedFormat):
 
 
 _OF_ANALYSIS = frozenset({"continuations", "prober", "rendering", "trials", "turns"})
-"""The message about a feature that needs renders."""
+"""Features of an analysis that need renders, and that a saved format lacks."""
 
 
 def load_format(path: str | os.PathLike[str]) -> SavedFormat:

@@ -4,6 +4,14 @@ What is left of a format without some of its markers is looked for in the text: 
 turn may have, and in them the calls. `\n{"name": "f", "arguments": {}}\n` is what is left of
 `<call>\n{"name": "f", "arguments": {}}\n</call>`. Only markers of which the text has none are put
 back, and what comes of it has to be read without any trouble.
+
+    >>> from autoparser import analyze, load_template
+    >>> parser = analyze(load_template("fixtures/templates/j1-json-in-tags.jinja")).parser()
+    >>> restored = restore_markers(parser, '\n{"name": "find", "arguments": {}}\n')
+    >>> restored.text
+    '<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call><|im_end|>'
+    >>> restored.markers
+    ('<|im_end|>', '<tool_call>', '</tool_call>')
 """
 
 from __future__ import annotations
@@ -47,6 +55,7 @@ def markers_of(turn: TurnTree) -> tuple[str, ...]:
 
 def without_markers(text: str, markers: Iterable[str]) -> str:
     """Return a text as it is when these markers are stripped."""
+    # The longest first, since one marker may contain another.
     for marker in sorted(markers, key=len, reverse=True):
         text = text.replace(marker, "")
     return text
@@ -154,6 +163,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
     lost_markers = tuple(marker for marker in markers_of(turn) if marker not in text)
     body, end = _without_end(text, [end.core for end in turn.ends])
     found: list[tuple[tuple[int, bool, int], RestoredOutput]] = []
+    # The text alone does not show which parts it has, so every row is tried.
     for row in turn.strict.rows:
         written = _row(row, turn.strict.calls, body, lost_markers, turn.offered)
         if written is None:
@@ -161,6 +171,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
         whole = written + (end or row.end.core)
         message = parser.parse(whole)
         markers = tuple(marker for marker in lost_markers if marker in whole)
+        # A missing end alone shows nothing, since most engines remove it.
         if message.status.regular and _says(message, row) and set(markers) - {row.end.core}:
             exact = without_markers(written, lost_markers).rstrip() == body.rstrip()
             fits = (len(message.tool_calls), exact, len(row.items))
@@ -285,12 +296,14 @@ class _Calls:
             "|".join(map(re.escape, sorted(offered, key=len, reverse=True))) if offered else _WORD
         )
         left = "".join(self._left(piece) for piece in self._head)
+        # Without known names, any word could be a name: a word of the literals has to precede it.
         telling = bool(offered) or any(char.isalnum() for char in left)
         known = RowSlot.NAME in self._head and all(type(piece) is str for piece in self._tail)
         self._pattern = re.compile(self._regex(names)) if known and telling else None
 
     def _left(self, piece: str) -> str:
         """Return the remains of a literal, and an empty text for a slot."""
+        # A slot is a `str`, too, so `isinstance` does not distinguish it from a literal.
         return without_markers(piece, self._lost_markers) if type(piece) is str else ""
 
     def _regex(self, names: str) -> str:

@@ -94,6 +94,7 @@ class EngineMessages(Struct, frozen=True):
     best: MessageShape
     """The shape that the template takes best."""
     engine: EngineHabits
+    """The habits of the engine, e.g. that it strips reasoning."""
     parts: bool
     """Whether the template takes content as a list of parts."""
 
@@ -291,6 +292,7 @@ def call_opener(format_: TurnFormat) -> str:
 
 
 def _tool_call(call: ParsedCall, at: int, *, made_id: bool) -> ToolCall:
+    # Nine letters and digits, the form that some templates demand of ids.
     plain = PLAIN_IDS[at] if at < len(PLAIN_IDS) else f"{PLAIN_IDS[0][:7]}{at:02}"
     value = json_value(call.arguments)
     arguments = value if isinstance(value, dict) else {}
@@ -340,6 +342,7 @@ def render_continued(
     last = dict(messages[-1])
     content = last.get("content")
     if isinstance(content, list) and content:
+        # Of several parts, the last one goes on.
         last["content"] = [*content[:-1], _with_tag(content[-1])]
     elif content:
         last["content"] = f"{content}{_CONTINUE_TAG}"
@@ -351,4 +354,6 @@ def render_continued(
     at = text.rfind(_CONTINUE_TAG.strip())
     if at < 0:
         raise TemplateRenderError("the message to continue does not appear in the text")
+    # The tag ends in a space: if that is gone, the template strips the text, and the model goes on
+    # from stripped text, too.
     return text[:at] if text.startswith(_CONTINUE_TAG, at) else text[:at].rstrip()

@@ -1,6 +1,12 @@
 """Replay one step of a conversation as an engine takes it: prompt, parse, history, next prompt.
 
 Contract: a replay is a pure function of its exchange; a template's refusal is part of it.
+
+For a template that writes reasoning only in the last message:
+
+    whole   <|user|>…<|end|><|assistant|>(r)The user wants the weather.(/r)It is sunny …
+    text    <|user|>…<|end|><|assistant|>It is sunny in Oslo.<|end|><|user|>Thanks. What …
+    at      the offset of `(r)` in the first and of `It` in the second
 """
 
 from __future__ import annotations
@@ -40,28 +46,40 @@ class Exchange(Struct, frozen=True):
     """The inputs of one step; equal exchanges have equal replays."""
 
     setting: Setting
+    """The switches of both requests, e.g. `{"enable_thinking": False}`."""
     history: Dialogue
+    """The conversation before the turn."""
     tools: tuple[Tool, ...]
+    """The offered tools."""
     sampled: str
+    """The model's output, e.g. `"It is sunny in Oslo.<|end|>"`."""
     cut: bool
+    """Whether the output was truncated."""
     next: Next
+    """The messages after the turn."""
     answers: Answers = Answers.ALL
+    """The calls that get results."""
     engine: EngineHabits = field(default_factory=EngineHabits)
+    """How the engine changes messages before it stores them."""
 
 
 class Replay(Struct, frozen=True):
     """The result of one step: the parsed turn, the stored message, the next prompt."""
 
     exchange: Exchange
+    """The inputs of the step."""
     format: TurnFormat
     """The format of turns under the exchange's setting."""
     prompt: Prompt
+    """The prompt after which the output was sampled."""
     parsed: ParsedMessage
+    """The output, parsed."""
     memory: Remembered
     """The message stored in the history."""
     text: str = ""
     """The next prompt, or empty if the template raised."""
     error: TemplateRenderError | None = None
+    """The template's error on the next prompt, or None."""
 
     @property
     def whole(self) -> str:
@@ -121,6 +139,7 @@ class ReplayStage:
 
         The history's turns are stored as `engine` stores them, or unchanged without one.
         """
+        # Calls and tools hold dictionaries, which cannot be hashed.
         key = repr((history, tools, dict(setting), engine or EngineHabits()))
         if key not in self._prompts:
             prober = self._offering(tools)
@@ -129,6 +148,8 @@ class ReplayStage:
             text = prober.render_messages(messages, tools=offered, generation=True, setting=setting)
             try:
                 base = prober.render_messages(messages, tools=offered, setting=setting)
+            # Some templates refuse this conversation without a prompt; then no part of the prompt
+            # is known to open the turn.
             except TemplateRenderError:
                 base = text
             self._prompts[key] = Prompt(text, text[: prefix_length(text, base)])
@@ -219,6 +240,7 @@ class ReplayStage:
 
         Return None if unknown: after the prompt's end, and within the continued turn.
         """
+        # The continued turn is cut out of a render with a tag, which has no source map.
         if replay.exchange.next is Next.CONTINUATION:
             return None
         return self._mapped(replay, next_prompt=True).line_at(at)
@@ -283,6 +305,7 @@ class ReplayStage:
     ) -> OutputParser:
         opening, tools = prompt_format.opening, exchange.tools
         tail = prompt.text if opening is None else opening.text
+        # `_formats` keeps the formats alive, so that no id is used again.
         key = (tail, repr(tools), id(prompt_format.format))
         if key not in self._parsers:
             # Where the prompt writes nothing of the turn, its end tells nothing of it.

@@ -1,4 +1,12 @@
-"""Find out whether the template leaves the history unchanged when new messages follow."""
+"""Find out whether the template leaves the history unchanged when new messages follow.
+
+For a template that drops reasoning from all but the last three messages, the prompt
+
+    <u>Hi</s><a><t>Hm.</t>Yes.</s><u>So?</s><a>
+
+shows the reasoning of its first turn. An answer and a user message after it drop that block, so the
+fate of earlier turns is `NOT_REASONING`, and `dropped_words` returns "of an earlier turn".
+"""
 
 from __future__ import annotations
 
@@ -79,6 +87,8 @@ class History:
         known = self._known_fates.get(key)
         if known is None:
             known = self._examine_history(base, turn, new, rest)
+            # The histories of `_examine_history` contain an answer, after which a template may
+            # already have dropped the reasoning of calls.
             if known is EarlierTurns.ALL and self._drops_at_first(base, turn, new):
                 known = EarlierTurns.NOT_AT_FIRST
             self._known_fates[key] = known
@@ -111,6 +121,7 @@ class History:
 
     def is_first_turn(self, base: Base, past: PromptPast, opening: str) -> bool:
         """Whether a prompt has no turn before its `opening`, as far as headers show."""
+        # Without a header of its own, a turn cannot be told from the text around it.
         header = self._header
         if not header or not self._is_headed(base):
             return False
@@ -156,6 +167,8 @@ class History:
         plain = self._render_longer(base, turn, new, reasoning=False)
         thought = self._render_longer(base, turn, new, reasoning=True)
         dropped = thought is not None and not thought[1].startswith(thought[0])
+        # Without reasoning first: a change there is an empty block or other text, not dropped
+        # reasoning.
         if plain is not None and not plain[1].startswith(plain[0]):
             before, after = plain
             if not self.without_marks(after).startswith(self.without_marks(before)):
@@ -164,6 +177,7 @@ class History:
             return EarlierTurns.NOT_BLANKS if stays else EarlierTurns.NOT_BLOCKS
         if dropped:
             return EarlierTurns.NOT_REASONING
+        # The longer history has one call, or two if it ends with a result.
         after = rest(1 + base.ends_with_result)
         if all(pair is None or pair[1].endswith(after) for pair in (plain, thought)):
             return EarlierTurns.ALL
@@ -174,6 +188,7 @@ class History:
     ) -> tuple[str, str] | None:
         """Render a history, and with more after it, or None if the template refuses them all."""
         call = self._skeletons.call(base.renders) if self._skeletons.calls else None
+        # A template may refuse calls in the history; then plain turns stand for the earlier ones.
         for shown in (call, None):
             entries = self._skeletons.earlier(
                 reasoning=reasoning, call=shown, answered=base.ends_with_result
@@ -209,6 +224,7 @@ class History:
         """Whether a block needs an opener because its closer also ends other texts."""
         after = base.before.rpartition(base.last)[2]
         ends = (*self._ends, after) if self._header and self._header not in after else self._ends
+        # A closer that also ends turns would otherwise count as a block in every turn.
         return bool(self._open) and any(self._close in end for end in ends)
 
     def dropped_words(self, fate: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
@@ -221,6 +237,7 @@ class History:
         known = past.dropped.get(fate)
         if known is not None:
             return known
+        # A prompt whose ids lack the closer has no block, and need not be decoded to see that.
         close = self._text.single(self._close)
         if close is not None and not past.holds(close):
             return ""
@@ -230,6 +247,7 @@ class History:
             if fate is EarlierTurns.NOT_BLOCKS or blank is (fate is EarlierTurns.NOT_BLANKS):
                 past.dropped[fate] = dropped_block(_EARLIER, is_empty=blank)
                 return past.dropped[fate]
+            # Prompts that follow this one are searched from here on.
             past.looked[fate] = end
         return ""
 

@@ -61,6 +61,7 @@ class BridgeRefusal:
     """A refused bridge with its reason: render the whole conversation instead. It is falsy."""
 
     reason: RefusalReason
+    """Why the bridge is refused, e.g. `RefusalReason.REASONING_DROPPED`."""
     detail: str = ""
     """The affected part of the conversation, or the template's error message."""
 
@@ -87,11 +88,13 @@ class Purpose:
     """The text that one bridge keeps although the template would rewrite it, listed in notes."""
 
     retention: Retention
+    """The reasoning to keep although the template would drop it."""
     roles: tuple[str, ...]
     """The roles of the messages that follow."""
     force: bool
     """Whether everything is kept that can be, not only reasoning."""
     notes: list[str]
+    """The text that is kept, e.g. `["kept, although the template drops reasoning …"]`."""
 
     def keep_reasoning(self, reason: RefusalReason, detail: str) -> None:
         """Note that reasoning is kept. Raises RefusedBridge unless the caller requested it."""
@@ -138,9 +141,13 @@ class HistoryRenders:
     """Renders conversations that share their tools, their switches and the time of day."""
 
     template: ChatTemplate
+    """The template that renders."""
     tools: list[object] | None = None
+    """The offered tools as the template sees them, or None."""
     switches: Mapping[str, object] = field(default_factory=dict[str, object])
+    """The template's variables, e.g. `{"enable_thinking": False}`."""
     clock: Clock = field(default_factory=Clock)
+    """The time of day that `strftime_now` returns."""
 
     @classmethod
     def of(
@@ -162,6 +169,8 @@ class HistoryRenders:
         """Return the template's variables."""
         return {
             "strftime_now": self.clock,
+            # Switches come after special tokens, so that a caller may set `bos_token`, and before
+            # the arguments of the render, which no switch replaces.
             **self.template.special_tokens,
             **self.switches,
             "messages": list(messages),
@@ -202,6 +211,8 @@ def generation_ranges(
         inside, closed, behind = piece.partition(GENERATION_CLOSE)
         if not closed:
             return None
+        # A block around an empty text, e.g. the content of a message with calls alone, marks
+        # nothing.
         if inside:
             found.append((length, length + len(inside)))
         length += len(inside) + len(behind)

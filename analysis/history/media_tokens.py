@@ -41,6 +41,7 @@ class MediaPart:
     part: int
     """The number of the part in its content."""
     kind: MediaKind
+    """An image, a video or a sound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,11 @@ class MediaSpan:
     """The range of a render that belongs to a part; empty without one."""
 
     part: MediaPart
+    """The part of a message."""
     start: int = 0
+    """The offset of its first character in the render."""
     end: int = 0
+    """The offset after its last character."""
 
 
 def media_parts(messages: Messages) -> list[MediaPart]:
@@ -110,6 +114,8 @@ def _settle_spans(
         places = [matches[0].span() for matches in inside]
     else:
         places = [match.span() for match in pattern.finditer(text)]
+        # A placeholder in the render without parts is text of the template or of a user, so that
+        # matches cannot be counted off to parts.
         if len(places) != len(asked) or without is None or pattern.search(without):
             return [*spans]
     settled = iter(places)
@@ -151,6 +157,8 @@ def _find_span(
     stretch = _stretch_in_place(render, marked or "", word) or _additional_stretch(
         render, plain or ""
     )
+    # The whitespace around a placeholder is the template's, so it stays when other ids replace the
+    # placeholder.
     core = render[slice(*stretch)].strip() if stretch else ""
     start = render.find(core, stretch[0]) if stretch else 0
     if not core or not text.startswith(core, start):
@@ -160,6 +168,7 @@ def _find_span(
 
 def _stretch_in_place(render: str, marked: str, word: str) -> tuple[int, int] | None:
     """Return the range in the word's place."""
+    # A template that writes a part twice, or not at all, has no single place for it.
     if marked.count(word) != 1:
         return None
     before, _, after = marked.partition(word)
@@ -191,6 +200,7 @@ def media_tokens(spans: Sequence[MediaSpan], tokens: EncodedText) -> tuple[Media
     for span in sorted(spans, key=lambda media: media.start):
         start = tokens.starting_before(span.start)
         end = tokens.ending_by(span.end)
+        # A part that shows nowhere has the span from 0 to 0, which holds no token.
         if start < end and span.end:
             part = span.part
             ids = tuple(tokens.ids[start:end])

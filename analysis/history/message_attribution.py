@@ -6,6 +6,11 @@ written around it by the template; sampled by the model or written by the prompt
     find_places     where the texts of messages stand, by a render with marks in them
     Shares.cut      where the share of one message ends and the next begins
     attribute_render  the segments, with what is sampled and what a loss counts
+
+For example, the render of "Hi" by a user and "Yes." by an assistant has the segments
+
+    <u>  Hi  </s>       of message 0, "Hi" its content
+    <a>  Yes.  </s>     of message 1, "Yes." its content; "Yes.</s>" is sampled, "<a>" prompted
 """
 
 from __future__ import annotations
@@ -36,6 +41,7 @@ class Places:
     """The runs of one render that came from the texts of its messages."""
 
     marks: Marks
+    """The numbered texts and the word that marks them."""
     styles: Mapping[int, Style]
     """By leaf: how its text was marked; a text that is missing here cannot be marked."""
     runs: tuple[Run, ...]
@@ -88,6 +94,8 @@ def _drop_repetitions(places: Places, renders: HistoryRenders, messages: Message
         marked = renders.attempt(places.marked(messages[:count]))
         if marked is not None:
             _, runs = places.read(marked)
+            # A template may write the text twice itself, e.g. a call's name in an opening and a
+            # closing tag.
             allowed[leaf] = max(1, sum(run.leaf == leaf for run in runs))
     if not allowed:
         return places
@@ -125,6 +133,8 @@ class _PlaceSearch:
         everything = range(len(self.leaves))
         if not everything or self._mark_group(everything):
             return
+        # A template that looks at one kind of text, e.g. compares the name of a call, leaves the
+        # marks in the other kinds.
         for kind in LeafKind:
             group = [leaf for leaf in everything if self.leaves[leaf].kind is kind]
             if group and not self._mark_group(group):
@@ -146,10 +156,14 @@ class _PlaceSearch:
         if self.styles[run.leaf] is not Style.EDGES or whole == whole.strip():
             return False
         before, behind = self._text[: run.start], self._text[run.end :]
+        # Only a hint, since the template may write such whitespace itself; the render with outer
+        # marks decides.
         return before[-1:] == whole[0] or behind[:1] == whole[-1]
 
     def _mark_group(self, group: Iterable[int]) -> bool:
         for style in (Style.EDGES, Style.MIDDLE):
+            # Marks at the edges show where a text begins and ends even if the template cuts it;
+            # marks in the middle only by comparing texts.
             styles = dict.fromkeys(group, style)
             runs = self._try_styles(styles)
             if runs is not None:
@@ -206,8 +220,11 @@ class MessageShare:
     """One message's part of the render."""
 
     message: int
+    """The number of the message."""
     start: int
+    """The offset of its first character."""
     end: int
+    """The offset after its last character."""
     prompted: int
     """The end of the part that a generation prompt writes, or `start` without one."""
 
@@ -230,6 +247,7 @@ class Joints:
     """The texts learned between messages, cached for all renders of one renderer."""
 
     format: TurnFormat
+    """The format of all turns, whose ends and openings are looked for."""
     tails: dict[TailKey, tuple[Tail, ...]] = field(
         default_factory=dict["TailKey", "tuple[Tail, ...]"]
     )
@@ -277,6 +295,8 @@ class Shares:
                     yield MessageShare(current + at, begin, stop, opened)
             start, prompted = cuts[-1]
             if following is not None:
+                # By this text the first message of a later render is told from the template's own
+                # text before it.
                 header = self._text[start:end]
                 self._joints.headers.setdefault(self._roles[then], set()).add(header)
 
@@ -325,6 +345,8 @@ class Shares:
         current = self._places.message(run)
         roles = tuple(self._roles[current : then + 1])
         kind = self._places.marks.leaves[run.leaf].kind
+        # The gap is in the key: a template may write other text between the same roles, e.g. drop
+        # reasoning from an earlier turn.
         key = (roles, kind.value, gap, bool(self._renders.tools))
         known = self._joints.tails.get(key)
         if known is None:
@@ -403,7 +425,9 @@ class Segment:
     """A part of the text that is all of one kind."""
 
     start: int
+    """The offset of its first character."""
     end: int
+    """The offset after its last character."""
     message: int
     """The number of its message, or -1 if it is the template's own."""
     content: bool
@@ -420,7 +444,9 @@ class Attributed:
     """A render, cut into adjacent segments without gaps."""
 
     text: str
+    """The render, e.g. `"<u>Hi</s>"`."""
     segments: tuple[Segment, ...]
+    """The segments, in the order of the text."""
     marked: bool
     """Whether the template's own `{% generation %}` defines the loss mask."""
 
@@ -465,8 +491,10 @@ def _sampled_ranges(
         if roles[share.message] != "assistant":
             continue
         inside = [run.end for run in places.runs if share.start < run.end <= share.end]
+        # A turn without any text ends where the prompt does.
         body = max([*inside, share.prompted])
         following = [run.start for run in places.runs if run.start >= share.end]
+        # A stop in the text of a later message must not end this turn.
         limit = min(following, default=len(text))
         start = _after_header(text, share.prompted, body, format_.prompted_header)
         found.append((start, _sampled_end(text, body, share.end, limit, format_)))
@@ -493,6 +521,7 @@ def _sampled_end(text: str, body: int, end: int, limit: int, format_: TurnFormat
     ]
     if stops:
         return min(stops)
+    # Without a stop, the turn's end in the history is the template's: the model did not write it.
     written = [len(close) for close in historic_closes(format_) if text[body:end].endswith(close)]
     return end - max(written, default=0)
 
@@ -522,6 +551,8 @@ def _cut_segments(
     found: list[Segment] = []
     for start, end in pairwise(ordered):
         owner = texts.get(start, owners.get(start, TEMPLATE))
+        # It begins where the segment before does, so that it equals that one, made longer, if both
+        # have the same owner and flags.
         segment = Segment(
             found[-1].start if found else start,
             end,

@@ -3,6 +3,12 @@
 The parts: the checked arguments of a caller; the prompts that bridges have returned, cached; the
 stops of a template as a tokenizer writes them; and `RenderedTokens`, made by `own_tokens` from an
 attributed text and its tokens.
+
+With one token for each marker and each letter, a user's "Hi" and an assistant's "Yes." give
+
+    text          <u> H i </s>  <a> Y e s . </s>
+    owners        message 0: 1 + 2 + 1 tokens; message 1: 1 + 4 + 1 tokens
+    loss_mask     0 0 0 0       0 1 1 1 1 1
 """
 
 from __future__ import annotations
@@ -159,8 +165,11 @@ class _UnreadIds(NamedTuple):
     """A range of ids that were not decoded yet, and the text after them."""
 
     start: int
+    """The index of the first id."""
     end: int
+    """The index after the last id."""
     text: str
+    """The text after these ids, which is known without decoding."""
 
 
 class PromptPast:
@@ -188,6 +197,7 @@ class PromptPast:
         After it come `sampled_count` ids of the model, and then this text.
         """
         past, known = PromptPast(self._tokens, ids), len(self.ids)
+        # Copies, since several outputs may follow one prompt, each with findings of its own.
         past.contents, past.looked = {*self.contents}, {**self.looked}
         past.dropped = {**self.dropped}
         past._text = self._text
@@ -205,6 +215,7 @@ class PromptPast:
 
     def holds(self, id_: int) -> bool:
         """Whether an id is in it."""
+        # The ids of the prompt before this one were searched already.
         if id_ not in self.contents and id_ in self.ids[self.looked.get(id_, 0) :]:
             self.contents.add(id_)
         self.looked[id_] = len(self.ids)
@@ -226,6 +237,8 @@ class GivenPrompts:
 
     def keep(self, past: PromptPast) -> None:
         """Cache a prompt that is about to be returned."""
+        # Removed and added again, it is the newest: dictionaries keep the order in which keys were
+        # added.
         key = _prompt_key(past.ids)
         self._drop(key)
         self._known_pasts[key] = past
@@ -250,7 +263,9 @@ class TurnStop:
     """A text that ends a turn, as a tokenizer writes it."""
 
     text: str
+    """The text, e.g. `"<|im_end|>"`."""
     ids: tuple[int, ...]
+    """The tokens of the text; one if it is a token of the vocabulary."""
     eos: int | None
     """The token at which it is complete: it, or the last of several, or None if its last marker is
     no token of the vocabulary."""
@@ -263,7 +278,9 @@ class TurnStops:
     """The stops of turns, the one that the template writes first."""
 
     after_content: tuple[TurnStop, ...]
+    """The stops of a turn that ends with content."""
     after_calls: tuple[TurnStop, ...]
+    """The stops of a turn that ends with calls."""
 
     @cached_property
     def all(self) -> tuple[TurnStop, ...]:
@@ -292,6 +309,7 @@ def turn_stops(analysis: Analysis, tokens: TokenText) -> TurnStops:
 
 def _encode_stops(texts: tuple[StopText, ...], tokens: TokenText) -> Iterator[TurnStop]:
     for stop in texts:
+        # An engine stops at tokens: a stop of several markers is complete at the last one.
         last = tokens.single(stop.last)
         ids = (last,) if last is not None and stop.last == stop.text else tokens.ids(stop.text)
         yield TurnStop(stop.text, tuple(ids), last, stop.inside)
@@ -311,7 +329,9 @@ class MediaTokens:
     part: int
     """The number of the part in the message's content."""
     kind: MediaKind
+    """An image, a video or a sound."""
     start: int
+    """The index of the first of its tokens."""
     end: int
     """After the last of its tokens."""
     token_ids: tuple[int, ...]
@@ -325,11 +345,15 @@ class TokenOwner(NamedTuple):
     """The owner of a run of adjacent tokens."""
 
     length: int
+    """The number of tokens in the run."""
     message: int
     """The index of the message, or -1 if they are the template's own."""
     content: bool
+    """Whether they have text of the message."""
     sampled: bool
+    """Whether the model writes them."""
     loss: bool
+    """Whether a loss counts them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -342,6 +366,7 @@ class RenderedTokens:
     """
 
     token_ids: tuple[int, ...]
+    """The ids, in the order of the text."""
     owners: tuple[TokenOwner, ...]
     """The owners of the tokens, run by run; the facts of each token come from it."""
     notes: tuple[str, ...] = ()
@@ -398,6 +423,7 @@ def own_tokens(attributed: Attributed, tokens: EncodedText, first: int = 0) -> R
         if until > at:
             whose = segment.message, segment.content, segment.sampled, segment.loss
             owners.append(TokenOwner(until - at, *whose))
+        # This token begins in the segment and ends in a later one.
         if until < length and tokens.start(until) < end:
             under = _touched_segments(segments, order, tokens.end(until) - first)
             owners.append(

@@ -86,6 +86,7 @@ class Renderer:
         of these is not what it should be. A variable that the template does not read changes
         nothing, as in Jinja.
         """
+        # The model never saw text with stand-ins, so neither ids nor a loss mask would be right.
         if analysis.stand_ins:
             names = ", ".join(analysis.stand_ins)
             raise AutoparserError(
@@ -134,6 +135,7 @@ class Renderer:
         tokens = self._text.encode(found.text)
         rendered = own_tokens(found, tokens)
         prepared = messages_of(messages)
+        # Finding the parts costs two renders for each, which a conversation of texts is spared.
         if not media_parts(prepared):
             return rendered
         spans = media_spans(
@@ -147,6 +149,7 @@ class Renderer:
         rendered = replace(rendered, media=placed)
         if expand is None:
             return rendered
+        # Without this check, a part that the template drops would lose its ids without a word.
         check_placed(spans, placed)
         return expand_placeholders(rendered, expand)
 
@@ -239,11 +242,14 @@ class Renderer:
         calls: list[CallTokens] = []
         for at, step in enumerate(trajectory):
             prompt, written = ids_of(step.prompt_ids), ids_of(step.completion_ids)
+            # A row has one past: ids that the template rewrote cannot be in it twice.
             check_step(at, prompt, ids)
             output = self._responses.parse(written, prompt, tools=tools, complete=step.complete)
             until = len(written) if output.stop is None else output.stop + 1
             calls += call_tokens(output, written, self._decoder_after(prompt), len(prompt))
             mask += [False] * (len(prompt) - len(ids)) + [True] * until
+            # Ids that an engine sampled after the stop token belong to no turn, so no loss counts
+            # them.
             mask += [False] * (len(written) - until)
             ids = [*prompt, *written]
         return TrainingSample(tuple(ids), tuple(mask), tuple(calls))

@@ -2,6 +2,12 @@
 
 `round_trip` gives each scenario with each next role a `TripRow` of verdicts, one for each setting
 of `settings_of`; `advice_of` returns how to fix a row: by the template, the engine, or the caller.
+
+For a template that writes reasoning only in the last message, the row of the scenario "reasoning +
+answer" with a user message next is
+
+    verdict   breaks by "reasoning dropped", the template's fault
+    advice    template author: keep reasoning by default in tool loops, and offer a switch …
 """
 
 from __future__ import annotations
@@ -45,6 +51,7 @@ class TripRow:
     """One scenario with one next role: the usual verdict, and those under other settings."""
 
     scenario: Scenario
+    """The scenario, whose engine a profile replaces."""
     verdict: Verdict
     """The verdict under the first applicable setting, which is the default if that applies."""
     others: tuple[Verdict, ...] = ()
@@ -124,6 +131,7 @@ def round_trip(
         scenario = given if profile is None else replace(given, engine=profile.engine)
         for coming in given.next:
             if profile is not None and given.about_engine:
+                # The profile would replace the habit that the scenario is about.
                 reason = f"{profile.name} decides what it is about"
                 left_out.append((given, coming, reason))
                 continue
@@ -180,6 +188,7 @@ def settings_of(analysis: Analysis) -> Iterator[Setting]:
     ]
     seen: list[Setting] = [usual]
     yield usual
+    # A template that needs variables to render is also played without them.
     changes: list[dict[str, Json]] = [{}] if usual else []
     changes += [{switch.name: value} for switch, value, _ in single]
     changes += [
@@ -201,6 +210,7 @@ def settings_of(analysis: Analysis) -> Iterator[Setting]:
 def _switch_values(switch: Switch) -> Iterator[tuple[Json, tuple[SwitchEffect, ...]]]:
     if not switch.inserted:
         for value, effects in zip(switch.values, switch.effects, strict=True):
+            # A value on which the template raises has no prompt to play.
             if SwitchEffect.RAISES not in effects:
                 yield value, effects
 
@@ -268,6 +278,8 @@ def cause_advice(cause: Cause | str, setting: Setting | None = None) -> tuple[Ad
     words = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in setting.items()
     )
+    # The caller's advice is the last one of each cause; a setting that is known to help replaces
+    # it.
     return (*advice[:-1], Advice(AdviceReader.CALLER, f"set {words}"))
 
 
@@ -278,6 +290,7 @@ def fixing_settings(rows: Iterable[TripRow], causes: Collection[Cause]) -> dict[
     for row in rows:
         cause, setting = row.verdict.cause, fixing_setting(row)
         if setting is not None and cause is not None and cause in seen:
+            # Settings are dictionaries, which cannot be counted.
             name = json.dumps(setting, sort_keys=True)
             settings[name] = setting
             seen[cause][name] += 1
@@ -287,11 +300,13 @@ def fixing_settings(rows: Iterable[TripRow], causes: Collection[Cause]) -> dict[
 def advice_of(row: TripRow) -> tuple[Advice, ...]:
     """Return the advice that would fix a row, empty if it holds.
 
-    A setting under which it was seen to hold comes first.
+    A setting under which it was seen to hold replaces the advice for the caller.
     """
     cause = row.verdict.cause
     if cause is None:
         return ()
+    # No template can write back a call that the parser could not read, so the advice is another
+    # one.
     unread = cause is Cause.CALL_LOST and row.verdict.status not in _READ_STATUSES
     if not unread:
         return cause_advice(cause, fixing_setting(row))

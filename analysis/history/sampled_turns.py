@@ -4,6 +4,12 @@ It is the assumed model output if the template does not write the turn after the
 its texts, or if a variation changes a piece.
 
 Contract: nothing is rendered here. The text comes from the format alone, in pieces of known kinds.
+
+With the reasoning "Hm." and the content "Yes.", after the prompt `<u>Hi</s><a>`, the pieces are
+
+    markup <t>   reasoning Hm.   markup </t>   content Yes.   end of turn </s>
+
+The format writes `<a><t>` as the first piece; the prompt has written `<a>` of it.
 """
 
 from __future__ import annotations
@@ -36,7 +42,9 @@ class SampledPiece(Struct, frozen=True):
     """A piece of a turn's text."""
 
     kind: SampledKind
+    """The part of the turn to which it belongs."""
     text: str
+    """Its text, e.g. `"</t>"`."""
 
 
 Pieces = tuple[SampledPiece, ...]
@@ -46,6 +54,7 @@ class Sample(Struct, frozen=True):
     """The model's output after the prompt."""
 
     pieces: Pieces
+    """The pieces, in the order of the text."""
     cut: bool = False
     """Whether it was truncated, e.g. by a token limit, before the end of the turn."""
     single_newlines: bool = False
@@ -65,6 +74,7 @@ class Prompt(Struct, frozen=True):
     """A rendered prompt."""
 
     text: str
+    """The whole prompt, e.g. `"<u>Hi</s><a>"`."""
     base: str
     """The common prefix with the render without a generation prompt."""
 
@@ -189,6 +199,7 @@ def _write_part(format_: TurnFormat, part: TurnPart, message: Message) -> Sample
 def _write_calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
     """Write calls. Raises NotWrittenError if one is missing in the text."""
     text = format_.write(calls)
+    # Some templates write only the first or the last call of a turn, without an error.
     for at in range(len(calls) if len(calls) > 1 else 0):
         if format_.write((*calls[:at], *calls[at + 1 :])) == text:
             raise NotWrittenError("the template does not render every call of a turn")
@@ -200,6 +211,7 @@ def _cut_after_stop(format_: TurnFormat, tail: str) -> Pieces:
     found = [(tail.find(stop), stop) for stop in format_.stop_strings if stop in tail]
     if not found:
         return (SampledPiece(SampledKind.MARKUP, tail.rstrip()),)
+    # The model stops at the first of several stop strings.
     at, stop = min(found)
     return (SampledPiece(SampledKind.MARKUP, tail[:at]), SampledPiece(SampledKind.END, stop))
 
@@ -213,6 +225,7 @@ def _insert_reasoning(
         raise NotWrittenError("no render shows the opening of reasoning")
     head = pieces[0].text
     front, close, behind = head.rpartition(block.close.core)
+    # The turn has an empty block, e.g. `<t></t>`, so that the reasoning goes into it.
     if close:
         front = front.rstrip()
         front = front.removesuffix(block.open.core) + block.open.core
@@ -246,6 +259,8 @@ def _drop_prompted(
     if not prompt:
         return pieces
     written = None if opening is None else opening.written
+    # The prompt opens reasoning with other text than turns in the history, so the turn is cut at
+    # its part, not by characters.
     if written is PromptProgress.REASONING_OPEN:
         kinds = [piece.kind for piece in pieces]
         if SampledKind.REASONING in kinds:
@@ -254,9 +269,12 @@ def _drop_prompted(
     if written is PromptProgress.REASONING_CLOSED:
         header = len(format_.header) if text.startswith(format_.header) else 0
         rest = text[header:]
+        # The prompt ends after its closed block; the turn in the history may write that block
+        # differently.
         close = _reasoning_block(format_).close.core
         at = rest.find(close)
         return drop_characters(pieces, header + (at + len(close) if close and at >= 0 else 0))
+    # The prompt and the turn in the history may differ in the whitespace after the header.
     core = prompt.rstrip()
     if core and text.startswith(core):
         space = prefix_length(prompt[len(core) :], text[len(core) :])
@@ -270,6 +288,7 @@ def _drop_prompted(
 
 def _overlap_length(prompt: str, text: str) -> int:
     """Return the length of the longest prefix of a text that is a suffix of the prompt."""
+    # The longest first: a prompt's end may also overlap by chance, e.g. in one newline.
     for size in range(min(len(prompt), len(text)), 0, -1):
         if prompt.endswith(text[:size]):
             return size

@@ -2,6 +2,14 @@
 
 Contract: an error in a file is an AutoparserError with the place, e.g. `scenarios[2].engine`, and
 the expected value.
+
+For example, the entry
+
+    {name: a compact call, next: tool, variation: compact-json, engine: sglang,
+     message: {calls: [{name: get_weather, arguments: {city: Oslo}}]}}
+
+is a `Scenario` in which a user asks the usual question, the model calls `get_weather` with the id
+"aB3dE6gH1" in JSON without spaces, and the engine stores the call by the habits of `sglang`.
 """
 
 from __future__ import annotations
@@ -69,23 +77,35 @@ class _FileMapping(Struct, frozen=True, forbid_unknown_fields=True):
 
 class _FileCall(_FileMapping, frozen=True):
     name: Annotated[str, Meta(description="the name of a function")]
+    """The function's name, e.g. `get_weather`."""
     arguments: Annotated[dict[str, Any], Meta(description="{name: value}")] = {}
+    """The arguments by name."""
     id: str | None = None
+    """The call's id, or None for one that every template accepts."""
 
 
 class _FileMessage(_FileMapping, frozen=True):
     reasoning: str | None = None
+    """The reasoning, or None to add some if the prompt opens it."""
     content: str | None = None
+    """The content."""
     calls: tuple[_FileCall, ...] | None = None
+    """The calls, in order."""
 
 
 class _ScenarioEntry(_FileMapping, frozen=True):
     user: str | None = None
+    """The text of a user's message."""
     tool: str | None = None
+    """The text of a result of the first call without one."""
     media: Annotated[tuple[MediaKind, ...], Meta(description=", ".join(MediaKind))] = ()
+    """The images, videos and sounds of that message."""
     reasoning: str | None = None
+    """The reasoning of a model's turn."""
     content: str | None = None
+    """The content of a model's turn."""
     calls: tuple[_FileCall, ...] | None = None
+    """The calls of a model's turn."""
 
 
 class _FileEngine(_FileMapping, frozen=True):
@@ -97,6 +117,7 @@ class _FileEngine(_FileMapping, frozen=True):
     reasoning: Literal["verbatim", "stripped"] = "verbatim"
     json: Literal["verbatim", "rewritten"] = "verbatim"
     field: str | tuple[str, ...] | None = None
+    """The message field that holds reasoning, or several; see `EngineHabits.reasoning_fields`."""
     beside_calls: BesideCalls = BesideCalls.VERBATIM
     messages: MessagesAs = MessagesAs.TEMPLATE
 
@@ -106,18 +127,29 @@ _NextRoles = Annotated[tuple[Next, ...], Meta(min_length=1)]
 
 class _FileScenario(_FileMapping, frozen=True):
     name: Annotated[str, Meta(min_length=1, description="a name")]
+    """The name, which no other scenario has."""
     about: str = ""
+    """Its purpose, in words."""
     history: tuple[_ScenarioEntry, ...] | None = None
+    """The conversation before the turn, or None for a question about the weather."""
     message: _FileMessage | None = None
+    """The model's message."""
     variation: str | tuple[str, ...] | None = None
+    """The names of deviations from the format's text, e.g. `compact-json`."""
     sampled: str | None = None
+    """The model's output itself, in place of a message."""
     cut: bool = False
+    """Whether that output was truncated."""
     next: Annotated[Next | _NextRoles, Meta(description=", ".join(Next))] = Next.USER
+    """The messages after the turn, or a list to play each."""
     answers: Answers = Answers.ALL
+    """The calls that get results."""
     engine: Annotated[str | _FileEngine, Meta(description="habits, or the name of an engine")] = (
         _FileEngine()
     )
+    """The habits of the engine, or the name of a profile, e.g. `vllm`."""
     tools: bool = True
+    """Whether tools are offered."""
 
 
 _TOOL = "{name: …, parameters: …}"
@@ -127,7 +159,9 @@ class _ScenarioFile(_FileMapping, frozen=True):
     scenarios: Annotated[
         tuple[_FileScenario, ...], Meta(min_length=1, description="a list of them")
     ]
+    """The scenarios, in the order in which they are played."""
     tools: Annotated[tuple[dict[str, Any], ...] | None, Meta(description=_TOOL)] = None
+    """The functions that are offered, or None for those of the shipped scenarios."""
 
 
 def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
@@ -167,6 +201,7 @@ class _ScenarioReader(Struct, frozen=True):
     """Converts the values of one file, and checks what their types do not."""
 
     file: str
+    """The name of the file, for errors."""
 
     def wrong(self, place: str, words: str, hint: str) -> ScenarioError:
         return ScenarioError(words, file=self.file, place=place or None, hint=hint)
@@ -182,11 +217,13 @@ class _ScenarioReader(Struct, frozen=True):
         message_entry, sampled = entry.message, entry.sampled
         if sampled is None and message_entry is None:
             raise self.wrong(place, "there is nothing to write", "add message, or sampled")
+        # Such keys would have no effect, which a person would not expect.
         if sampled is not None and (message_entry is not None or entry.variation is not None):
             raise self.wrong(place, "sampled is the text itself", "leave out message and variation")
         offered = tools if entry.tools else ()
         message = self.message(message_entry or _FileMessage(), f"{place}.message")
         for at, call in enumerate(message.calls if offered else ()):
+            # A call of a tool that is not offered is mostly a misspelled name.
             names = (str(tool.get("name")) for tool in offered)
             self.check_name(f"{place}.message.calls[{at}]", "tool", call.name, names)
         variations = (
@@ -199,6 +236,7 @@ class _ScenarioReader(Struct, frozen=True):
             name=entry.name,
             about=entry.about,
             message=message,
+            # Given reasoning, even an empty one, is the person's choice; else the prompt decides.
             silent=message_entry is not None and message_entry.reasoning is not None,
             variations=variations,
             sampled=sampled,
@@ -226,6 +264,7 @@ class _ScenarioReader(Struct, frozen=True):
     def call(self, entry: _FileCall, place: str, at: int) -> ToolCall:
         for where, words, hint in beyond_json(entry.arguments, f"{place}.arguments"):
             raise self.wrong(where, words, hint)
+        # Ids in a form that all templates accept, as most scenarios are not about ids.
         plain = PLAIN_IDS[at % len(PLAIN_IDS)] if entry.id is None else entry.id
         return ToolCall(entry.name, entry.arguments, plain)
 
@@ -248,10 +287,12 @@ class _ScenarioReader(Struct, frozen=True):
                 waiting = list(message.calls)
                 entries.append(message)
             elif waiting:
+                # A result answers the first call that has none yet, so that a file names no ids.
                 call = waiting.pop(0)
                 entries.append(ToolResult(entry.tool, call.name, call.id, entry.media))
             else:
                 raise self.wrong(here, "this answers no call", "put a call before it")
+        # The scenario's own message follows, and a model does not answer itself.
         if not entries or isinstance(entries[-1], Message):
             words, hint = "this history ends with the model", "end it with user or tool"
             raise self.wrong(f"{place}.history", words, hint)

@@ -113,7 +113,9 @@ class Scenario:
     """One course of events between two requests."""
 
     name: str
+    """The name, e.g. `"reasoning + answer"`."""
     about: str = ""
+    """Its purpose, in words."""
     message: Message = field(default_factory=Message)
     """The model's message. Reasoning is added if the prompt opens it, or if every turn has a block
     of it."""
@@ -126,11 +128,15 @@ class Scenario:
     cut: bool = False
     """Whether the given output was truncated, e.g. by a token limit."""
     history: Dialogue = (UserMessage("What is the weather in Oslo?"),)
+    """The conversation before the turn."""
     tools: tuple[Tool, ...] = ()
     """The offered tools."""
     next: tuple[Next, ...] = (Next.USER,)
+    """The messages after the turn, each played alone."""
     answers: Answers = Answers.ALL
+    """The calls that get results."""
     engine: EngineHabits = field(default_factory=EngineHabits)
+    """How the engine changes messages before it stores them."""
 
     @property
     def about_engine(self) -> bool:
@@ -148,8 +154,11 @@ class EngineProfile(Struct, frozen=True):
     """An engine's habits and their source."""
 
     name: str
+    """The engine, e.g. `"vLLM"`."""
     engine: EngineHabits
+    """Its habits."""
     version: str
+    """The package and the version that were read, e.g. `"sglang 0.5.23"`."""
     files: tuple[str, ...]
     """The files of the engine's package that show them."""
 

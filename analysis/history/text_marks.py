@@ -2,6 +2,13 @@
 
 A mark consists of letters, so it survives `trim`, `tojson`, escaping and, since the search ignores
 case, `lower`. Its prefix occurs neither in the template nor in the conversation.
+
+For the text " Hi" and a newline, the first of its conversation, and a template that strips it:
+
+    Style.EDGES    " zzzzbbbbbHizzzzbbbbc" and a newline, rendered as "<u>zzzzbbbbbHizzzzbbbbc"
+    Style.MIDDLE   " Hzzzzbbbbbi" and a newline
+
+`read` returns "<u>Hi" and the marks 0 at 3 and 1 at 5, of which `runs` makes the run from 3 to 5.
 """
 
 from __future__ import annotations
@@ -43,9 +50,13 @@ class Leaf:
     """One text of one message."""
 
     message: int
+    """The number of its message."""
     path: Path
+    """Where it is in the message, e.g. `("tool_calls", 0, "function", "name")`."""
     kind: LeafKind
+    """Its role in the message."""
     text: str
+    """The text as it was sent, e.g. `" Hi"`."""
 
 
 def text_leaves(
@@ -147,7 +158,9 @@ class Run:
     """A range of rendered text that came from one text of a message."""
 
     start: int
+    """The offset of its first character."""
     end: int
+    """The offset after its last character."""
     leaf: int
     """The number of the text."""
 
@@ -195,10 +208,13 @@ class Marks:
         runs: list[Run] = []
         opened: dict[int, int] = {}
         for number, place in mark_places:
+            # `put` gives the opening mark an even number, and the closing mark an odd one.
             leaf, closes = divmod(number, 2)
             if styles[leaf] is Style.MIDDLE:
                 runs.append(self._run_around(text, leaf, place))
             elif not closes:
+                # The template wrote the beginning of this text twice; of the first, the closing
+                # mark is cut off.
                 if leaf in opened:
                     runs.append(self._run_from(text, leaf, opened[leaf]))
                 opened[leaf] = place
@@ -233,6 +249,8 @@ class Marks:
 def unused_word(haystack: str, least: int = 4) -> str:
     """Return a word of at least so many letters that occurs in `haystack` in no case."""
     lower = haystack.lower()
+    # Letters alone, since signs and digits may be escaped, and rare ones, so that a short word is
+    # unused.
     words = ("".join(letters) for n in count(least) for letters in product("zqxvw", repeat=n))
     return next(word for word in words if word not in lower)
 

@@ -76,7 +76,9 @@ class RenderPiece:
     """A part of the text that is all of one kind."""
 
     message: int
+    """The index of its message among the new ones, or -1 for the template's own text."""
     content: bool
+    """Whether it is the content of the message."""
     parts: tuple[str | Word, ...]
     """The template's own text, and the words of the conversation in it."""
     spelling: int = 0
@@ -95,6 +97,7 @@ class RenderPattern:
     """The text that the template wrote around the words of messages."""
 
     pieces: tuple[RenderPiece, ...]
+    """The pieces, in the order of the text."""
 
     def segments(self, words: Words, text: str) -> tuple[Segment, ...] | None:
         """Return the segments of a text, or None if it does not fit this pattern."""
@@ -102,6 +105,7 @@ class RenderPattern:
         at = 0
         for piece in self.pieces:
             piece_text = piece.text(words)
+            # Blank content leaves no place by which the pieces around it could be told apart.
             if not text.startswith(piece_text, at) or (piece.content and not piece_text.strip()):
                 return None
             found.append(
@@ -139,6 +143,7 @@ def pattern_of(segments: Sequence[Segment], words: Words, text: str) -> RenderPa
         spelling = next(
             (at for at, way in enumerate(_SPELLINGS) if way(whole) == segment_text), None
         )
+        # The template changes the content in another way, e.g. escapes it as HTML.
         if spelling is None:
             return None
         pieces.append(RenderPiece(segment.message, True, (word,), spelling))
@@ -151,6 +156,7 @@ def _split_words(markup: str, words: Words) -> Iterator[str | Word]:
     if not sources:
         yield markup
         return
+    # A name may begin with another, e.g. get_weather and get.
     longest_first = sorted(sources, key=len, reverse=True)
     pieces = re.split(f"({'|'.join(map(re.escape, longest_first))})", markup)
     yield from (sources.get(piece, piece) for piece in pieces if piece)
@@ -161,7 +167,9 @@ class Base:
     """The conversation before the turn: its messages and their render."""
 
     renders: HistoryRenders
+    """The template with the tools and switches of the request."""
     messages: Messages
+    """Its messages, as the template takes them."""
     before: str
     """The text before the turn that is the same with and without a generation prompt."""
     prompt: str
@@ -192,6 +200,7 @@ class LastText:
     before: str
     """The text of the turn before it."""
     text: str
+    """The text, with a closer that follows it, e.g. that of calls."""
     ends: bool
     """Whether the turn's end follows directly. If the end of such a turn is not known, markup of
     its last part may come first."""
@@ -222,12 +231,15 @@ class Skeletons:
         not, all are returned. Raises TemplateRenderError if the template refuses a user message.
         """
         known, key = self._bases, tools_key(tools)
+        # A template may write the date, so that a base of yesterday differs from the prompt of
+        # today.
         if not known or key != self._tools or not known[0].renders.clock.still():
             renders = HistoryRenders.of(self._template, tools, switches)
             answered = self._attempt_base(self._result_base, renders) if self.calls else ()
             known = self._bases = [self._user_base(renders), *answered]
             self._tools = key
             self._numbered.clear()
+        # A tail of whitespace alone would fit the end of nearly any prompt.
         fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
         longest = max((len(base.tail) for base in fitting), default=0)
         return [base for base in fitting if len(base.tail) == longest] or known
@@ -257,8 +269,10 @@ class Skeletons:
         if not tools:
             yield tools
             return
+        # Most turns are bridged alike without tools, and renders cost less the fewer there are.
         yield None
         offered = tuple(request_of(tools).tools or ())
+        # Only tools that each have a name of their own can be chosen by name.
         if len(offered) == len(tools):
             kept = [tool for name, tool in zip(offered, tools, strict=True) if name in tool_names]
             if 0 < len(kept) < len(tools):
@@ -331,6 +345,8 @@ class Skeletons:
         call_count: int,
     ) -> Base:
         messages = self.dialogue(entries)
+        # Raises for a template that refuses this conversation; the render without a prompt may be
+        # refused alone.
         prompt = renders.text(messages, generation=True)
         ended = renders.attempt(messages)
         before = prompt if ended is None else prompt[: common_length(ended, prompt)]
@@ -369,6 +385,8 @@ class Skeletons:
     def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
         """Return the turn with sentinels in place of its content and reasoning."""
         answered = [str(id_) for message in new if (id_ := message.get("tool_call_id"))]
+        # A call without an id gets the one that the new results name, as templates may look up the
+        # call by it.
         spare = [*answered, *self.marks.ids[len(answered) :]]
         spare += (f"call{at:05d}" for at in range(len(spare), len(parsed.tool_calls)))
         calls = tuple(
@@ -392,6 +410,7 @@ class Skeletons:
             *before, last, end = format_.pieces(turn)
         except RefusedMessageError as error:
             raise RefusedBridge(RefusalReason.REFUSED, str(error)) from error
+        # A turn may end differently after content and after calls.
         ends = [known.text for known in format_.ends if known.after is layout.parts[-1]]
         known = any(end.endswith(text) for text in ends)
         close = end.removesuffix(ends[0]) if known else ""

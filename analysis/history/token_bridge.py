@@ -7,6 +7,13 @@ comes the text that the template writes after such a turn: the rest of its end t
 swallowed after the stop token, or all of it if the turn was cut; the new messages; the next
 generation prompt. If the template would change anything before that, the bridge is refused, unless
 it is reasoning that the caller keeps on purpose; the notes of the result then report it.
+
+For a template that keeps reasoning only in the turns after the last user message:
+
+    prompt          completion           new user message   result
+    <u>Hi</s><a>    Yes.</s>             So?                <u>Hi</s><a>Yes.</s><u>So?</s><a>
+    <u>Hi</s><a>    Yes.                 So?                the same, with a note
+    <u>Hi</s><a>    <t>Hm.</t>Yes.</s>   So?                refused: REASONING_DROPPED
 """
 
 from __future__ import annotations
@@ -124,6 +131,8 @@ class ShorterBases:
             return
         self._tried_kinds.add(kind)
         whole = place(base)
+        # The first shorter base with the same text, rest and notes is the shortest that proves
+        # enough.
         for shorter in self._skeletons.shorter(base, tool_names):
             if whole is not None and place(shorter) == whole:
                 self._known_bases[kind] = shorter, whole.notes
@@ -158,7 +167,9 @@ class NewTurn:
     """A completion as a turn that can be rendered, and the messages after it."""
 
     turn: Turn
+    """The turn with sentinels for its texts, and its calls."""
     new: Messages
+    """The messages after it, e.g. `[{"role": "user", "content": "So?"}]`."""
     lead: str | None
     """The text before the content or the calls of a turn that has nothing else."""
     number: int | None = None
@@ -170,12 +181,17 @@ class Continued:
     """The skeleton with a turn and the new messages after it."""
 
     base: Base
+    """The conversation before the turn."""
     whole: Base
     """The base that the prompt may end with; `base` is a shorter one if that is known to do."""
     added: NewTurn
+    """The turn and the messages after it."""
     messages: Messages
+    """The messages of the base, the turn, and the new ones."""
     text: str
+    """Their render, with a generation prompt."""
     last: LastText
+    """The last text of the turn, after which the bridge adds text."""
 
 
 class Bridge:
@@ -239,6 +255,8 @@ class Bridge:
             return BridgeRefusal(RefusalReason.DEPENDS, counted)
         response = self._responses.parse(completion, prompt, tools=tools)
         refusal = BridgeRefusal(RefusalReason.NOTHING_NEW)
+        # Unforced first: only a refusal makes `_bridge` try a base without a call, and under force
+        # it is only noted.
         for forced in (False, True) if force else (False,):
             purpose = Purpose(self._retention, roles, forced, [])
             try:
@@ -291,6 +309,7 @@ class Bridge:
         until = len(completion) if response.stop is None else response.stop + 1
         rest = len(completion) - until
         ids = prompt + (*completion, *added.token_ids)  # noqa: RUF005 - copied once, not twice
+        # The next turn begins with this prompt, which then need not be checked or decoded again.
         self._known_prompts.keep(past.followed_by(ids, len(completion), behind))
         return RenderedTokens(
             ids,
@@ -343,6 +362,8 @@ class Bridge:
             later = self._answer_bases[key] = [
                 answered for answered in made if answered is not None and stays
             ]
+        # Only headers and calls show whether the prompt has an answer; if unknown, the stricter
+        # bases count.
         return later if later and self._history.has_answer(past, opening) else bases
 
     def _place_turn(
@@ -369,6 +390,8 @@ class Bridge:
             for base in bases[:-1]:
                 self._place_of_end(self._render_continued(base, base, turn), purpose)
             self._settled_notes[key] = tuple(purpose.notes)
+        # The skeleton has sentinels for texts, so the notes of an earlier turn of this kind hold
+        # for this one.
         purpose.notes[:] = self._settled_notes[key]
         return self._place_after(bases[-1], turn, purpose)
 
@@ -390,12 +413,16 @@ class Bridge:
         shorter = self._shorter.base(kind)
         if shorter is not None:
             found = self._try_place(shorter[0], base, turn, purpose)
+            # If the notes differ from the proof's, the shorter base is not equivalent for this
+            # turn.
             if found is not None and found[2] == shorter[1]:
                 purpose.notes += found[2]
                 return found[:2]
             self._shorter.forget(kind)
 
         def placed(other: Base) -> PlacedTurn | None:
+            # A shorter base may be refused, e.g. if a template wants tools for a call; then it
+            # proves nothing.
             found = self._try_place(other, base, turn, purpose)
             if found is None:
                 return None
@@ -445,6 +472,8 @@ class Bridge:
         at = text.find(continuation.last.text, start)
         if at < 0:
             purpose.keep(RefusalReason.HISTORY_REWRITTEN, "the turn that the model wrote")
+            # Only under force: the sentinels are not in the text, so the end of the turn's own text
+            # counts.
             return self._end_of_turn(continuation)
         place = at + len(continuation.last.text) - self._closer_length(continuation)
         thought = self._skeletons.marks.reasoning
@@ -460,6 +489,8 @@ class Bridge:
 
     def _closer_length(self, continuation: Continued) -> int:
         """Count the characters at the end of the last text that close it, such as calls' closer."""
+        # A stop that closes the calls also ends the turn: it belongs to the rest, in which
+        # `_text_to_add` looks for the stop.
         stops = self._responses.stops.after_calls if continuation.added.turn.calls else ()
         return max(
             (len(stop.text) for stop in stops if continuation.last.text.endswith(stop.text)),
@@ -515,6 +546,7 @@ class Bridge:
 
     def _change_reason(self, continuation: Continued, text: str) -> RefusalReason | None:
         """Return the change if the turn is the last one, or None; `text` ends with it."""
+        # The turn may look different as the last one: some templates show reasoning only there.
         alone = continuation.base.renders.attempt(
             continuation.messages[: -len(continuation.added.new)]
         )
@@ -539,6 +571,7 @@ class Bridge:
             raise RefusedBridge(RefusalReason.HISTORY_REWRITTEN, "the turn that the model wrote")
         start, end = own[0].start, own[-1].end
         texts = [stop.text for stop in self._stops]
+        # The last stop counts, as a stop of the template may also occur inside the turn.
         stops = [at for text in texts if (at := continuation.text.rfind(text, start, end)) >= 0]
         return max(stops, default=end)
 
@@ -627,6 +660,7 @@ class Bridge:
 
         `rest` is the text that the template writes after the turn's last text.
         """
+        # `_stops` has the longest first: a stop may begin with a shorter one.
         ended = next((stop for stop in self._stops if rest.lstrip().startswith(stop.text)), None)
         stop, closed = "", rest
         if response.stop is None:
@@ -650,6 +684,8 @@ class Bridge:
                 # The end that the model wrote replaces that of the history.
                 closed = rest.removeprefix(close)
             stop = ""
+        # An engine may also return ids after the stop token. They stay in the prompt, so the
+        # template must write the same text there.
         extra = completion[response.stop + 1 :]
         if not extra:
             return stop, closed
@@ -665,6 +701,7 @@ class Bridge:
         tokens = self._text.encode(stop + behind).behind(len(stop))
         stop_id = self._text.single(stop) if stop else None
         context = () if stop_id is None else (stop_id,)
+        # A tokenizer that normalizes text would put other text into the prompt.
         if not self._text.gives_back(tokens, behind, context):
             raise RefusedBridge(RefusalReason.NOT_ENCODED)
         return self._owned_tokens(
@@ -676,6 +713,8 @@ class Bridge:
     ) -> RenderedTokens:
         """Return the tokens after offset `start` with their owners, counted from `first`."""
         text = continuation.text[start:]
+        # An attribution costs renders of its own, so the owners are learned once for each kind and
+        # then matched by words.
         key = OwnedKind(
             continuation.added.turn.presence,
             tuple(message.get("role") for message in continuation.added.new),
@@ -686,6 +725,8 @@ class Bridge:
         segments = next((fitting for fitting in matching if fitting is not None), None)
         if segments is None:
             segments = self._attribute_addition(continuation, start)
+            # A template may write content in a way that no pattern knows; such text is attributed
+            # each time.
             pattern = pattern_of(segments, words, text)
             if pattern is not None:
                 self._patterns[key] = (pattern, *known)[:MOST_PATTERNS]

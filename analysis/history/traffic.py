@@ -65,6 +65,7 @@ class LoggedTurn:
     words: Callable[[], Sequence[str]]
     """The content, which may be empty, and the names of the calls."""
     conversation: str | None
+    """The conversation's name in the log, or None."""
 
 
 class Ancestry(NamedTuple):
@@ -84,8 +85,11 @@ class _Origin(NamedTuple):
     place: int
     """Where its turn begins in the later prompt."""
     words_stand: bool
+    """Whether all its words are in the later prompt."""
     shared: int
+    """The length of the common prefix with the later prompt."""
     at: int
+    """Its place in the log; of equal ones, the latest is the greatest."""
 
 
 @dataclass(slots=True)
@@ -93,9 +97,11 @@ class _Conversations:
     """The earlier requests of one conversation, or of all where none has a name."""
 
     by_head: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """The places of the requests by their head."""
     heads: list[str] = field(default_factory=list[str])
     """Sorted: a prefix of a text is before it."""
     order: list[int] = field(default_factory=list[int])
+    """The places of all requests, in the order of the log."""
 
     def add(self, at: int, head: str) -> None:
         if head not in self.by_head:
@@ -125,6 +131,7 @@ def request_lineage(turns: Sequence[LoggedTurn]) -> tuple[Ancestry, ...]:
     for at, turn in enumerate(turns):
         earlier = known.setdefault(turn.conversation, _Conversations())
         same_prompt = earlier.by_head.get(turn.head)
+        # A retry loses nothing, and continues the same request as the first one.
         if same_prompt is not None:
             found.append(Ancestry(found[same_prompt[0]].before, is_repeat=True))
         else:
@@ -137,6 +144,8 @@ def _find_origin(
     turns: Sequence[LoggedTurn], turn: LoggedTurn, earlier: _Conversations
 ) -> int | None:
     beginning = earlier.beginning(turn.head)
+    # Of several answers to one prompt, the one whose whole text the later prompt has is certain;
+    # the latest is looked at first.
     for at in reversed(beginning):
         if turn.head.startswith(turns[at].whole):
             return at
@@ -146,6 +155,7 @@ def _find_origin(
     )
     if best is not None:
         return best.at
+    # A named conversation has one order, whatever was rewritten.
     return earlier.order[-1] if earlier.order and turn.conversation is not None else None
 
 
@@ -165,8 +175,11 @@ def _by_words(
     """Return the requests whose turns are in a prompt after its common prefix with theirs."""
     for at in recent:
         one = turns[at]
+        # The end of the prompt survives where its beginning was rewritten, e.g. where a system
+        # message has the date.
         lead, words = one.head[-LEAD:], one.words()
         lead_at = turn.head.rfind(lead) if lead else -1
+        # A short answer such as Yes occurs in many conversations, and proves nothing.
         words_at = turn.head.rfind(words[0]) if len(words[0]) >= ENOUGH_WORDS else -1
         if lead_at < 0 and words_at < 0:
             continue
@@ -189,9 +202,13 @@ class TrafficRecord:
     """One request: the engine's prompt and completion."""
 
     prompt: str
+    """The text of the prompt, e.g. `"<u>Hi<a>"`."""
     completion: str
+    """The text of the completion, with its stop string if the log has it."""
     prompt_ids: tuple[int, ...] | None = None
+    """The token ids of the prompt, or None if the log has none."""
     completion_ids: tuple[int, ...] | None = None
+    """The token ids of the completion, or None if the log has none."""
     conversation: str | None = None
     """The conversation that it belongs to, or None if the log does not name it."""
     line: int = 0
@@ -212,11 +229,13 @@ class PrefixLoss:
     after: int
     """The place of the request that it goes on from."""
     cause: Cause
+    """Why the prefix breaks, e.g. `Cause.REASONING_DROPPED`."""
     lost: int
     """Tokens of the earlier request that could not be used again; characters without tokens."""
     sampled: str
     """The text of the earlier request from the departure on."""
     rendered: str
+    """The text of the later prompt from the departure on."""
     lines: tuple[int, int] | None = None
     """The lines of the two in the log, if it has lines."""
 
@@ -233,7 +252,9 @@ class CausedLosses:
     """The losses of one cause."""
 
     cause: Cause
+    """The cause of all of them."""
     losses: tuple[PrefixLoss, ...]
+    """The losses, in the order of the log."""
 
     @property
     def lost(self) -> int:
@@ -246,6 +267,7 @@ class Traffic:
     """The use of the prefix cache in a log."""
 
     records: int
+    """The number of requests."""
     continued: int
     """Requests that go on from an earlier one."""
     repeats: int
@@ -254,7 +276,9 @@ class Traffic:
     reused_units: int
     """Tokens of earlier requests that were used again; characters without tokens."""
     losses: tuple[PrefixLoss, ...]
+    """The losses, in the order of the log."""
     tokenized: bool
+    """Whether tokens are counted, not characters."""
 
     @property
     def lost(self) -> int:
@@ -358,6 +382,7 @@ class _TrafficReader:
         """Return the loss of a request with its cause."""
         whole, text = self._read_line[before].whole, self._read_line[at].prompt
         here = prefix_length(whole, text)
+        # The texts agree, so only the tokens can differ.
         cause = Cause.RETOKENIZED if here == len(whole) else self._find_cause(before, at, here)
         lines = self._read_line[at].line, self._read_line[before].line
         return PrefixLoss(
@@ -373,6 +398,7 @@ class _TrafficReader:
     def _find_cause(self, before: int, at: int, here: int) -> Cause:
         earlier, text = self._read_line[before], self._read_line[at].prompt
         opening, stops = self._opening_and_stops(before)
+        # The difference is before the turn, so nothing of this turn is its cause.
         if here < len(earlier.prompt) - len(opening):
             turns = (
                 self._message(request).reasoning_content
@@ -443,6 +469,7 @@ def _call_cause(
     ]
     if any(_is_encoded_twice(call.arguments, later_text) for call in read):
         return Cause.ENCODED_TWICE
+    # Other values, whose cause an edit of the text may show.
     if any(sorted(one) != sorted(other) for one, other in values):
         return None
     if any(one != other for one, other in values):
@@ -516,6 +543,7 @@ class TrafficLog:
     """The readable part of a log."""
 
     records: tuple[TrafficRecord, ...]
+    """The requests, in the order of the log; several for a line with several answers."""
     left_out: tuple[TrafficLogError, ...]
     """Why each of the other lines could not be read."""
 
@@ -526,33 +554,48 @@ _TextOrIds = Annotated[str | _Ids, Meta(description="text, or token ids")]
 
 class _SglangGiven(Struct, frozen=True):
     text: str | None = None
+    """The prompt's text."""
     input_ids: _Ids | None = None
+    """The prompt's token ids."""
 
 
 class _SglangWritten(Struct, frozen=True):
     text: str | None = None
+    """The completion's text."""
     output_ids: _Ids | None = None
+    """The completion's token ids."""
 
 
 class _LoggedAnswer(Struct, frozen=True):
     """One of several answers to a prompt."""
 
     text: str = ""
+    """The completion's text."""
     token_ids: _Ids | None = None
+    """The completion's token ids."""
     prompt_token_ids: _Ids | None = None
+    """The prompt's token ids, which may stand in each answer."""
 
 
 class _LoggedRequest(Struct, frozen=True):
     """A line of a log; engines write more than is read."""
 
     prompt: _TextOrIds = ""
+    """The prompt, as text or as ids."""
     completion: _TextOrIds = ""
+    """The completion, as text or as ids."""
     prompt_token_ids: _Ids | None = None
+    """The prompt's token ids, beside its text."""
     token_ids: _Ids | None = None
+    """The completion's token ids, beside its text."""
     conversation: str | None = None
+    """The name of the conversation."""
     choices: tuple[_LoggedAnswer, ...] = ()
+    """The answers of a response of OpenAI's API."""
     obj: _SglangGiven | None = None
+    """The input of a line as SGLang logs it."""
     out: _SglangWritten | None = None
+    """The output of a line as SGLang logs it."""
 
     def answers(self) -> tuple[tuple[_TextOrIds, _Ids | None, _TextOrIds, _Ids | None], ...]:
         """Return the prompt and its ids, then the completion and its ids, of each answer."""
@@ -632,5 +675,6 @@ def _text_and_ids(
         return text, ids
     if model is None:
         raise LookupError
+    # Ids beyond the vocabulary show that the log is of another model than the tokenizer.
     model.check(ids, f"{place}, ids")
     return model.decode(ids), ids

@@ -46,6 +46,7 @@ class MismarkedTurn:
     conversation: tuple[str, ...]
     """The roles of its messages."""
     message: int
+    """The number of the message."""
     turn: str
     """The parts of the turn, or empty if the message is not an assistant's."""
     left_out: tuple[str, ...]
@@ -61,6 +62,7 @@ class Proof:
     conversations: int
     """The number of conversations that render to the same text, or raise in both."""
     refused: int
+    """The number of conversations on which both raise."""
     masked: int
     """The number of conversations whose marked text is the sampled text of the renderer."""
     deviations: tuple[MismarkedTurn, ...]
@@ -102,9 +104,11 @@ def prove_training_template(
             continue
         whole = asked.attributed(messages, text, generation=generation)
         marked = _marked_ranges(others, messages, text, generation=generation)
+        # An unknown range counts as no mark: the deviation is then the whole sampled text.
         found = list(_find_deviations(whole, marked, dialogue, messages))
         masked += not found
         for deviation in found:
+            # One of each kind is shown: the battery repeats a deviation in every conversation.
             deviations.setdefault(
                 (deviation.conversation, deviation.message, deviation.turn), deviation
             )
@@ -132,6 +136,7 @@ class _ProofConversations:
         """Yield the conversations, each with whether a generation prompt follows."""
         messages = [case.message for case in battery_messages()]
         if briefly:
+            # Reversed, so that of each kind the first message of the battery is kept.
             one_of_each = {str(message.presence): message for message in reversed(messages)}
             messages = [*one_of_each.values()]
         if written_calls and not self._calls:
@@ -157,7 +162,9 @@ class AttributedTurns:
     variables: Mapping[str, object]
     """The variables of its render."""
     roles: tuple[object, ...]
+    """The roles of its messages, e.g. `("user", "assistant")`."""
     whole: Attributed
+    """The render, attributed to its messages."""
 
 
 def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
@@ -257,7 +264,9 @@ class TrainingTemplate:
     """A template with generation markers, and the proof that its renders are unchanged."""
 
     template: ChatTemplate
+    """The template with markers."""
     proof: Proof
+    """The comparison of its renders with the original's."""
     patched: bool
     """Whether markers were added; false if the template already had them."""
 
@@ -319,6 +328,7 @@ def _make_template(analysis: Analysis, *, ends: bool, briefly: bool) -> Training
 
 def _wrap_template(analysis: Analysis, *, ends: bool) -> str:
     format_ = analysis.formats.united
+    # Jinja drops a newline at a template's end, which would not be at the end inside a macro.
     text = analysis.template.text.removesuffix("\n")
     around = (
         files("autoparser.analysis.history").joinpath("training.jinja").read_text(encoding="utf-8")

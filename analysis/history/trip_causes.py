@@ -5,6 +5,10 @@ it, or the message in the history) and the step is played again. The cause is th
 the order of `_HYPOTHESES`, by which the difference goes away or moves behind the change:
 
     Replay -> BrokenStep -> each hypothesis plays it again -> Cause; Cause -> Culprit
+
+For the sampled text `<t>Hm.</t>Yes.`, a newline and `</s>`, and a template that strips the answer,
+the next prompt departs at the newline. `edits_of` yields `<t>Hm.</t>Yes.</s>` with the cause
+`CONTENT_STRIPPED`; played again, that text holds, so this is the cause.
 """
 
 from __future__ import annotations
@@ -73,7 +77,9 @@ class BrokenStep(Struct, frozen=True):
     """A step that broke, to be played again with one thing changed."""
 
     stage: ReplayStage
+    """Replays the step with the same template."""
     replay: Replay
+    """The step as it broke."""
 
     @property
     def at(self) -> int:
@@ -192,6 +198,7 @@ class Edit(Struct, frozen=True):
     """The cause if this edit removes the difference. Whitespace that changes an argument's value
     counts as VALUES, not as JSON_SPACING."""
     sampled: str
+    """The whole sampled text after the edit."""
 
 
 _WORD = re.compile(r"\w+")
@@ -259,6 +266,7 @@ def _literal_edit(sampled: str, text: str, here: int, there: int) -> Iterator[Ed
 
 def _escape_edit(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
     ours, theirs = _match_around(_ESCAPE, sampled, here), _match_around(_ESCAPE, text, there)
+    # One side may write as a plain character what the other escapes.
     for span in (ours.span() if ours else (here, here), (here, here + 1)):
         for given in (theirs.group() if theirs else "", text[there : there + 1]):
             if given and _same_json(sampled[slice(*span)], given):
@@ -283,6 +291,7 @@ def _value_edit(sampled: str, text: str, span: Span, start: int) -> Iterator[Edi
 
 def _match_around(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
     """Return the last match that contains or touches the offset, or None."""
+    # Literals and escapes are short; a long text need not be searched from its beginning.
     start = max(0, at - 64)
     found = None
     for match in pattern.finditer(text, start, at + 64):
@@ -371,11 +380,13 @@ def _ids_added(case: BrokenStep) -> bool:
     if not isinstance(calls, list) or any(call.id for call in case.replay.parsed.tool_calls):
         return False
     other: list[Json] = [
+        # Reversed, an id keeps its length and its characters, which templates may check.
         {**call, "id": str(call.get("id"))[::-1]} if isinstance(call, dict) else call
         for call in calls
     ]
     message = {**case.replay.memory.message, "tool_calls": other}
     changed = prefix_length(case.replay.text, case.stage.with_turn(case.replay, message))
+    # An id further behind would not be what makes the texts differ here.
     return case.at <= changed < min(case.at + NEAR, len(case.replay.text))
 
 
@@ -404,6 +415,7 @@ def _order_lost(case: BrokenStep) -> bool:
         len(c.arguments) > 1 for c in case.replay.memory.calls
     ):
         return False
+    # A template that sorts arguments writes both orders alike.
     turned = [_reverse_arguments(call) for call in calls]
     return case.same_with(tool_calls=turned)
 
@@ -429,6 +441,7 @@ def _call_lost(case: BrokenStep) -> bool:
     calls = case.replay.memory.message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
         return False
+    # A template may write only the first or the last call of a turn.
     if len(calls) > 1 and (
         case.same_with(tool_calls=calls[:1]) or case.same_with(tool_calls=calls[-1:])
     ):
@@ -496,6 +509,7 @@ _VERBATIM = BesideCalls.VERBATIM
 
 _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.REASONING_DROPPED, _earlier_reasoning),
+    # After the reasoning of earlier turns, which also lies before the generation prompt.
     (Cause.EARLIER, lambda case: case.at < len(case.replay.prompt.base)),
     (Cause.REASONING_DROPPED, _by_habit("reasoning_fields", None)),
     (Cause.REASONING_DROPPED, _reasoning_dropped),
@@ -518,5 +532,6 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.ORDER, _order_lost),
     (Cause.CALL_LOST, _call_lost),
     (Cause.CONTENT_DROPPED, _content_dropped),
+    # Last, since taking over a whole value removes nearly any difference in it.
     (Cause.VALUES, _by_edit(Cause.JSON_SPACING, Cause.VALUES)),
 )

@@ -148,6 +148,7 @@ class TemplateSample(Struct, frozen=True):
     """A turn by the template, or the reason why it does not write one."""
 
     text: str
+    """The turn after the prompt, up to its stop string; empty if there is none."""
     unwritten: str = ""
     """The reason why the template does not write the turn after the prompt; else empty."""
 
@@ -169,12 +170,16 @@ def template_sample(
         whole = last_turn(message)
     except TemplateRenderError as error:
         return TemplateSample("", f"it refuses the turn as the last one: {error.reason}")
+    # Such a template writes another header in the history, so that the format has to write the
+    # turn.
     if not whole.startswith(prompt.text):
         return TemplateSample("", "its turn does not go on from the prompt")
     rest = whole[len(prompt.text) :]
     parts = {"reasoning": message.reasoning, "content": message.content}
     missing = [name for name, part in parts.items() if part and part not in rest]
     missing += ["call"] * any(call.name not in rest for call in message.calls)
+    # The same name may occur elsewhere, so a call counts as written only if the text changes
+    # without it.
     for fewer in _without_one_call(message):
         try:
             missing += ["call"] * (last_turn(fewer) == whole)
@@ -200,6 +205,7 @@ def _cut_after_stop(text: str, message: Message, stops: Sequence[str]) -> str:
             call.name,
             *(argument for argument in call.arguments.values() if isinstance(argument, str)),
         ]
+    # A message may contain the stop string in its text; the turn ends only after that.
     found = [text.rfind(word) + len(word) for word in words if word and word in text]
     last = max(found, default=0)
     ends = [at + len(stop) for stop in stops if (at := text.find(stop, last)) >= 0]
@@ -297,6 +303,7 @@ def exchange_of(
     if coming is Next.CONTINUATION and not written.cut:
         raise NotWrittenError("only truncated turns continue")
     exchange = _make_exchange(scenario, setting, coming, written.text, cut=written.cut)
+    # In some notations the rest is a valid call, e.g. where each argument has a tag of its own.
     if any(VARIATIONS[name].breaks_call for name in scenario.variations):
         parsed = stage.read(exchange)
         if (
@@ -355,6 +362,7 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
         return sample_turn(format_, message, prompt, opening).text
 
     def right(text: str) -> bool:
+        # Which message comes next does not matter: the text is only parsed.
         exchange = _make_exchange(scenario, setting, scenario.next[0], text)
         return says_message(stage.read(exchange), text, message)
 
@@ -368,6 +376,7 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
             _check_alike(template_turn, write(usual))
         else:
             usual, template_turn = meant, TemplateSample("", REWRITTEN)
+    # The template's own text needs no format, as long as nothing is to be varied.
     if not names and not template_turn.unwritten:
         return Sample(_single_piece(template_turn.text), plain=template_turn.text)
     plain = sample_turn(usual, message, prompt, opening)
@@ -375,6 +384,7 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
     format_ = respelled_by(usual, names)
     spelled = sample_turn(format_, message, prompt, opening)
     varied = rewritten_by(spelled, format_, message, names)
+    # The scenario would repeat the one without variations.
     if names and varied.text == plain.text and not varied.single_newlines:
         raise NotWrittenError("this is the format's own writing")
     return replace(varied, plain=plain.text, unconfirmed=template_turn.unwritten)
@@ -412,6 +422,7 @@ def _with_reasoning(
     ):
         return message
     thought = structs.replace(message, reasoning=THOUGHT)
+    # Some templates raise on reasoning beside these parts.
     return message if format_.layouts[thought.presence].refusal else thought
 
 

@@ -15,7 +15,9 @@ class AnsweredKind(NamedTuple):
     """Decides whether the turn's reasoning stays only after an answer."""
 
     content: bool
+    """Whether the turn has content."""
     calls: bool
+    """Whether the turn has calls."""
     roles: tuple[str, ...]
     """The roles of the new messages, e.g. `("tool", "user")`."""
     prompt: str
@@ -26,6 +28,7 @@ class SettledKind(NamedTuple):
     """Decides whether the turn stays after each base that the prompt may end with."""
 
     presence: Presence
+    """The parts of the turn."""
     calls: int
     """How many calls the turn has."""
     lead: str | None
@@ -33,6 +36,7 @@ class SettledKind(NamedTuple):
     number: int | None
     """The number of the first call, if calls are counted through the conversation."""
     roles: tuple[str, ...]
+    """The roles of the new messages, e.g. `("user",)`."""
     force: bool
     """Whether changes that can be kept are kept."""
     prompts: tuple[str, ...]
@@ -43,38 +47,52 @@ class PlacedKind(NamedTuple):
     """Decides after which shorter base the turn is bridged in the same way."""
 
     prompt: str
+    """The prompt of the whole base."""
     presence: Presence
+    """The parts of the turn."""
     lead: str | None
+    """As in `SettledKind`."""
     number: int | None
+    """As in `SettledKind`."""
     names: tuple[str, ...]
     """The tools that the turn calls and the new messages name, in order."""
     roles: tuple[str, ...]
+    """The roles of the new messages, e.g. `("user",)`."""
     force: bool
+    """As in `SettledKind`."""
 
 
 class KeptKind(NamedTuple):
     """Decides whether the turn stays as it was when messages follow it."""
 
     presence: Presence
+    """The parts of the turn."""
     calls: int
+    """How many calls the turn has."""
     lead: str
     """The text between the prompt and the turn's last text."""
     prompt: str
+    """The base's prompt."""
     roles: tuple[str, ...]
+    """The roles of the new messages, e.g. `("user",)`."""
 
 
 class OwnedKind(NamedTuple):
     """Decides which message owns each part of the added text."""
 
     presence: Presence
+    """The parts of the turn."""
     roles: tuple[object, ...]
+    """The roles of the new messages, e.g. `("user",)`."""
 
 
 class FateKind(NamedTuple):
     """Decides what happens to the turns before the last one."""
 
     presence: Presence
+    """The parts of the turn."""
     roles: tuple[str, ...]
+    """The roles of the new messages, e.g. `("user",)`."""
     tools: bool
     """Whether tools are offered."""
     ends_with_result: bool

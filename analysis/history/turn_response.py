@@ -1,4 +1,12 @@
-"""Parse sampled ids to a message, given the part of the turn that the prompt has written."""
+"""Parse sampled ids to a message, given the part of the turn that the prompt has written.
+
+After the prompt `<u>Hi</s><a>`, whose `PromptEnd.opening` is `<a>`, and with one token for each
+marker and letter, the output `Yes.</s>x` is
+
+    ReadOutput(message=<content "Yes.">, text="Yes.", stop=4)
+
+since the token 4 is the stop `</s>`; the `x` after it is ignored.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +33,7 @@ class ReadOutput:
     """A parsed output."""
 
     message: ParsedMessage
+    """The parsed message."""
     text: str
     """The parsed text, up to the stop token."""
     stop: int | None
@@ -116,6 +125,7 @@ class Responses:
         for at, id_ in enumerate(ids):
             if id_ in self.stops.ids:
                 return at
+            # Between two parts of a turn, e.g. after reasoning, this text does not end the output.
             if id_ in self.stops.inside_ids:
                 message = parser.parse(self._text.decode(ids[:at], prompt), complete=False)
                 if message.content or message.tool_calls:
@@ -149,12 +159,14 @@ class Responses:
 
     def _read_end(self, prompt: Sequence[int]) -> PromptEnd:
         first = max(0, len(prompt) - max(PROMPT_TAIL, self._longest))
+        # Only the part that is decoded: a long prompt costs time at every turn.
         self._text.check(prompt[first:], "prompt_ids", first)
         tail = self._text.decode(prompt[-PROMPT_TAIL:])
         if len(tail) < self._longest < len(prompt):
             tail = self._text.decode(prompt[-self._longest :])
         bare = tail.rstrip()
         matching = [core for core in self._cores if core and bare.endswith(core)]
+        # The whitespace after an opening differs between prompts, and the parser needs it as it is.
         return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
 
 
@@ -170,7 +182,9 @@ class TrajectoryStep:
     """A prompt and the output sampled after it."""
 
     prompt_ids: Sequence[int]
+    """The ids that the model was given."""
     completion_ids: Sequence[int]
+    """The ids that it sampled."""
     complete: bool = True
     """Whether the output was not truncated."""
 
@@ -180,9 +194,11 @@ class CallTokens:
     """The tokens of a call, or of a malformed one."""
 
     start: int
+    """The index of the first token."""
     end: int
     """The index after the last token; a token that is partly the call's is included."""
     status: Status
+    """How the call was parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +206,7 @@ class TrainingSample:
     """One row of training data; ids and mask have the same length."""
 
     token_ids: tuple[int, ...]
+    """The ids of all prompts and outputs, each once."""
     loss_mask: tuple[bool, ...]
     """By token: whether the model sampled it, stop tokens included."""
     calls: tuple[CallTokens, ...]
@@ -210,6 +227,8 @@ def call_tokens(
             lengths[count] = len(decode(ids[:count]).rstrip("\N{REPLACEMENT CHARACTER}"))
         return lengths[count]
 
+    # Decoded lengths grow with the number of ids, so that bisection finds a call with few
+    # decodings.
     places = range(until + 1)
     return tuple(
         CallTokens(

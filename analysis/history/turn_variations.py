@@ -2,6 +2,13 @@
 
 A variation works for any format: it changes the spelling of values before the turn is written
 (`respelled_by`), or the written pieces (`rewritten_by`). If it changes nothing, it does not apply.
+
+Of the call `<call>{"name": "note", "arguments": {"text": "Zoë", "done": true}}</call>`:
+
+    compact-json      <call>{"name":"note","arguments":{"text":"Zoë","done":true}}</call>
+    python-literals   <call>{"name": "note", "arguments": {"text": "Zoë", "done": True}}</call>
+    malformed-call    <call>{"name": "note", "arguments": {"text": "Z}</call>
+    cut-call          <call>{"name": "note", "arguments": {"text": "Zoë", "do
 """
 
 from __future__ import annotations
@@ -35,8 +42,11 @@ class Spelling(Struct, frozen=True):
     """A spelling of values; None keeps the format's own."""
 
     comma: str | None = None
+    """The text between two members, e.g. `","`."""
     colon: str | None = None
+    """The text between a key and its value, e.g. `": "`."""
     ascii_only: bool = False
+    """Whether other letters are written as escapes."""
     literals: str | None = None
     """The literals of true, false and null: `json` or `python`."""
     whole: bool = False
@@ -52,6 +62,8 @@ def respell_calls(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
     if calls is None:
         raise NotWrittenError("the template renders no calls")
     arguments = calls.arguments
+    # A template that inserts the caller's JSON text has no spelling of its own, so the usual JSON
+    # is varied.
     if arguments.verbatim:
         usual = json_notation()
         arguments = structs.replace(arguments, members=usual.object, values=usual, verbatim=False)
@@ -99,6 +111,7 @@ def _respell_notation(notation: ValueNotation, spelling: Spelling) -> ValueNotat
 
 def _respell_container(container: ContainerNotation, spelling: Spelling) -> ContainerNotation:
     separator = container.separator
+    # Other separators, e.g. between tags, are markup and no matter of spelling.
     if separator.strip() == "," and spelling.comma is not None:
         separator = spelling.comma
     return structs.replace(
@@ -110,6 +123,7 @@ def _respell_container(container: ContainerNotation, spelling: Spelling) -> Cont
             for kind, row in container.typed.items()
         },
         key=_respell_text(container.key, spelling),
+        # With an indent, JSON is spread over lines, where its spacing would not show.
         indent="" if spelling.comma is not None else container.indent,
         values=None if container.values is None else _respell_notation(container.values, spelling),
     )
@@ -137,14 +151,17 @@ class Variation(Struct, frozen=True):
     """One way to depart from the format's text."""
 
     about: str
+    """The deviation, in words."""
     spelling: Spelling | None = None
     """Its spelling of argument values, or None if unchanged."""
     rewrite: Rewrite | None = None
+    """Its change of the written pieces, or None."""
     cut: bool = False
     """Whether the text is cut there, with nothing after it."""
     breaks_call: bool = False
     """Whether it makes a call malformed; it does not apply if a parser reads the call anyway."""
     single_newlines: bool = False
+    """Whether each newline is a token of its own."""
 
 
 def _piece_index(pieces: Pieces, kind: SampledKind) -> int:
@@ -178,6 +195,7 @@ def _by_cut(kind: SampledKind) -> Rewrite:
         del format_, message
         at = _piece_index(pieces, kind)
         text = pieces[at].text
+        # Models stop between tokens, most of which begin with a space.
         half = text.rfind(" ", 0, len(text) * 2 // 3)
         kept = text[: half if half > 0 else len(text) // 2]
         return (*pieces[:at], replace(pieces[at], text=kept))

@@ -1,4 +1,11 @@
-"""The conversations that both templates render, and the variables sent with the messages."""
+"""The conversations that both templates render, and the variables sent with the messages.
+
+For example, the request "a running tool loop" with tools and a generation prompt has the messages
+
+    user        What is the weather in Oslo?
+    assistant   reasoning, and a call of get_forecast
+    tool        Sunny.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +57,7 @@ class ContentKind(NamedTuple):
     name: str
     """The part's type, and the key that holds its data."""
     content: Json
+    """The content, e.g. `[{"type": "text", "text": "…"}]`."""
 
 
 TEXT_PARTS: tuple[ContentKind, ...] = (
@@ -104,8 +112,11 @@ class ComparedRequest(Struct, frozen=True):
     conversation: str
     """The conversation in words, e.g. `"a call and its result"`."""
     dialogue: Dialogue
+    """The messages without the system message."""
     tools: bool
+    """Whether tools are offered."""
     generation: bool
+    """Whether a generation prompt is requested."""
     system: bool | None = None
     """Whether a system message comes first, or None to send one only if the template needs it."""
     first: str = ""
@@ -233,6 +244,7 @@ def _part_requests(*, tools: bool = False) -> Iterator[ComparedRequest]:
     called = _scenes()[-2][1]
     for kind in (*TEXT_PARTS, image):
         yield _request(f"assistant parts: {kind.name}", answered, "assistant", kind, tools=tools)
+        # These always offer tools, so that the requests with tools would repeat them.
         if not tools:
             yield _request(f"tool result parts: {kind.name}", called, "tool", kind, tools=True)
     for kind in TEXT_PARTS:
@@ -311,6 +323,7 @@ class ComparisonStage:
         """Render a request under a setting."""
         if self._beyond >= MOST_BEYOND:
             return None
+        # The shape is the template's, whatever the setting, so that messages are made once.
         messages = self._shaped.get(request.key)
         if messages is None:
             messages = self._shaped[request.key] = request.messages(self._prober.shape)

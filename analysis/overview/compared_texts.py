@@ -47,9 +47,11 @@ class TextDifference(Struct, frozen=True):
     left: str
     """The text that only the first has."""
     right: str
+    """The text that only the second has."""
     left_rest: str
     """The first text from the difference on."""
     right_rest: str
+    """The second text from the difference on."""
     right_at: int = 0
     """The offset in the second text."""
 
@@ -81,6 +83,7 @@ _Place = tuple[int, int, int, int]
 
 
 def _difference_places(left: str, right: str) -> Iterator[_Place]:
+    # Lines first, as aligning units takes time by the square of their number.
     ours, theirs = left.splitlines(keepends=True), right.splitlines(keepends=True)
     begins, other_begins = _piece_offsets(ours), _piece_offsets(theirs)
     for start, end, other_start, other_end in _changed_places(ours, theirs):
@@ -100,6 +103,7 @@ def _places_in_block(left: str, right: str) -> tuple[_Place, ...]:
     found: list[_Place] = []
     for start, end, other_start, other_end in _changed_places(ours, theirs):
         place = (begins[start], begins[end], other_begins[other_start], other_begins[other_end])
+        # Else two words that share a sign by chance would come out as several small differences.
         if found and _is_coincidence(left[found[-1][1] : place[0]]):
             place = (found[-1][0], place[1], found[-1][2], place[3])
             found.pop()
@@ -150,10 +154,13 @@ class DifferenceSighting(Struct, frozen=True):
     """One difference, seen in one request."""
 
     request: ComparedRequest
+    """The request in which it was seen."""
     difference: TextDifference
+    """The difference of the two renders."""
     left_error: str = ""
     """The first template's error message if it raises."""
     right_error: str = ""
+    """The second template's error message if it raises."""
 
     @property
     def key(self) -> SightingKey:
@@ -175,6 +182,7 @@ class ComparedRound(Struct, frozen=True):
     """The results of requests under one setting."""
 
     setting: Setting
+    """The variables of all its renders, e.g. `{"enable_thinking": False}`."""
     marks: dict[RequestKey, int]
     """The two outcomes of each request as one number, equal where both are."""
     sightings: tuple[DifferenceSighting, ...]
@@ -210,6 +218,7 @@ def play_requests(
     differing = unanswered = 0
     for request in requests:
         left, right = (stage.play(request, setting) for stage in stages)
+        # A hash is enough, since marks are only compared.
         marks[request.key] = hash((_outcome_text(left), _outcome_text(right)))
         if left is None or right is None:
             unanswered += 1
@@ -283,7 +292,9 @@ class RenderChange(Struct, frozen=True):
 
 class _SeenDifference(Struct, frozen=True):
     round: ComparedRound
+    """The round in which it was seen."""
     sighting: DifferenceSighting
+    """The difference and its request."""
 
 
 def group_differences_by_cause(
@@ -311,6 +322,7 @@ def _way_key(differences: Sequence[_SeenDifference]) -> tuple[str, ...]:
     return (
         *settings,
         *sighting.place,
+        # The rest is mostly a message's own text, which differs from request to request.
         sighting.difference.left[:_TELLING_LENGTH],
         sighting.difference.right[:_TELLING_LENGTH],
         sighting.left_error,
@@ -356,6 +368,7 @@ def _needed_axes(differences: Sequence[_SeenDifference]) -> list[str]:
     for axis, words in AXES.items():
         values = {getattr(difference.sighting.request, axis) for difference in differences}
         value = next(iter(values))
+        # It shows with and without the argument, or the template itself decides.
         if len(values) > 1 or value is None:
             continue
         if any(_rendered_without(difference, axis) for difference in differences):

@@ -1,4 +1,12 @@
-"""Two analyses side by side: format, renders, round trips, self-checks, findings."""
+"""Two analyses side by side: format, renders, round trips, self-checks, findings.
+
+Of two templates that differ in the end of turns, `<|end|>` and `</s>`, `changed_renders` returns
+one change, shown by every request; in the first of them
+
+    before   <|user|>What is the weather in Oslo?
+    left     <|end|><|assistant|><|end|>
+    right    </s><|assistant|></s>
+"""
 
 from __future__ import annotations
 
@@ -65,6 +73,7 @@ class PlayedValues(Struct, frozen=True):
     """The values to render with, one at a time, and those left out."""
 
     settings: tuple[Setting, ...]
+    """The values, e.g. `({"enable_thinking": True}, {"enable_thinking": False})`."""
     left_out: tuple[Setting, ...] = ()
     """Values beyond `MOST_SETTINGS`."""
 
@@ -100,6 +109,7 @@ def _suggested_values(
     inserted = {switch.name for switch in analysis.switches if switch.inserted}
     candidates = [*known, *switch_candidates(suggestions)]
     names = [candidate for candidate in dict.fromkeys(candidates) if candidate not in usual]
+    # Each word is tried with each switch, so the bound is on their product.
     words = _value_words(suggestions)[: MOST_TRIED // max(len(names), 1)]
     for name in names:
         for value in (*known.get(name, ()), *suggestions.values.get(name, ())):
@@ -205,6 +215,7 @@ def changed_renders(
     first = play_requests(stages, usual, all_requests())
     values = asked_values((left, right), stages, usual=asked)
     known_keys = first.keys
+    # One of the two needs variables to render; the other may render without.
     bare = [play_requests(stages, asked, switch_requests(), known_keys)] if usual != asked else []
     singles = [
         play_requests(stages, {**usual, **value}, switch_requests(), known_keys)
@@ -217,6 +228,7 @@ def changed_renders(
             stages,
             _merge_settings(one, other, usual),
             pair_requests(),
+            # Differences that one of the values shows alone were reported already.
             known_keys | one.keys | other.keys,
         )
         for one, other in pairs[:MOST_PAIRS]
@@ -252,6 +264,8 @@ def _distinct_rounds(first: ComparedRound, rounds: Sequence[ComparedRound]) -> l
     usual = {request.key: first.marks[request.key] for request in switch_requests()}
     found: dict[frozenset[tuple[object, int]], ComparedRound] = {}
     for round_ in rounds:
+        # Equal numbers mean equal renders by each template, so that such a round has nothing to
+        # add.
         if round_.marks != usual:
             found.setdefault(frozenset(round_.marks.items()), round_)
     return list(found.values())
@@ -372,16 +386,21 @@ class Comparison(Struct, frozen=True):
     """All differences between two templates."""
 
     left: Analysis
+    """The first template."""
     right: Analysis
+    """The second template."""
     facts: tuple[FactChange, ...]
+    """The facts of the formats that differ."""
     renders: tuple[RenderChange, ...]
     """The differences of renders, grouped."""
     coverage: AskedRenders
     """The requests that were rendered, and those that were not."""
     trips: tuple[TripChange, ...]
+    """The scenarios whose verdicts differ."""
     trip_count: int
     """The number of scenarios, by the next message's role, that apply to either."""
     findings: tuple[FindingChange, ...]
+    """The findings that are new, fixed or changed."""
     cache: tuple[CacheTurns, CacheTurns]
     """The turns that lose the prefix cache, with the first template and with the second."""
 
@@ -478,6 +497,7 @@ def _changed_findings(
 ) -> tuple[FindingChange, ...]:
     ours, theirs = Counter(map(_finding_key, left)), Counter(map(_finding_key, right))
     ours_only, theirs_only = ours - theirs, theirs - ours
+    # Counted, since a rule may find the same thing several times in one template.
     gone = [finding for finding in left if _take_finding(ours_only, finding)]
     changes: list[FindingChange] = []
     for finding in right:

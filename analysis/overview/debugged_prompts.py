@@ -2,6 +2,10 @@
 
 Contract: messages and tools are passed to the template unchanged, not in the shape that it accepts:
 the debugger shows what the template does with them.
+
+For a user's "Hi" and an assistant's "Yes.", without a tokenizer, `mark_prompt` returns
+
+    PromptMarks(text="<u>Hi</s><a>Yes.</s>", learned=((12, 16), (16, 20)))
 """
 
 from __future__ import annotations
@@ -69,11 +73,15 @@ class DebuggedConversation:
     name: str
     """The name of a shipped conversation, or a file."""
     messages: tuple[Mapping[str, Any], ...]
+    """The messages, as they are passed to the template."""
     tools: tuple[Tool, ...] | None = None
+    """The offered tools, or None."""
     switches: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The template's variables, e.g. `{"enable_thinking": False}`."""
     generation_prompt: bool | None = None
     """`add_generation_prompt`, or None for true unless the last message is the assistant's."""
     about: str = ""
+    """Its purpose, in words."""
 
     def trace(self, template: ChatTemplate) -> RenderTrace:
         """Render step by step. Raises TemplateSyntaxError."""
@@ -100,12 +108,14 @@ class DebuggedConversation:
         if self.tools is None:
             return text
         tools = json.dumps(self.tools, indent=2, ensure_ascii=False)
+        # As JSON escapes, which YAML reads as the same characters.
         tools = _YAML_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", tools)
         return f"{text}tools:\n{indent(tools, '  ')}\n"
 
     def edited(self, value: object, name: str) -> DebuggedConversation:
         """Return a copy with the messages and tools of edited YAML. Raises AutoparserError."""
         messages = tuple(given_messages(value, name))
+        # The editor's text may be a list of messages alone, which offers no tools.
         there = is_mapping(value) and "tools" in value
         tools = tuple(given_tools(value, name)) if there else None
         return replace(self, name=name, messages=messages, tools=tools)
@@ -131,8 +141,11 @@ class SwitchedRender:
     """A conversation rendered with another value of a switch."""
 
     name: str
+    """The switch, e.g. `enable_thinking`."""
     value: Json
+    """Its value."""
     trace: RenderTrace
+    """The render, step by step."""
 
 
 def switched_renders(
@@ -151,6 +164,7 @@ class PromptMarks:
     """The loss mask and the tokens of a prompt, by character."""
 
     text: str = ""
+    """The prompt, e.g. `"<u>Hi</s><a>"`."""
     learned: tuple[tuple[int, int], ...] | None = None
     """The ranges in the loss mask, in order, or None if it was not computed."""
     tokens: tuple[tuple[int, int, int], ...] = ()
@@ -165,6 +179,7 @@ def mark_prompt(
 
     With a tokenizer, the mask has its tokens' edges. Raises as `Renderer.render` does.
     """
+    # A renderer needs a tokenizer, but attributing characters uses none.
     known = byte_tokenizer(()) if tokenizer is None else tokenizer
     renderer = Renderer(analysis, known, switches=conversation.switches)
     found = renderer.attribute(

@@ -68,6 +68,7 @@ def readings_of(
     found: list[EngineReading] = []
     for process in processes:
         ranking = rank_parsers(process, analysis, asked)
+        # The verdicts of a ranking are only of the texts that it did not leave out.
         left = [text.hostile for at, text in enumerate(asked.texts) if at not in ranking.left_out]
         found += _readings(ranking, left)
     return tuple(found)
@@ -84,6 +85,7 @@ def _reading(
     engine: str, choice: ParserChoice, score: PairScore, hostile: Sequence[bool]
 ) -> EngineReading:
     rows = zip(*(delivery.verdicts for delivery in score.streamed), strict=True)
+    # A text counts only if it is read right in every way of cutting the stream.
     streamed = [all(verdict.right for verdict in row) for row in rows]
     whole = [verdict.right for verdict in score.whole.verdicts]
     return EngineReading(

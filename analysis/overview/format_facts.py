@@ -1,4 +1,11 @@
-"""The facts of a format by name, and those that differ between two."""
+"""The facts of a format by name, and those that differ between two.
+
+For two templates whose reasoning stands between `<t>` and `</t>`, and `<th>` and `</th>`, two of
+the five changes are
+
+    markers, reasoning_start          <t> and <th>
+    joints, reasoning → content       </t> and </th>, in turns of reasoning + content (+ calls)
+"""
 
 from __future__ import annotations
 
@@ -73,6 +80,7 @@ def _merge_turns(changes: Sequence[FactChange]) -> Sequence[FactChange]:
     """Merge changes that are equal in several kinds of turns."""
     merged: dict[tuple[str, ...], FactChange] = {}
     for change in changes:
+        # By their texts: values may be lists, which cannot be keys.
         key = (change.aspect, change.name, repr(change.left), repr(change.right))
         known = merged.get(key)
         merged[key] = (
@@ -270,8 +278,11 @@ class FormatComparison(Struct, frozen=True):
     """The differences of two learned formats, found without a render."""
 
     left: LearnedFormat
+    """The first format."""
     right: LearnedFormat
+    """The second format."""
     facts: tuple[FactChange, ...]
+    """The facts that differ."""
 
     @property
     def same_text(self) -> bool:

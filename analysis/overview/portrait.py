@@ -84,6 +84,7 @@ class PlainPrompt:
     """A prompt, and the settings under which the template renders it."""
 
     text: str
+    """The prompt."""
     settings: tuple[Mapping[str, Json], ...]
     """The settings that give this prompt, each of one switch; the empty one comes first."""
 
@@ -109,12 +110,15 @@ def plain_prompts(analysis: Analysis) -> tuple[PlainPrompt, ...]:
             ).text
         except AutoparserError:
             continue
+        # The defaults come first, so that the prompt without any setting is the first of all.
         found.setdefault(text, []).append(setting)
     if not found:
         return ()
     usual, *others = (PlainPrompt(text, tuple(settings)) for text, settings in found.items())
     others.sort(
         key=lambda prompt: (
+            # A switch that changes the generation prompt changes how the model begins, so it comes
+            # first.
             _after_question(prompt.text) == _after_question(usual.text),
             abs(len(prompt.text) - len(usual.text)),
         )
@@ -138,6 +142,7 @@ class SwitchView:
     setting: Mapping[str, Json]
     """The variables beside those that the template cannot render without; empty for the default."""
     turn: WrittenTurn
+    """The turn as it is rendered."""
 
 
 def switch_views(analysis: Analysis, tools: Sequence[Tool]) -> tuple[SwitchView, ...]:
@@ -184,8 +189,11 @@ class GrammarForms:
     refusals: Mapping[str, str]
     """The reason for each form that cannot be written."""
     triggers: tuple[str, ...]
+    """The texts after which the grammar applies, e.g. `("<call>",)`."""
     preserved_tokens: tuple[str, ...]
+    """The markers that a tokenizer must not split, e.g. `</call>`."""
     stop_strings: tuple[str, ...]
+    """The texts that end a turn, e.g. `("<|end|>",)`."""
 
 
 def written_grammar(
@@ -235,7 +243,9 @@ class MaskCost:
     """Microseconds of each mask, sorted."""
 
     microseconds: tuple[float, ...]
+    """The time of each mask, the shortest first."""
     answers: int
+    """The number of answers whose masks were timed."""
     refusal: str = ""
     """The reason if the figures are missing."""
 
@@ -277,10 +287,12 @@ def _time_masks(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer)
     times: list[float] = []
     answers = list(islice(trial.walks(WALKS, seed=SEED, limit=MOST_TOKENS), WALKS))
     for answer in answers:
+        # Each answer is masked from its beginning.
         grammar = trial.compiled.clone()
         for token in answer.tokens:
             begun = perf_counter()
             grammar.fill_vocab_mask(mask)
+            # Only the mask is timed: taking the token is the sampler's step.
             times.append((perf_counter() - begun) * 1e6)
             grammar.accept_token(token)
     if not times:
@@ -297,6 +309,7 @@ class Portrait:
     """The content of a report on one template."""
 
     analysis: Analysis
+    """The analysis of the template."""
     tools: tuple[Tool, ...]
     """The tools of the example request, as functions without the `type` envelope."""
     tokenizer: str
@@ -304,9 +317,11 @@ class Portrait:
     grammar: GrammarForms
     """The grammar of the example request."""
     round_trip: RoundTrip
+    """The verdicts of the shipped scenarios."""
     strips: tuple[TokenStrip, ...]
     """The tokens reused after each turn of the round trip."""
     conversation: PortraitConversation
+    """Ten turns, rendered again and bridged."""
     masks: MaskCost | None
     """The mask times, or None without a tokenizer."""
     lint: LintReport

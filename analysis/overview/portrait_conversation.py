@@ -2,6 +2,12 @@
 
 Contract: the model writes each turn in the learned format. The cache then holds the tokens of the
 prompt and of the turn; the next prompt reuses the longest prefix that it shares with them.
+
+For a template that drops reasoning after the next user message, the first turn is, in bytes,
+
+    cached 78     <u>What is the weather in Rio?</s><a><t>The user asks about Rio.</t>It is sun…
+    reused 32     <u>What is the weather in Rio?</s><a>
+    bridged 112   the 78, and the next question with its prompt
 """
 
 from __future__ import annotations
@@ -63,6 +69,7 @@ class TokenStrip:
     lead: tuple[str, ...]
     """The last pieces of the prompt."""
     lead_reused: int
+    """The number of reused pieces of the prompt's end."""
     pieces: tuple[str, ...]
     """The pieces of the sampled turn."""
     reused: int
@@ -113,6 +120,7 @@ def _cut_strip(
     following = [*cut(after[:at]), *cut(after[at:])]
     shared = shared_tokens([*asked, *pieces], following)
     lost = len(asked) + len(pieces) - shared
+    # Where the verdict's text is cut, its last piece may be part of a longer one.
     instead = following[shared : len(following) if whole else -1]
     return TokenStrip(
         lead,
@@ -176,6 +184,7 @@ class PortraitConversation:
     """Ten turns, or fewer if one could not be taken."""
 
     steps: tuple[PortraitStep, ...]
+    """The turns that were taken, in order."""
     unit: str
     """The unit of the figures: tokens, or `BYTES` without a tokenizer."""
     stopped: str = ""
@@ -201,7 +210,10 @@ def ten_turns(
     """
     unit = TOKENS if tokenizer is not None else BYTES
     encoder = tokenizer or made_tokenizer(analysis.grammar(None)).hf
+    # A renderer refuses stand-ins, whose texts would be wrong in a real prompt; here they are only
+    # counted.
     analysis = _with_stand_ins(analysis)
+    # A template may write calls but refuse this conversation with them.
     tried = [True, False] if analysis.formats.fullest.calls is not None and tools else [False]
     stopped = ""
     for calls in tried:
@@ -311,10 +323,12 @@ class _TenTurns:
         opening = opening_at_end(format_, prompt.text)
         calls: tuple[ToolCall, ...] = ()
         if calling:
+            # The turn's number makes each id unique in the conversation.
             id_ = f"{city[:8].ljust(8, PAD)}{turn}"
             calls = (ToolCall("get_weather", {"city": city, "days": turn + 1}, id_),)
         content = "" if calling else f"It is sunny in {city}."
         refused = NotWrittenError("the format writes no such turn")
+        # A prompt may close the reasoning, and then the model writes none.
         for reasoning in (f"The user asks about {city}.", ""):
             message = Message(content, reasoning, calls)
             if reasoning and TurnPart.REASONING not in format_.layouts[message.presence].parts:

@@ -103,6 +103,8 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
 
 def _files_below(directory: Path) -> Iterator[Path]:
     files = sorted(path for path in directory.rglob("*") if path.is_file())
+    # A template file beside a configuration holds the model's template, and a copy would be counted
+    # twice.
     with_file = {path.parent for path in files if path.suffix in SUFFIXES}
     for path in files:
         alone = path.name == CONFIGURATION or path.name.endswith(FORMAT)
@@ -237,6 +239,7 @@ def surveyed_format(source: str) -> LearnedFormat:
     saved = load_format(source)
     try:
         template = template_of_format(saved)
+    # A format may be saved without its template, e.g. if it was learned from outputs.
     except TemplateNeededError:
         return saved
     return with_saved(analyze(template), saved)
@@ -283,6 +286,8 @@ def join_records(earlier: SurveyRecord | None, later: SurveyRecord) -> SurveyRec
     if earlier is None:
         return later
     mine, known = structs.asdict(later), structs.asdict(earlier)
+    # These depend on the options of a survey, e.g. on engines; a later run without them keeps what
+    # is known.
     kept = {name: known[name] for name in _ADDED if mine[name] is None}
     return structs.replace(later, **kept)
 
@@ -401,6 +406,8 @@ def journal_of(content: bytes, file: str) -> SurveyJournal:
             continue
         record = _read_record(line, file, f"line {number}")
         records[record.source, record.sha256] = record
+    # A half-written line at the end of another file must not be taken for a survey's, and be cut
+    # off.
     if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
         raise AutoparserError("this is not a survey", file=file, hint=_OTHER)
     return SurveyJournal(records, len(whole) + len(newline), bool(rest))
@@ -423,12 +430,15 @@ class RecordShare:
     """A group of records with a common property."""
 
     name: str
+    """The common property, e.g. `JSON_NATIVE`, or `all`."""
     templates: int
+    """The number of records."""
     ok: int
     """The number of records whose self-check passes."""
     trips_holding: int
     """The number of round trips that hold, over all records."""
     trip_count: int
+    """The number of applicable round trips, over all records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,8 +446,11 @@ class CallFamily:
     """Templates that share a call notation."""
 
     call: str
+    """The call with its slots by name, e.g. `<call>«name»</call>`."""
     share: RecordShare
+    """The records of these templates."""
     examples: tuple[str, ...]
+    """The first files among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,13 +458,17 @@ class SurveySummary:
     """The summary of a corpus."""
 
     all: RecordShare
+    """All records as one group."""
     failed: tuple[SurveyRecord, ...]
     """The records without an analysis."""
     crashing: tuple[SurveyRecord, ...]
     """The records of templates that crash on input that agents send."""
     reasoning: tuple[RecordShare, ...]
+    """The groups by mode of reasoning, the largest first."""
     content: tuple[RecordShare, ...]
+    """The groups by mode of content, the largest first."""
     tools: tuple[RecordShare, ...]
+    """The groups by form of tool calls, the largest first."""
     families: tuple[CallFamily, ...]
     """The call notations, the most frequent first."""
     switches: tuple[tuple[str, int], ...]
@@ -533,6 +550,7 @@ class SurveyResult:
     """The result for one template."""
 
     record: SurveyRecord
+    """The line for the survey's file."""
     page: str = ""
     """The drawn page; empty if pages were not requested, or if the template neither renders nor can
     be analyzed."""

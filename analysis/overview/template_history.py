@@ -21,6 +21,7 @@ class RevisionChange:
     """A revision, and its difference from the one before it."""
 
     revision: TemplateRevision
+    """The revision, with its template if it could be read."""
     comparison: Comparison | None = None
     """The difference, or None for the first revision, and if it or the one before has no
     analysis."""
@@ -39,6 +40,7 @@ def compare_history(
     """
     changes: list[RevisionChange] = []
     before: Analysis | str = ""
+    # The oldest first, so that each revision is analyzed once and compared with the one before.
     for done, revision in enumerate(reversed(revisions)):
         if progress is not None:
             progress(done, len(revisions))

@@ -61,6 +61,7 @@ class StateClaim(StrEnum):
             case StateClaim.CRASH:
                 return record.check.crash is not None
             case StateClaim.NULL_CONTENT:
+                # The same rules also find renders that are wrong without an error.
                 return any(row.raises for row in _found(record, self.codes))
             case StateClaim.TEXT_LOST | StateClaim.SYSTEM_LOST:
                 return any(not row.raises for row in _found(record, self.codes))
@@ -96,7 +97,9 @@ class ClaimCount:
     """The number of templates of which a claim is true."""
 
     claim: StateClaim
+    """The claim."""
     count: int
+    """The number of templates of which it is true."""
     whole: int
     """The number of templates that were asked."""
 
@@ -106,7 +109,9 @@ class NotationCount:
     """The number of templates that write calls in one notation."""
 
     notation: CallNotation
+    """The notation of calls, e.g. JSON between markers."""
     count: int
+    """The number of templates that use it."""
     example: SurveyRecord
     """The template with the most frequent call in this notation."""
     alike: int
@@ -118,6 +123,7 @@ class Mistake:
     """A rule by which many templates have a fault."""
 
     code: str
+    """The rule's code, e.g. `AP503`."""
     errors: int
     """The number of templates with an error."""
     warnings: int
@@ -142,8 +148,11 @@ class ReadingCount:
     """How one choice of an engine's parsers reads the templates that it was asked about."""
 
     engine: str
+    """The engine and its version, e.g. `vllm 0.32.0`."""
     choice: ParserChoice
+    """How its parsers are chosen."""
     readings: tuple[EngineReading, ...]
+    """The readings, one for each template."""
     names: tuple[tuple[str, int], ...]
     """The tool-call parsers, and the number of templates for which each is chosen."""
 
@@ -187,6 +196,7 @@ class TemplateState:
     reasoning: int
     """The number of texts that write reasoning."""
     claims: tuple[ClaimCount, ...]
+    """The counts of all claims."""
     notations: tuple[NotationCount, ...]
     """The most frequent first."""
     ways: int
@@ -194,6 +204,7 @@ class TemplateState:
     trips: int
     """The number of round trips."""
     trips_holding: int
+    """The number of round trips that hold."""
     trips_blamed: int
     """The number of round trips that break through the template's fault."""
     causes: tuple[tuple[str, int], ...]
@@ -201,6 +212,7 @@ class TemplateState:
     mistakes: tuple[Mistake, ...]
     """The most frequent first."""
     readings: tuple[ReadingCount, ...]
+    """The readings by engine and choice of parsers."""
 
 
 MISTAKES = 10
@@ -211,6 +223,7 @@ TRIED = 3
 def distinct_texts(records: Iterable[SurveyRecord]) -> list[SurveyRecord]:
     """Return one record for each text, sorted by name."""
     found: dict[str, SurveyRecord] = {}
+    # In reverse, so that of copies the record with the first name is joined last and stays.
     for record in sorted(records, key=lambda record: record.source, reverse=True):
         found[record.sha256] = join_records(found.get(record.sha256), record)
     return sorted(found.values(), key=lambda record: record.source)
@@ -246,6 +259,7 @@ def state_of(records: Sequence[SurveyRecord]) -> TemplateState:
 
 
 def _claim_count(claim: StateClaim, linted: Sequence[SurveyRecord]) -> ClaimCount:
+    # A template that writes no calls cannot fail on them, and would make the share smaller.
     asked = [row for row in linted if row.notation is not None] if claim.calling else linted
     return ClaimCount(claim, sum(map(claim.holds, asked)), len(asked))
 

@@ -136,6 +136,16 @@ def test_the_json_in_a_tag_has_the_whitespace_of_the_request(plain_backend: Gram
     assert not is_answer(compact, plain_backend.tokenizer, encode("<f>[1, 2]</f>"))
 
 
+def test_either_of_two_rules_may_follow_the_pattern_that_both_have(
+    plain_backend: GrammarBackend,
+) -> None:
+    rules = [["<f>", {"type": "regex", "pattern": word}] for word in ("yes", "no")]
+    grammar = plain_backend.grammar(tag({"type": "dispatch", "rules": rules}))
+    encode = plain_backend.tokenizer.encode
+    assert all(takes(grammar, encode(f"a<f>{word}")) for word in ("yes", "no"))
+    assert not takes(grammar, encode("a<f>maybe"))
+
+
 @pytest.mark.slow
 def test_added_tokens_are_text_unless_they_are_named(qwen_backend: GrammarBackend) -> None:
     tokenizer = qwen_backend.tokenizer
