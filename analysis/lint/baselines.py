@@ -2,7 +2,15 @@
 
 A baseline is a JSON file. A finding is identified by its path, its template's name, its code and a
 digest of its message without line numbers, so it stays known when lines move, and is new when its
-message changes. Two equal findings need two entries.
+message changes. Two equal findings need two entries. An entry:
+
+    {
+     "path": "chat.jinja",
+     "template": "",
+     "code": "AP301",
+     "digest": "a8464d848eb6328c",
+     "message": "whitespace at the beginning and end of assistant content is stripped"
+    }
 """
 
 from __future__ import annotations
@@ -81,6 +89,7 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
         raise AutoparserError("an ignore comment without a rule", hint=_FORM)
     selectors = tuple(re.split(r"\s*,\s*", match["selectors"]))
     codes_of(selectors)  # raises for a selector that names no rule
+    # Authors separate the reason by a colon or a dash.
     reason = " ".join(match["reason"].strip(" \t\r\n:-–—").split())
     if not reason:
         raise AutoparserError(
@@ -109,11 +118,11 @@ class KnownFinding(Struct, frozen=True, order=True):
     path: str
     """The template's path, as reports show it."""
     template: str
-    """The name of a named template; otherwise empty."""
+    """The name of a named template, e.g. ``tool_use``; otherwise empty."""
     code: str
-    """The rule's code."""
+    """The rule's code, e.g. ``AP301``."""
     digest: str
-    """The digest of its message, see `digest_of`."""
+    """The digest of its message, e.g. ``a8464d848eb6328c``, see `digest_of`."""
     message: str
     """The message, for readers of the file."""
 
@@ -126,6 +135,7 @@ class KnownFinding(Struct, frozen=True, order=True):
 def digest_of(finding: LintFinding) -> str:
     """Return a digest of a message that does not depend on line numbers: 16 hex digits."""
     words = _LINE_NUMBER.sub("line", finding.message)
+    # A message quotes the template, which may hold lone surrogates.
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -157,16 +167,19 @@ class Baseline(Struct, frozen=True):
 
     def text(self) -> str:
         """Return the file's content."""
+        # Sorted, so that a baseline written again differs only in the findings that changed.
         entries = [structs.asdict(entry) for entry in sorted(self.entries)]
         return json.dumps({"schema": VERSION, "findings": entries}, indent=1) + "\n"
 
 
 class _Head(Struct):
     schema: str = ""
+    """The version of the file, e.g. ``autoparser.lint-baseline/1``."""
 
 
 class _Known(Struct):
     findings: tuple[KnownFinding, ...]
+    """The entries of the file."""
 
 
 def read_baseline(file: Path) -> Baseline:

@@ -2,7 +2,11 @@
 
 Python's own `json` and `ast` decide what is JSON or Python: in `<tool_call>{"name": "look",
 "arguments": {"city": "Oslo"}}` the argument `Oslo` is in a JSON object, in `[look(city="Oslo")]` in
-a Python call.
+a Python call. For a template that writes `<call>look(city=True)</call>`:
+
+    value_writing(subject, True, JsonType.BOOLEAN).text  # 'True'
+    written_as_python(subject)  # True
+    document_kind(span, span.texts[0])  # DocumentKind.PYTHON
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ def render_call(subject: Subject, **arguments: Json) -> Render:
 WHOLE_NUMBERS = (7, -40, 1234567, 9007199254740993)
 FRACTIONS = (2.75, -1234.0625)
 """Numbers that rounding to two digits, grouping of thousands or a cast alters, the plainest first.
-"""
+The last integer is 2**53 + 1, which no float holds."""
 
 
 def call_numbers(subject: Subject) -> dict[str, float]:
@@ -62,6 +66,7 @@ def value_writing(
     Return None if the template raises or does not write arguments.
     """
     key = subject.marks.typed_keys[kind]
+    # Two words show where the value begins and ends, whatever markup is around it.
     one, other = (render_call(subject, **{key: word}) for word in subject.marks.values[:2])
     render = render_call(subject, **{key: value})
     if not (one.rendered and other.rendered and render.rendered) or one.text == other.text:
@@ -97,6 +102,7 @@ def written_as_python(subject: Subject) -> bool:
 
 def _pieces(text: str, start: int, close: str) -> Iterator[str]:
     """Yield the text from an offset up to each closing bracket."""
+    # A string in the call may contain the bracket, so the first one need not be the end.
     for index in range(start, len(text)):
         if text[index] == close:
             yield text[start : index + 1]
@@ -174,6 +180,7 @@ def call_spans(played_chat: PlayedConversation) -> list[CallSpan]:
     """Return the calls of each message that has any, in the order of the render."""
     spans: list[CallSpan] = []
     group: list[WrittenText] = []
+    # The None at the end closes the last group.
     for text in (*played_chat.written_texts, None):
         goes_on = bool(group) and text is not None and text.spoken.entry == group[0].spoken.entry
         if group and not goes_on:
@@ -217,12 +224,14 @@ def broken_object(span: CallSpan, text: WrittenText) -> str:
     place = text.start - span.start
     for opening in _OBJECT.finditer(span.text, 0, place):
         piece = _braced(span.text, opening.start())
+        # This object, such as the tools' description, ends before the argument.
         if opening.start() + len(piece) <= place:
             continue
         try:
             json.loads(piece)
         except (ValueError, RecursionError) as error:
             start = error.pos if isinstance(error, json.JSONDecodeError) else 0
+            # A Python dictionary is well-formed in its own notation.
             if _literal(piece) is None:
                 return quote_text(piece[start:])
         return ""

@@ -203,6 +203,7 @@ class WholeConversation:
 
     def messages(self, shape: MessageShape) -> list[dict[str, Json]]:
         """Return the messages in the shape that a template takes, the system message first."""
+        # The system message is added below, so the shape must not add its own.
         wanted = _otherwise(shape) if self.other_form else shape
         messages = structs.replace(wanted, system=False).messages(self.dialogue)
         if self.system:
@@ -329,6 +330,7 @@ class PlayedConversation:
                 mine.other_form != its.other_form,
             )
         )
+        # The same scene first: two renders of one scene differ only by what is sent beside it.
         return mine.scene != its.scene, beside, abs(mine.size - its.size)
 
 
@@ -380,6 +382,7 @@ def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[Whol
 
     Those with switches come last, so a fault that only they show depends on their switches.
     """
+    # If a system message is required, some scenes are yielded twice under one name.
     found = {conversation.name: conversation for conversation in _conversations(texts, scope)}
     return sorted(
         found.values(), key=lambda conversation: (bool(conversation.setting), conversation.size)
@@ -393,6 +396,7 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
     for scene, system, tools in product((*chats, *loops), systems, offers):
         yield replace(scene, system=system, tools=tools)
     yield replace(_two_questions(texts), system=systems[0])
+    # A fault may begin at a certain number of messages, e.g. a missing end marker.
     yield replace(_long_chat(texts), system=texts.system)
     for scene in _broken_loops(texts) if scope.calls else ():
         yield replace(scene, system=systems[0], tools=True)
@@ -403,6 +407,7 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
     for scene in _reasoned(texts, scope) if scope.reasoning else ():
         yield replace(scene, system=systems[0], tools=scope.calls)
         yield replace(scene, system=texts.system, tools=scope.calls)
+    # The longest scenes contain the messages of the shorter ones, and each setting adds renders.
     longest = (chats[-1], *loops[-1:])
     for setting in scope.settings:
         yield replace(chats[0], system=systems[0], setting=setting)
@@ -446,10 +451,12 @@ def _broken_loops(texts: ConversationTexts) -> Iterator[WholeConversation]:
 
 
 _QUESTIONS = 6
+"""The number of questions in the long chat."""
 
 
 def _long_chat(texts: ConversationTexts) -> WholeConversation:
     """Return a chat of twelve messages with the system's, ending in a question."""
+    # Every text must occur once in a render, so each gets a number.
     asked, answer = texts.users[0].text.rstrip("."), texts.answers[0].rstrip(".")
     dialogue = [
         entry

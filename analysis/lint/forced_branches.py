@@ -1,8 +1,12 @@
 """Run a template with every branch taken, in a sandbox that records forbidden access.
 
 The syntax tree is rewritten first: conditions are evaluated but not obeyed, loops run at least
-once, and other templates are recorded instead of loaded. `{% if a %}b{% else %}c{% endif %}` writes
-`bc`.
+once, and other templates are recorded instead of loaded:
+
+    >>> template = ChatTemplate("{% if a %}b{% else %}c{% endif %}{{ ''.__class__ }}")
+    >>> run = force_branches(template, {})
+    >>> run.text, run.forbidden
+    ('bc', {'__class__': None})
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ class SilentUndefined(Undefined):
     """An Undefined that never raises: the result of any operation is undefined again."""
 
     def __getattr__(self, name: str) -> Any:
+        # Python and MarkupSafe look these up to learn what a value can do, e.g. `__html__`.
         if name.startswith("__"):
             raise AttributeError(name)
         return self
@@ -48,6 +53,7 @@ class SilentUndefined(Undefined):
         return False
 
     __getitem__ = __call__ = __neg__ = __pos__ = _same
+    # Text that is joined with an unknown value is still written.
     __add__ = __radd__ = _other
     __sub__ = __rsub__ = __mul__ = __rmul__ = _same
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _same
@@ -110,17 +116,20 @@ class BranchOpener(NodeTransformer):
     def visit_If(self, node: nodes.If) -> list[nodes.Node]:  # noqa: N802 - Jinja's names
         """Evaluate the test, then run every side."""
         self.generic_visit(node)
+        # The test itself may access what the sandbox forbids.
         return [_statement_of(node.test), *node.body, *node.elif_, *node.else_]
 
     def visit_CondExpr(self, node: nodes.CondExpr) -> nodes.Node:  # noqa: N802
         """Evaluate both sides."""
         self.generic_visit(node)
+        # Without an `else`, Jinja writes nothing.
         other = node.expr2 or nodes.Const("", lineno=node.lineno)
         return _call(EITHER, node.expr1, other, node.test)
 
     def visit_And(self, node: nodes.And) -> nodes.Node:  # noqa: N802
         """Evaluate both sides."""
         self.generic_visit(node)
+        # If both sides are true, `and` has the value of the right one, `or` that of the left one.
         return _call(EITHER, node.right, node.left)
 
     def visit_Or(self, node: nodes.Or) -> nodes.Node:  # noqa: N802
@@ -159,10 +168,12 @@ class BranchOpener(NodeTransformer):
     def visit_For(self, node: nodes.For) -> list[nodes.Node]:  # noqa: N802
         """Iterate at least once, regardless of the filter, and run the `else` side, too."""
         self.generic_visit(node)
+        # `for key, value in …` unpacks each item, and an undefined value has too few.
         node.iter = _call(ITEMS, node.iter, _width(node.target))
         if node.test is not None:
             node.body = [_statement_of(node.test), *node.body]
             node.test = None
+        # Jinja runs the `else` side only for a loop without rounds.
         other, node.else_ = node.else_, []
         return [node, *other]
 
@@ -176,12 +187,14 @@ class BranchOpener(NodeTransformer):
     def visit_Macro(self, node: nodes.Macro) -> list[nodes.Node]:  # noqa: N802
         """Call the macro once, after its definition."""
         self.generic_visit(node)
+        # Nothing else may call it: without a call its body would never run.
         name = nodes.Name(node.name, "load", lineno=node.lineno)
         called = nodes.Call(name, [], [], None, None, lineno=node.lineno)
         return [node, nodes.Output([called], lineno=node.lineno)]
 
     def visit_Break(self, node: nodes.Break | nodes.Continue) -> list[nodes.Node]:  # noqa: N802
         """Continue with the next statement."""
+        # Obeyed, it would hide the statements after it.
         del node
         return []
 
@@ -239,6 +252,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
         )
         self.forced_run = forced_run
         self.calls = self.depth = 0
+        # Whether a filter runs: `attr` and `map(attribute=…)` get names of attributes as strings.
         self.naming = False
         self.filters = {name: self._going_on(function) for name, function in usual.filters.items()}
         self.globals = {**usual.globals, **self._functions()}
@@ -271,6 +285,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Compute operations on small values; an exception gives the left operand."""
+        # A power of small numbers is not small: `9 ** 99`.
         if operator == "**" or (operator == "*" and not _small(left, right)):
             return left
         try:
@@ -309,6 +324,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
             return ""
 
         def items(value: object, width: int) -> list[Any]:
+            # Nested loops multiply: once the bound is reached, the others end, too.
             if self.calls > MOST_CALLS:
                 return []
             return _items(value, width)
@@ -326,6 +342,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
             UNPACKED: _unpack_value,
             SLICED: _slice_value,
             LOADED: loaded,
+            # A template that refuses must be run to its end, and a range may be huge.
             "raise_exception": lambda *_: "",
             "range": lambda *_: [*range(MOST_ITEMS)],
             **{name: gadget(name) for name in GADGETS},
@@ -369,6 +386,7 @@ def _slice_value(value: Any, start: Any, stop: Any, step: Any) -> Any:
 
 
 LONGEST_TEXT = 400_000
+"""The number of characters after which a run ends."""
 
 
 def force_branches(template: ChatTemplate, variables: Mapping[str, object]) -> ForcedRun:
@@ -377,6 +395,7 @@ def force_branches(template: ChatTemplate, variables: Mapping[str, object]) -> F
     pieces: list[str] = []
     guard = current_guard()
     try:
+        # In a worker, the time limit of a render applies to the run, too.
         with nullcontext() if guard is None else guard.rendering():
             _run(template, variables, seen, pieces)
     except LimitReached as reached:

@@ -62,7 +62,7 @@ class InspectedTemplate(Struct, frozen=True):
     remarks: tuple[str, ...] = ()
     """Other problems, e.g. an unreadable tokenizer beside the template."""
     left_out: tuple[tuple[Rule, RuleNeed], ...] = ()
-    """Skipped rules, with the need that was not met."""
+    """Skipped rules, with the need that was not met, e.g. ``a tokenizer``."""
     evidence: tuple[tuple[TurnPart, EvidenceKind], ...] = ()
     """The evidence for each part of the format."""
     unwritten: tuple[str, ...] = ()
@@ -129,10 +129,11 @@ class InspectionTask(Struct, frozen=True):
     """A template, and the rules to run on it."""
 
     template: ChatTemplate
+    """The template, with its special tokens."""
     rules: tuple[str, ...]
     """Codes, e.g. ``("AP101", "AP404")``."""
     tokenizer: str | None = None
-    """The path of a tokenizer."""
+    """The path of a tokenizer, e.g. ``model/tokenizer.json``."""
     directory: Path | None = None
     """The model directory that holds the template."""
     jinjas: tuple[OtherJinja, ...] = ()
@@ -145,6 +146,7 @@ class InspectionTask(Struct, frozen=True):
     @property
     def identity(self) -> object:
         """The key of the result: tasks with the same key run once."""
+        # The rules, the other implementations and the tools are the same for all tasks of a run.
         tokens: Mapping[str, str] = self.template.special_tokens
         return (
             self.template.text,
@@ -159,7 +161,8 @@ class SeenHits(Struct, frozen=True):
     """The result of running the rules on one template."""
 
     hits: tuple[tuple[str, Hit, tuple[str, ...]], ...] = ()
-    """A rule's code, its hit, and the codes that were merged into it."""
+    """A rule's code, its hit, and the codes that were merged into it, e.g. ``("AP101", …, ("AP103",
+    "AP118"))``."""
     left_out: tuple[tuple[str, RuleNeed], ...] = ()
     """Codes of skipped rules, with the need that was not met."""
     troubles: tuple[InputProblem, ...] = ()

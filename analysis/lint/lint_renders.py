@@ -182,6 +182,7 @@ class LintRenders:
 
     def render(self, messages: Sequence[Mapping[str, Json]], setting: RenderSetting) -> Render:
         """Return the render of messages, from the cache if possible."""
+        # Lists and dictionaries cannot be keys; and unlike equality, `repr` tells 1 from True.
         key = repr((messages, self._tools_key(setting.tools), structs.replace(setting, tools=None)))
         known = self._renders.get(key)
         if known is None:
@@ -206,8 +207,10 @@ class LintRenders:
             **self._tokens,
             "messages": sent,
             "tools": self._prepare_tools(setting.tools),
+            # transformers passes it even if there are none, so that it is defined.
             "documents": None,
             "add_generation_prompt": setting.generation,
+            # Last, because a setting may replace the others: conversations with documents do.
             **(setting.switches or {}),
         }
 
@@ -275,6 +278,7 @@ def parting_line(one: Render, other: Render) -> int | None:
         return _parting_step(here, there) or _last_seen_otherwise(here, there)
     start = prefix_length(one.text, other.text)
     left, right = one.text[start:], other.text[start:]
+    # One text is the other with something inserted: name the line that let it be written.
     if right.endswith(left):
         return _what_let(there, start, here)
     if left.endswith(right):

@@ -1,4 +1,14 @@
-"""Run the rules on one template, and merge findings of one cause."""
+"""Run the rules on one template, and merge findings of one cause.
+
+Three rules may see one exception; the finding of one remains and names the others:
+
+    >>> from autoparser.analysis.lint.registry import rule_of
+    >>> cause = HitCause("raises", 3, "roles must alternate")
+    >>> rules = [rule_of(code) for code in ("AP103", "AP118", "AP101")]
+    >>> found = [LintFinding(rule, Hit("…", cause=cause)) for rule in rules]
+    >>> [(finding.code, finding.also) for finding in merge_findings(found)]
+    [('AP101', ('AP103', 'AP118'))]
+"""
 
 from __future__ import annotations
 
@@ -131,6 +141,8 @@ def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
     kept: list[LintFinding] = []
     for finding in findings:
         last, seen = finding, {finding.code}
+        # A covering finding may be covered itself; two rules that cover each other must not both
+        # be folded.
         while (cover := cover_of(last)) is not None and cover.code not in seen:
             last = cover
             seen.add(cover.code)
@@ -243,6 +255,7 @@ def _hits(rule: Rule, subject: Subject) -> list[Hit]:
         # end.
         return hits
     usual = subject.usual_setting
+    # A fault that also occurs without the switches does not depend on them.
     if not usual or next(run_check(rule, subject.with_nothing_set), None) is not None:
         return hits
     return [hit if hit.setting else replace(hit, setting=usual) for hit in hits]
@@ -257,6 +270,8 @@ def _in_plain_words(hit: Hit, subject: Subject) -> Hit:
     texts = [
         text.text for evidence in hit.evidence for text in (evidence.one, evidence.other) if text
     ]
+    # Evidence in sentinels stays so where the template treats plain words differently; the message
+    # must quote the same words.
     if message == hit.message or any(words.text(text) != text for text in texts):
         return hit
     return replace(hit, message=message)

@@ -1,6 +1,13 @@
 """Paired markers, generation blocks, and generation prompts compared with the turns they begin.
 
 In `<call><name>look</call>` the pair `call` is opened and closed once, the pair `name` only opened.
+
+    >>> found = marker_balance("<|turn_begin|>a<think>b<|turn_end|>")
+    >>> turn, think = MarkerPair("<|", ("turn", "_")), MarkerPair("<", ("think",))
+    >>> found.opened[turn], found.closed[turn]
+    (1, 1)
+    >>> found.opened[think], found.closed[think], found.within[think] == {turn}
+    (1, 0, True)
 """
 
 from __future__ import annotations
@@ -30,6 +37,7 @@ from .subject import Subject
 # Markers that come in pairs, recognized by their spelling alone: a slash, or begin and end.
 
 
+# Besides ASCII, markers have full-width bars, and `▁` in place of spaces: `<｜call▁end｜>`.
 _MARKER = re.compile(r"([<\[|｜]+)(/?)([|｜]*)([\w.:\-▁]+(?:[|｜][\w.:\-▁]+)*)")
 _JOINT = re.compile(r"([_\-▁.:]+)")
 _OPENS, _CLOSES = frozenset({"begin", "start", "bos"}), frozenset({"end", "eos"})
@@ -41,7 +49,8 @@ class MarkerPair(NamedTuple):
     brackets: str
     """Its brackets, e.g. ``<|``."""
     name: tuple[str, ...]
-    """Its name without begin or end, e.g. ``("tool", "_", "call")`` of ``<|tool_call_begin|>``."""
+    """Its name without begin or end, e.g. ``("tool", "_", "call", "_")`` of ``<|tool_call_begin|>``
+    and ``<|tool_call_end|>``."""
 
 
 class MarkerBalance(NamedTuple):
@@ -71,6 +80,7 @@ def marker_balance(text: str, but: Collection[str] = ()) -> MarkerBalance:
             found.within.setdefault(pair, frozenset(still))
         (found.opened if opens else found.closed)[pair] += 1
         found.spelled.setdefault(pair, marker)
+    # What opens and never closes is a separator, and encloses nothing.
     closing = {
         pair: frozenset(other for other in around if found.closed[other])
         for pair, around in found.within.items()
@@ -141,6 +151,7 @@ def _pair_of(marker: str) -> tuple[MarkerPair | None, bool]:
     brackets, slash, more, name = match.groups()
     if slash:
         return MarkerPair(brackets + more, (name,)), False
+    # A lone word, as in `<end>`, is a name, not half of a pair.
     parts = _JOINT.split(name)
     if len(parts) > 1:
         for index, part in enumerate(parts):
@@ -268,12 +279,14 @@ class TurnBeginning(Struct, frozen=True):
         turn = self.reasoned if reasoned or not self.plain.rendered else self.plain
         prompt, turn = in_plain_words(self.prompt, turn)
         common = prefix_length(prompt.text, turn.text)
+        # Quote the generation prompt from its start, even if the turn agrees with a part of it.
         start = min(common, len(prompt.text) - len(self.opening.text))
         begun = quote_text(prompt.text[start:])
         return f"{begun} in the prompt, {quote_text(turn.text[start:][:_SHOWN])} in the turn"
 
 
 _SHOWN = 40
+"""The number of quoted characters of a turn."""
 
 
 def last_line(render: Render) -> int | None:
@@ -301,6 +314,7 @@ def _beginnings(subject: Subject, message: Message, *, tools: bool) -> Iterator[
         if opening.text:
             prompt = render_with(subject, asked, setting, tools=tools, generation=True)
             plain = render_with(subject, subject.turn(message), setting, tools=tools)
+            # A prompt that opens reasoning is a prefix only of turns with reasoning.
             other = plain
             if not _goes_on(prompt, plain, opening):
                 other = render_with(subject, subject.turn(reasoned), setting, tools=tools)

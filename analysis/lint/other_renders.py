@@ -1,6 +1,10 @@
 """Renders of the matrix by other Jinja implementations, judged by the template's own renders.
 
-Every conversation is sent, or counted with the reason for leaving it out.
+Every conversation is sent, or counted with the reason for leaving it out. To locate a failure in an
+implementation that names no line, a copy of the template calls a function before each tag:
+
+    {% if a %}b{{ c }}{% endif %}
+    {{ noted_line(0) }}{% if a %}b{{ noted_line(11) }}{{ c }}{{ noted_line(18) }}{% endif %}
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ _WORKERS = Path(__file__).parent / "jinja_workers"
 _LLAMA = ServerEngine.LLAMA_SERVER.record
 _PYTHON_WORKERS = {"minijinja": "minijinja_worker.py", _LLAMA.package: "llama_worker.py"}
 _NAMES = {_LLAMA.package: _LLAMA.title}
+# With `-c`, Python searches the working directory first, whose files must not pass for packages.
 _FIND = (
     "import sys; sys.path[:] = filter(None, sys.path); import importlib.metadata as m, json;"
     " import importlib.util as u;"
@@ -114,6 +119,7 @@ def _of_node() -> Iterator[OtherJinja]:
         )
         found: dict[str, str] = json.loads(ran.stdout)
         worker = str(_WORKERS / "huggingface_worker.mjs")
+        # A template must not take all memory.
         command = (node, "--max-old-space-size=500", worker, found["main"])
         yield OtherJinja(_PACKAGE, found["version"], command)
 
@@ -124,6 +130,7 @@ STANDARD = ("messages", "tools", "documents", "add_generation_prompt", "strftime
 """Variables that are not switches of a template."""
 _BEGIN = ("block_begin", "variable_begin", "raw_begin")
 _MOST_WORDS = 200
+"""The maximum length of an error's message, in characters."""
 
 
 class JinjaQuestion(Struct, frozen=True):
@@ -180,6 +187,7 @@ def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, 
 
 def _question_document(question: JinjaQuestion) -> Mapping[str, object]:
     tokens = [token for token in template_tokens(question.template) if token.kind in _BEGIN]
+    # The name must not be one of the template's own.
     note = "noted_line"
     while note in question.template:
         note += "_"
@@ -193,6 +201,7 @@ def _question_document(question: JinjaQuestion) -> Mapping[str, object]:
         "marked": _mark_tags(question.template, tokens, note),
         "tags": [token.start for token in tokens],
         "conversations": [
+            # JSON has no functions, so workers make the clock from `clock`.
             {name: value for name, value in conversation.items() if name != "strftime_now"}
             for conversation in question.conversations
         ],
@@ -432,6 +441,7 @@ def compare_sent(
 
     `not_asked` holds earlier omissions.
     """
+    # A server reads the real clock, so the template is rendered at the same time to compare.
     clock = datetime.now() if jinja.own_requests else NOON  # noqa: DTZ005 - as templates see it
     at_clock = [_at_clock(template, conversation, clock) for conversation in conversations]
     sent = [conversation for conversation in at_clock if conversation is not None]
@@ -507,6 +517,7 @@ def _hit_of(
     name = comparison.jinja.name
     first = those[0]
     settings = {chat.name: chat.conversation.setting for chat in played_chats}
+    # If it differs without any switch, too, the switches are not the cause.
     switched = all(settings.get(difference.conversation.words) for difference in those)
     example = first.conversation.words
     share = f"{len(those)} of {comparison.asked_count} conversations, such as {example}"

@@ -1,4 +1,14 @@
-"""A run over many templates: load them, inspect them, and separate accepted and known findings."""
+"""A run over many templates: load them, inspect them, and separate accepted and known findings.
+
+For a folder with one file, `chat.jinja`, that strips all content, passes lists of parts to `strip`,
+and has the comment `{#- autoparser: ignore AP108 text only -#}`:
+
+    run = lint_project(LintRequest((".",), rules, settings))
+    (template,) = run.templates
+    [finding.code for finding in template.findings]  # ['AP301', 'AP302']
+    [finding.code for finding in template.ignored]  # ['AP108']
+    run.failed  # False: AP301 is a warning, and `fail_on` is ERROR
+"""
 
 from __future__ import annotations
 
@@ -205,6 +215,7 @@ class InspectionCache:
             seen = self._decoder.decode(unpacked.decompress(body, _LARGEST_UNPACKED))
         except (MsgspecError, RecursionError, UnicodeDecodeError, zlib.error):
             return None
+        # The last use is noted to the day, which is enough for entries that are kept for a month.
         if _age(entry) > DAY:
             with suppress(OSError):
                 os.utime(entry)
@@ -348,6 +359,7 @@ def lint_project(
     sources, wrong_sources = gather_sources(request.sources, settings.exclude, settings.root)
     targets, wrong_files = load_targets(sources, request.revision, request.template_place)
     tasks = [_task(target, request) for target in targets]
+    # Copies of one template, as in a folder of models, are inspected once.
     distinct = {task.identity: task for task in tasks}
     seen = _find_answers(distinct, request, progress or (lambda _: lambda: None))
     problems = [*(source for source in wrong_sources if not source.in_folder), *wrong_files]
@@ -444,6 +456,7 @@ def baseline_of(run: LintRun) -> Baseline:
 
 def _task(target: LintTarget, request: LintRequest) -> InspectionTask:
     needs = {rule.needs for rule in request.rules}
+    # The request's tokenizer was chosen for this run; that of the settings is a fallback.
     tokenizer = request.tokenizer or target.tokenizer or request.settings.tokenizer
     return InspectionTask(
         target.template,
@@ -544,6 +557,7 @@ def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
         for template in run.templates
         for rule in run.rules
     }
+    # A hidden finding is still there, so that its entry has not vanished.
     folded = [
         _known_finding(template, finding)
         for template in run.templates

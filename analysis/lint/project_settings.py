@@ -4,6 +4,11 @@ They are searched for from the working directory upward; in one directory, ``aut
 the table ``[lint]``) takes precedence, and a pyproject.toml without the table is skipped. Paths and
 patterns are relative to the file's directory. Mistakes raise SettingsError with their place, such
 as ``tool.autoparser.lint.select[1]``.
+
+    >>> matches_glob("*.jinja", "a/b.jinja"), matches_glob("legacy/*.jinja", "legacy/a/b.jinja")
+    (True, False)
+    >>> [rule.code for rule in RuleChoice(select=("AP601",), ignore=("AP6",)).rules]
+    ['AP601']
 """
 
 from __future__ import annotations
@@ -51,6 +56,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(f"{anywhere}{''.join(_translated(bare))}(?:/.*)?", re.DOTALL)
 
 
+# `**/` comes first, because it also stands for no folder at all: `a/**/b` matches `a/b`.
 _PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 _SIGNS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
@@ -63,6 +69,7 @@ def _translated(pattern: str) -> list[str]:
         elif len(piece) > 1:
             inner = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[")
             inner = f"^{inner[1:]}" if inner.startswith("!") else inner
+            # Like `*`, a class never matches the separator of folders.
             found.append(f"(?!/)[{inner}]")
         else:
             found.append(re.escape(piece))
@@ -112,6 +119,7 @@ def _strengths(selectors: Sequence[str]) -> dict[str, int]:
 
 
 def _strength(selector: str, rule: Rule) -> int:
+    # Weaker than every prefix, which has at least two characters; the default choice counts 0.
     if selector.upper() == "ALL":
         return 1
     return len(selector) if rule.code.startswith(selector.upper()) else len(rule.code)
@@ -141,17 +149,25 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """The linter's table in a file."""
 
     select: _Texts | None = None
+    """The rules to run, e.g. ``("AP3",)``; None selects the default ones."""
     ignore: _Texts = ()
+    """The rules not to run, e.g. ``("AP301",)``."""
     extend_select: _Texts = ()
+    """Rules to run in addition, e.g. ``("AP9",)``."""
     per_file_ignores: Annotated[
         dict[str, _Texts], Meta(description='a table such as {"legacy/**" = ["AP301"]}')
     ] = {}
     """Path patterns with the selectors to ignore there, e.g. ``{"legacy/**": ["AP301"]}``."""
     fail_on: FailOn | None = None
+    """The severity from which findings fail the run, e.g. ``warning``."""
     profile: Profile | None = None
+    """The purpose of the run, e.g. ``release``."""
     min_severity: Severity | None = None
+    """The lowest severity to show, e.g. ``warning``."""
     exclude: _Texts = ()
+    """Patterns of paths to skip, e.g. ``("legacy/**",)``."""
     tokenizer: _Text | None = None
+    """The path of a tokenizer for templates without one beside them."""
 
 
 KEYS = _Table.__struct_encode_fields__
@@ -242,6 +258,7 @@ def _broken(file: Path, words: str) -> SettingsError:
 
 class _OwnFile(Struct, frozen=True, forbid_unknown_fields=True):
     lint: Annotated[_Table | None, Meta(description="[lint]")] = None
+    """The table, or None if the file lacks it: the defaults apply."""
 
 
 _HERE = Meta(description="[tool.autoparser.lint]")
@@ -249,16 +266,19 @@ _HERE = Meta(description="[tool.autoparser.lint]")
 
 class _Autoparser(Struct, frozen=True):
     lint: Annotated[_Table | None, _HERE] = None
+    """The table, or None without one, so that the file is skipped."""
 
 
 class _Tool(Struct, frozen=True):
     autoparser: Annotated[_Autoparser, _HERE] = _Autoparser()
+    """The table ``[tool.autoparser]``."""
 
 
 class _Project(Struct, frozen=True):
     """A pyproject.toml; tables of other tools are ignored."""
 
     tool: Annotated[_Tool, _HERE] = _Tool()
+    """The table ``[tool]``."""
 
 
 def _settings(file: Path, place: str, table: _Table) -> ProjectSettings:

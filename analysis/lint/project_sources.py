@@ -3,6 +3,13 @@
 A file is a source, whatever its name. Below a directory, a model directory is one source with all
 its named templates, and every other file with a template's suffix is one. A pattern stands for the
 files and directories that it matches. Anything else is left to `load_template`, which asks the Hub.
+
+Of the files `model/chat_template.jinja`, `model/tokenizer_config.json`, `extra/chat.jinja`,
+`extra/notes.txt` and `node_modules/x.jinja`, the argument `.` names two sources:
+
+    gather_sources(["."])[0]
+    # (TemplateSource(argument='extra/chat.jinja', within='.'),
+    #  TemplateSource(argument='./model', within='.'))
 """
 
 from __future__ import annotations
@@ -165,7 +172,9 @@ def _identity(argument: str) -> str:
 
 class _Walk(Struct, frozen=True):
     exclude: tuple[str, ...]
+    """Patterns of paths to skip, e.g. ``("legacy/**",)``."""
     root: Path
+    """The folder that the patterns are relative to."""
     problems: list[InputProblem]
     """Receives the folders that cannot be searched."""
 
@@ -173,6 +182,7 @@ class _Walk(Struct, frozen=True):
         path = Path(argument)
         if _is_directory(path, argument):
             yield from self._below(argument, argument)
+        # A file's name may contain wildcards, too.
         elif is_pattern(argument) and not _exists(path):
             # `Path.glob` takes no absolute pattern.
             for found in sorted(glob(argument, recursive=True)):  # noqa: PTH207
@@ -188,6 +198,7 @@ class _Walk(Struct, frozen=True):
     def _below(self, directory: str, argument: str) -> Iterator[TemplateSource]:
         for folder, folders, files in os.walk(directory, onerror=self._unreadable):
             of_model = ADDITIONAL in folders or any(name in files for name in MODEL_FILES)
+            # In place: `os.walk` goes on to the folders that remain in this list, in its order.
             folders[:] = sorted(
                 name
                 for name in folders
@@ -269,9 +280,9 @@ class LintTarget(Struct, frozen=True):
     name: str | None
     """Its name if the source holds several."""
     tokenizer: str | None
-    """The path of the tokenizer beside it."""
+    """The path of the tokenizer beside it, e.g. ``model/tokenizer.json``."""
     directory: Path | None
-    """The model directory that contains it."""
+    """The model directory that contains it, e.g. ``model``; None for a single file."""
     saved_format: str | None = None
     """The saved format that refers to it, with the results of learning from outputs."""
     linked_out: bool = False
@@ -325,6 +336,7 @@ def load_targets(
                     targets.setdefault((target.path, target.name, saved), target)
                 else:
                     problems.append(problem)
+        # A folder whose only templates are faulty is not without templates.
         if source.within is not None:
             within[source.within] = True
     problems += [

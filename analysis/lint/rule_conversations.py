@@ -221,6 +221,7 @@ def appends_answer(subject: Subject) -> bool:
     may omit parts on purpose. A marker after the question may give way to the answer.
     """
     alone = subject.play((subject.user,))
+    # What gives way to the answer may only be markers: words would be a text around the chat.
     rest = TemplateLiteral.of(
         alone.text[len(common_prefix(alone.text, render_answer(subject).text)) :]
     )
@@ -268,7 +269,8 @@ class TextPair(NamedTuple):
     """Two texts around two words that differ in one detail."""
 
     what: str
-    """The detail that the first has and the other lacks, e.g. ``a quote``."""
+    """The detail that the first has and the other lacks, e.g. ``a quote``; pairs with the same one
+    are reported once."""
     one: str
     """The text with the detail, e.g. ``'{}"{}'``."""
     other: str
@@ -318,6 +320,7 @@ def alike_in_prompt(
     text = hostile.format(*words)
     whole = play(text).text
     encoded = (json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True))
+    # One render decides for most templates, so that the pairs are rendered only for the others.
     if any(form in whole for form in (text, *encoded)):
         return {}
     lost: dict[str, tuple[Render, Render]] = {}

@@ -156,6 +156,7 @@ class Subject:
                 return self.directory is not None
             case RuleNeed.RENDERS:
                 return self.syntax_error is None
+            # All other needs rest on an analysis.
             case _ if self.syntax_error is not None or self.failure is not None:
                 return False
             case RuleNeed.ANALYSIS:
@@ -211,6 +212,7 @@ class Subject:
 
     @cached_property
     def _renders(self) -> LintRenders:
+        """The renders of all rules, so that a conversation of several rules is rendered once."""
         return LintRenders(self.rendering, self.tokens)
 
     @property
@@ -220,6 +222,7 @@ class Subject:
 
     @cached_property
     def _strict(self) -> LintRenders:
+        """The renders of transformers' sandbox, even if the analysis had to leave it."""
         return LintRenders(self.template, self.tokens)
 
     def render(
@@ -339,6 +342,7 @@ class Subject:
     @cached_property
     def _matrix_scope(self) -> MatrixScope:
         calls = self.format.calls is not None
+        # Some templates write the first call alone and do not raise, so both must be found.
         both = (self.call(0), self.call(1))
         two = self.play(self.turn(Message(calls=both)), tools=True)
         # `any_other` is a sample for "any other value": the switch may expect a list there.
@@ -385,6 +389,7 @@ class Subject:
 
     def player_of(self, text: str) -> Callable[[WholeConversation], Render]:
         """Return a renderer of conversations for an edited text of this template."""
+        # An edited text has renders of its own, which must not be mixed with the cached ones.
         other = replace(self.rendering, text=text)
         return partial(self._render_whole, renders=LintRenders(other, self.tokens))
 
@@ -422,6 +427,7 @@ class Subject:
     @cached_property
     def with_nothing_set(self) -> Subject:
         """The same template, rendered without the switches under which its format was found."""
+        # The format and its shape stay the same, so the analysis is not repeated.
         return Subject(
             self.template,
             tokenizer=self.tokenizer,
@@ -464,5 +470,6 @@ class Subject:
 
     def turn(self, message: Message) -> Dialogue:
         """Return a question and this message, with results if the template requires them."""
+        # Some templates raise on a call without a result.
         answers = [self.answer(call) for call in message.calls] if self.shape.answered else []
         return (self.user, message, *answers)

@@ -68,6 +68,7 @@ def inspect_template(task: InspectionTask) -> SeenHits:
             tuple((finding.code, finding.hit, finding.also) for finding in report.findings),
             tuple((rule.code, need) for rule, need in report.left_out),
             tuple(troubles),
+            # The path is filled in by the run: templates with equal texts share a result.
             *ignores_of(task.template.text, ""),
             evidence=tuple(subject.format.evidence.items())
             if subject.has(RuleNeed.ANALYSIS)

@@ -3,6 +3,15 @@
 Contract: the examples are the judge, and the template's own format is the baseline. The learned
 format is used only if it reads more examples than the template's own analysis, and if the turns
 that the template writes are read as before. Each example that is not read as its message is named.
+
+If the template drops calls, and one example shows `<call>look{"city": "Oslo"}</call>` for a call of
+`look`, the learned format writes calls of other tools:
+
+    taught = learn(analysis, examples)  # uses learned, reads 1 of 1 examples
+    taught.analysis.format.write(Message(calls=(ToolCall("note", {"text": "x"}),)))
+    # '<|asst|><call>note{"text": "x"}</call><|eot|>'
+    taught.guesses[0]
+    # 'no example has two calls in one turn: how they are separated'
 """
 
 from __future__ import annotations
@@ -42,14 +51,16 @@ class ExampleVerdict:
     """The result of one example."""
 
     example: Example
+    """The output and the message that it means."""
     read: bool
     """Whether the format in use reads it as the given message."""
     written: str | None
     """The message as the format writes it, or None if it never saw such parts."""
     expected: str
-    """The whole turn of the example, including the part that the prompt has written."""
+    """The whole turn of the example, including the part that the prompt has written, e.g.
+    ``"<|asst|>Hi<|eot|>"``."""
     prompted: int
-    """The number of its characters that the prompt has written."""
+    """The number of its characters that the prompt has written, e.g. 8 for ``<|asst|>``."""
 
     @property
     def exact(self) -> bool:
@@ -81,13 +92,16 @@ class TaughtFormat:
     examples: tuple[ExampleVerdict, ...]
     """The result of each example by the format in use."""
     guesses: tuple[str, ...]
-    """The conclusions that no example shows, in words."""
+    """The conclusions that no example shows, in words, e.g. ``no example has two calls in one turn:
+    how they are separated``."""
     used: UsedFormat = UsedFormat.LEARNED
     """Which format is used: the template's own, the learned one, or both side by side."""
     reason: str = ""
-    """Why this one is used, in words."""
+    """Why this one is used, e.g. ``it reads 2 of 3 examples, the template's own format alone 1``.
+    """
     misread: tuple[str, ...] = ()
-    """The locations of the examples that the learned format, used or not, does not read."""
+    """The locations of the examples that the learned format, used or not, does not read, e.g.
+    ``("examples[1]",)``."""
 
     def __repr__(self) -> str:
         """Return which format is used, and the examples that are read, in one line."""
@@ -131,6 +145,8 @@ def learn(
     """
     verdicts = _verdicts(analysis, examples, analysis.format)
     own = TaughtFormat(analysis, verdicts, (), UsedFormat.TEMPLATE)
+    # A format that reads all examples is not learned again; they may still confirm parts of it
+    # that no render shows.
     if own.ok:
         return replace(_confirmed(own, kind), reason=f"it reads {own.score}")
     try:
@@ -165,6 +181,8 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
 def _widened(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
     """Yield candidates that read calls both as the template and as the other examples do."""
     base = own.analysis.format
+    # Examples that the template's own format reads would only teach that format again; and the
+    # parser takes a second format for calls alone.
     missed = [verdict.example for verdict in own.odd if verdict.example.message.calls]
     if not missed or not _writes_calls(base):
         return
@@ -211,6 +229,8 @@ def _confirmed(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat:
     format_ = with_worded_calls(base) if TurnPart.CALLS in confirmed else base
     taught = taught_analysis(own.analysis, format_, confirmed, kind)
     verdicts = _verdicts(taught, [example.example for example in own.examples], base)
+    # Words show a call but not its place in a turn, so a layout made from them may misread an
+    # example that was read before.
     if sum(verdict.read for verdict in verdicts) < own.read:
         return own
     return replace(own, analysis=with_checked_format(taught, _check(verdicts)), examples=verdicts)
@@ -221,6 +241,7 @@ def _verdicts(
 ) -> tuple[ExampleVerdict, ...]:
     """Judge every example; `base` is the template's own format, whose prompts they follow."""
     tools = tools_called([example.message for example in examples])
+    # A parser belongs to one prompt, because the prompt may have written the start of the turn.
     parsers = {
         prompt: analysis.parser(tools, prompt=prompt or None)
         for prompt in {example.prompt for example in examples}
@@ -231,6 +252,7 @@ def _verdicts(
 def _verdict(
     example: Example, analysis: Analysis, base: TurnFormat, parser: OutputParser
 ) -> ExampleVerdict:
+    # If the parser reads two formats, either may have written the example.
     formats = [analysis.format, *(() if analysis.also is None else (analysis.also.default.format,))]
     expected, prompted = turn_text(example, base)
     read = reads_as(parser, example.output, example.message)

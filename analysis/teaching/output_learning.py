@@ -7,6 +7,16 @@ format is concluded again from that reading.
 Contract: the outputs are the judge. A format is ranked by how many of them it reads completely,
 calls included, as messages that are valid by the tools' schemas and that it writes back unchanged;
 every other output is named.
+
+For a template without calls, and the tools `look` and `note`:
+
+    outputs = ['<call>look{"city": "Oslo"}</call>', '<call>note{"text": "rain"}</call>']
+    learn_outputs(analysis, outputs, tools)
+    # <InferredFormat: uses learned, since it reads 2 of 2 outputs, the template's own format
+    #  alone 0>
+
+If the second is cut (`<call>look{"city": "Rome"`), its problem is `it is read with a fault:
+repaired`, and the format is learned from the first.
 """
 
 from __future__ import annotations
@@ -70,14 +80,17 @@ class LoggedReading:
     """The reading of one output by a format."""
 
     output: LoggedOutput
+    """The output, with its prompt and its location."""
     message: Message | None
     """The message that was read, or None if its arguments are not JSON."""
     written: str | None
-    """The message as the format writes it."""
+    """The message as the format writes it, e.g. ``"<|asst|><call>look{}</call><|eot|>"``, or None
+    if it never saw such parts."""
     expected: str
     """The whole turn, including the part that the prompt has written."""
     problem: str = ""
-    """Why it does not count, in words; empty if read completely and written back unchanged."""
+    """Why it does not count, e.g. ``its message is written otherwise``; empty if read completely
+    and written back unchanged."""
 
     @property
     def departs(self) -> int:
@@ -90,9 +103,12 @@ class ReadFormat:
     """A format, and its readings of all outputs."""
 
     format: TurnFormat
+    """The format, e.g. one that writes calls as ``<call>look{}</call>``."""
     readings: tuple[LoggedReading, ...]
+    """The reading of every output, in the order given."""
     guesses: tuple[str, ...] = ()
-    """The conclusions that no output shows, in words."""
+    """The conclusions that no output shows, e.g. ``no output has two calls in one turn: how they
+    are separated``."""
 
     @property
     def complete(self) -> bool:
@@ -108,6 +124,8 @@ class ReadFormat:
             if not reading.problem and reading.message is not None
         ]
         called = sum(bool(reading.message and reading.message.calls) for reading in read)
+        # Calls are what is learned: a format that takes them for content reads every output. Of
+        # two that read the same calls, the one that takes more of the text for markup wins.
         return (
             called,
             len(read),
@@ -190,6 +208,7 @@ def learn_outputs(
     own = trial.read_by(base).readings
     rest = [reading.output for reading in own if reading.problem]
     kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
+    # If no render shows calls, the learned ones replace the template's; otherwise both stay.
     if base.calls is None or TurnPart.CALLS in base.unconfirmed:
         found = trial.confirmed()
         taught = taught_analysis(
@@ -214,6 +233,7 @@ def learn_outputs(
             raise
         return replace(kept, refusal="no format reads the others")
     widened = widened_analysis(analysis, found.format, EvidenceKind.OUTPUT)
+    # Read in both ways, an output may give another message than in the learned way alone.
     read = iter(found.readings)
     beside = [
         _read_beside(next(read) if reading.problem else reading, widened, tools) for reading in own
@@ -235,7 +255,8 @@ def learn_outputs(
 
 
 _FEWEST_BESIDE = 2
-"""At least this many outputs show another notation of calls if others have the template's."""
+"""At least this many outputs show another notation of calls if others have the template's: one
+garbled output beside good ones would otherwise be a notation of its own."""
 
 
 def _refused(fallback: InferredFormat, learned: InferredFormat, spoiled: str) -> InferredFormat:
@@ -251,6 +272,7 @@ def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool
     if reading.problem:
         return reading
     output = reading.output
+    # Invented ids would make equal messages differ.
     parser = widened.parser(tools, prompt=output.prompt or None, call_ids=lambda _name, _at: "")
     try:
         same = message_of(parser.parse(output.text), output.text) == reading.message
@@ -299,18 +321,23 @@ class _OutputTrial:
     """Outputs to learn from, with their tools, tokens and format."""
 
     outputs: Sequence[LoggedOutput]
+    """The outputs to read, all of which judge a format."""
     base: TurnFormat
     """The template's format, whose header, openings and ends the outputs share."""
     offered: OfferedTools
+    """The tools whose names and schemas locate calls in the outputs."""
     tokens: Sequence[str]
-    """The added tokens of the model's tokenizer."""
+    """The added tokens of the model's tokenizer, e.g. ``("<|call|>",)``."""
 
     def confirmed(self) -> ReadFormat:
         """Learn without the template's calls; calls in its prose count if outputs confirm them."""
+        # Calls in the prompt's prose may differ from what the model writes, so that the outputs are
+        # learned from without them, too.
         silent = replace(self, base=without_calls(self.base))
         suggested: ReadFormat | None = None
         if self.base.calls is not None:
             suggested = silent.read_by(with_worded_calls(self.base))
+            # A format that reads no call confirms nothing, even if it reads every output.
             if suggested.complete and suggested.rank[0]:
                 return suggested
         try:
@@ -402,6 +429,7 @@ class _OutputTrial:
 
 
 _ROUNDS = 3
+"""At most this many times a format is concluded from a proposal and its own readings."""
 _MOST = 24
 """At most this many outputs, the most informative, are learned from; all are read."""
 
@@ -415,6 +443,7 @@ def _most_telling(examples: Sequence[Example]) -> list[Example]:
     chosen: list[Example] = []
     counted = Counter[str]()
     while len(chosen) < _MOST:
+        # The rarest feature decides; of equals the shortest output, since `rest` is in that order.
         best = min(rest, key=lambda at: min(counted[one] for one in features[at]))
         rest.remove(best)
         chosen.append(examples[best])
@@ -449,7 +478,7 @@ def _read_before_calls(reader: OutputParser, text: str) -> Message:
 
 
 def _heads(format_: TurnFormat, prompted: str, offered: OfferedTools) -> Iterator[tuple[str, str]]:
-    """Yield the prefix of outputs with one call, up to the name of each tool."""
+    """Yield the prefix of outputs with one call, by tool: ``("look", "<call>")``."""
     for name in offered.names:
         written = written_turn(format_, Message(calls=(ToolCall(name, {}),))) or ""
         head, found, _ = written.removeprefix(prompted).partition(name)
@@ -462,12 +491,15 @@ class _OutputJudge:
     """Judges a format's readings of outputs after one prompt."""
 
     format: TurnFormat
+    """The format that writes messages back."""
     offered: OfferedTools
+    """The tools, by whose schemas calls are valid."""
     reader: OutputParser
+    """The parser of that format after the prompt."""
     heads: Mapping[str, str]
-    """The prefix of an output with a call, by tool."""
+    """The prefix of an output with a call, by tool, e.g. ``{"look": "<call>"}``."""
     prompted: str
-    """The part of the turn that the prompt has written."""
+    """The part of the turn that the prompt has written, e.g. ``"<|asst|>"``."""
 
     def reading(self, output: LoggedOutput, expected: str, start: int) -> LoggedReading:
         """Read an output and write it back."""
@@ -499,6 +531,8 @@ class _OutputJudge:
         """Describe the part of a call that is left in content or reasoning, if any."""
         texts, calls = (message.content, message.reasoning), self.format.calls
         held = sum(len(self.offered.names_in(text)) for text in texts)
+        # Without a call, a name in the output belongs to content or reasoning; if it is in neither,
+        # the format has a tool's name in its markup.
         if not message.calls and held < len(self.offered.names_in(text)):
             return "the name of a tool is taken for markup"
         if any(holds_call(text, self.offered) for text in texts):

@@ -53,6 +53,7 @@ def read_by_schema(value: Any, schema: Mapping[str, Any]) -> Any:
     ResponseSchemaError, if the output does not fit the schema, and AutoparserError if the schema
     needs a package that is not installed.
     """
+    # A constant, such as the role, needs no match.
     if "const" in schema:
         return schema["const"]
     if value is None:
@@ -91,6 +92,7 @@ def _matched(value: Any, schema: Mapping[str, Any]) -> Any:
         found = [_groups(match) for match in _each(schema["x-regex-iterator"], found)] or None
     if found is not None and "x-regex-key-value" in schema:
         pairs = [_groups(match) for match in _each(schema["x-regex-key-value"], found)]
+        # Like a pattern without a match, a list of no matches counts as absent.
         found = {pair["key"]: pair["value"] for pair in pairs} or None
     return found
 
@@ -194,6 +196,7 @@ def _scalar(raw_value: Any, kind: str) -> Any:
     if not isinstance(raw_value, (str, int, float)):
         raise ResponseSchemaError(f"not a number: {raw_value!r}")
     if kind == "integer":
+        # `int(3.5)` would drop the fraction; `int("3.5")` raises.
         return raw_value if isinstance(raw_value, int) else int(str(raw_value))
     return float(raw_value)
 
@@ -208,11 +211,13 @@ class SuggestedReader:
     """Reads outputs by a document of the model's own files."""
 
     file: str
-    """The file of the document."""
+    """The file of the document, e.g. ``model/tokenizer_config.json``."""
     key: str
-    """Its key in that file."""
+    """Its key in that file, e.g. ``response_schema``."""
     document: Mapping[str, Any]
+    """Its value, e.g. ``{"type": "object", "x-regex": "…", "properties": {…}}``."""
     parse: Parse
+    """The function that reads an output by such a document."""
     prompt: str
     """The default prompt, by which a document may find the beginning of the answer."""
 
@@ -242,6 +247,7 @@ class SuggestedReader:
         text, prefix = example.output, example.prompt or self.prompt
         try:
             found = self.parse(text, self.document, prefix=prefix, tools=tools)
+            # A document names the field of reasoning as the programs call it that read it.
             reasoning = (found.get(dialect.reasoning) for dialect in TemplateDialect)
             message = {
                 "content": found.get("content"),

@@ -3,6 +3,11 @@
 The parts: added tokens that no render holds (`unwritten_tokens`), a learned format in the place of
 the template's (`taught_analysis`) or beside it (`widened_analysis`), a check that the template's
 own turns are still read (`spoiled_render`), and formats of a saved file (`with_saved`).
+
+For a template that writes only `<|asst|>` and `<|eot|>`, one added token may open a call:
+
+    added = ["<|asst|>", "<|call|>", "<|spare_0|>", "<|spare_1|>", "<|eot|>"]
+    unwritten_tokens(analysis, added)  # ('<|call|>',)
 """
 
 from __future__ import annotations
@@ -75,6 +80,7 @@ def _renders(analysis: Analysis) -> Iterator[str]:
         yield continuation.opening.text
         yield continuation.text or ""
     for media in analysis.content_parts.media:
+        # The slots hold numbers and data of the request, which are not the template's text.
         yield "".join(piece.filled(dict.fromkeys(MediaSlot, "\0")) for piece in media.placeholder)
     prober = analysis.prober()
     settings = [opening.setting for opening in analysis.formats.openings]
@@ -139,6 +145,8 @@ def _among(formats: Formats, each: tuple[TurnFormat, ...]) -> Formats:
 
 def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
     """Return another setting's format with the calls learned for the default."""
+    # Calls that renders show under this setting take precedence, and a turn with another header
+    # need not have the calls learned for the default.
     if old.header != format_.header or old.calls is not None:
         return old
     return _with_calls_of(old, format_)
@@ -160,6 +168,7 @@ def tools_called(messages: Sequence[Message]) -> list[Json] | None:
     for call in (call for message in messages for call in message.calls):
         known = types.setdefault(call.name, {})
         for key, value in call.arguments.items():
+            # The schema must accept all calls, and an argument may have another type in each.
             known.setdefault(key, {})[str(type_of(value))] = None
     return [
         {
@@ -187,6 +196,7 @@ def spoiled_render(own: Analysis, other: Analysis) -> str:
             before, after = (
                 reads_as(parser, render.text or "", render.message) for parser in parsers
             )
+            # What neither format reads is not the fault of the new one.
             if before and not after:
                 return render.title
     return ""

@@ -3,6 +3,13 @@
 Requests in OpenAI's form go to the server's own endpoint, which prepares messages its way and
 defines `tools` only if there are some. The model behind it is blank, with the template's first and
 last token. The clock is the machine's.
+
+The variables of a render become a request, in which arguments are JSON strings and the variables
+that are not standard ones are switches:
+
+    {"messages": [...], "tools": None, "add_generation_prompt": True, "enable_thinking": False}
+    {"messages": [...], "add_generation_prompt": True,
+     "chat_template_kwargs": {"enable_thinking": False}}
 """
 
 from __future__ import annotations

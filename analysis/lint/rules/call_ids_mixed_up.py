@@ -1,3 +1,13 @@
+"""Ids of calls that are not those of their results.
+
+One function is called three times, so that only the ids tell the results apart. A template that
+renders the id of a message's first call for all of them:
+
+    <call>#call1a2b3 …</call><call>#call1a2b3 …</call><|end|><|tool|>#call1a2b3 It has 22 degrees.
+    <|end|><|tool|>#call4c5d6 There are two hotels.<|end|>…
+    the id of call 1 is rendered 3 times, that of call 2 1 times
+"""
+
 from __future__ import annotations
 
 import re
@@ -100,6 +110,8 @@ def _sent_ids(played: PlayedConversation, ids: Sequence[str]) -> str:
             f"the id of call {most + 1} is rendered {max(counts)} times, that of call"
             f" {least + 1} {min(counts)} times"
         )
+    # Ids beside calls or results alone, or each call followed by its result; or two calls in one
+    # message and then their results.
     if order in ([0, 1, 2], [0, 1, 0, 1, 2]):
         return ""
     return f"results have the ids of other calls: {', '.join(ids[at] for at in order)}"
@@ -120,9 +132,11 @@ def _wrong_ids(played: PlayedConversation, calls: Sequence[str], results: Sequen
 
 
 _CALLS = 3
+"""The number of calls in the conversation."""
 _RESTARTS = "call id"
 """The start of a finding about reused ids."""
 _SHOWN = 40
+"""The number of quoted characters around an id."""
 _SIDES = (Voice.CALL, Voice.RESULT)
 _ID = re.compile(r"[\w.:\-]*\d[\w.:\-]*")
 

@@ -1,3 +1,11 @@
+"""Calls in the history that cannot be parsed in their own notation.
+
+A call whose object lacks its last brace, and the finding:
+
+    <|assistant|><call>{"name": "get_weather", "arguments": {"city": "Rio"}</call><|end|>
+    '{' is opened 2 times and closed 1 times in 'a call'
+"""
+
 from __future__ import annotations
 
 import re

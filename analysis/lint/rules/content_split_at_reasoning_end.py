@@ -1,3 +1,11 @@
+"""Texts that are cut at a marker that they contain.
+
+A template with `message.content.split('</thought>')[-1]` renders only the second half of:
+
+    What is new?</thought>Let me look.
+    a user's message that contains '</thought>' loses the text before it
+"""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +29,7 @@ class _Place(NamedTuple):
     whose: str
     """The owner of the text, e.g. ``a user's message``."""
     plays: Sequence[Callable[[str], Render]]
-    """The renders of a text in that place."""
+    """Renderers of a text in that place, e.g. as the last answer and as an earlier one."""
     answers: bool = False
     """Whether it is an answer of the model."""
     reasoning: bool = False
@@ -44,6 +52,7 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
         return
     # One render shows whether any of them matters.
     mixed = behind + "".join(constant + behind for constant in constants)
+    # Each marker is between two words, so that none may be missing.
     count = len(constants) + 1
     if all(play(mixed).text.count(behind) == count for play in place.plays):
         return

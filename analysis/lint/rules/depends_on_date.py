@@ -10,6 +10,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 LATER = NOON + timedelta(days=1200, hours=5)
+"""A time in another year and month, on another weekday and at another hour."""
 
 
 @rule("AP603", once=True)

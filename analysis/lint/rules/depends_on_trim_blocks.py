@@ -14,8 +14,11 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 _TRIMMED = re.compile(r"(?<!-)[%#]\}\r?\n(?!\s*\{[%{#]-|\Z)")
+"""A tag at the end of a line, whose line break `trim_blocks` removes."""
 _STRIPPED = re.compile(r"^[ \t]+\{[%#](?![-+])", re.MULTILINE)
+"""A tag after spaces at the start of a line, which `lstrip_blocks` removes."""
 _TAKING = ("-%}", "-}}", "-#}")
+"""Ends of tags that strip the whitespace after them under any setting."""
 
 
 @rule("AP803")

@@ -36,6 +36,7 @@ def _result(subject: Subject) -> Iterator[Hit]:
     render = subject.play(dialogue, tools=True)
     for encoded in (json.dumps(text), json.dumps(json.dumps(text))[1:-1]):
         before, found, _ = render.text.partition(encoded)
+        # After a colon, a comma or a bracket, a string is a value of the JSON around it.
         if found and (
             encoded.startswith("\\") or not before.rstrip().endswith((":", ",", "[", "("))
         ):

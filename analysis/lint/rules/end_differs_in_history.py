@@ -1,3 +1,13 @@
+"""Turns that end otherwise as the last message than in the history.
+
+One answer as the last message and before another one, and the finding:
+
+    <|user|>What is the weather in Rio?<|end|><|assistant|>Let me look.<|stop|>
+    …<|assistant|>Let me look.<|end|><|user|>And tomorrow, please!<|stop|>
+    a turn ends with '<|stop|>' as the last message, but continues with '<|end|><|user|>' in the
+    history
+"""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -91,6 +101,7 @@ def _differing(
     other, _, behind = later
     end = one.text.rpartition(text)[2].strip()
     header = subject.format.header.strip()
+    # A header in the end is that of a generation prompt, which the history lacks.
     if behind.strip().startswith(end) or (header and header in end):
         return
     yield Hit(

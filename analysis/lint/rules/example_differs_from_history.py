@@ -1,3 +1,15 @@
+"""Instructions that show other markers of calls than the history has.
+
+The instructions, the history, and the finding:
+
+    Call a tool so: <calls>{"name": …, "arguments": …}</call><|end|>
+    …<|assistant|><call>{"name": "get_weather", "arguments": {"city": "Rio"}}</call><|end|>
+    the instructions have '<calls>' where calls in the history have '<call>'
+
+Similar spelling alone proves nothing, since templates have markers such as `<tool>` and `<tools>`:
+a misspelled marker also has the neighbors of the right one, here `</call>` after it.
+"""
+
 from __future__ import annotations
 
 import re
@@ -41,6 +53,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     if not (one.rendered and two.rendered and other.rendered):
         return
+    # The tools change with the functions offered; what stays around them are the instructions.
     around = (
         one.text[: prefix_length(one.text, other.text)],
         one.text[prefix_length(one.text, two.text) :].partition(subject.marks.user)[0],

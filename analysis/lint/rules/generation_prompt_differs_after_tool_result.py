@@ -1,3 +1,13 @@
+"""Generation prompts after a tool result that differ from the text before its answer.
+
+A prompt, the history with its answer, and the finding:
+
+    …<|tool|>It has 22 degrees.<|end|>
+    …<|tool|>It has 22 degrees.<|end|><|assistant|>Bring a light coat.<|end|>
+    after a tool result the prompt continues with '<|end|>', but the answer in the history with
+    '<|end|><|assistant|>'
+"""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -14,6 +14,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the usual prompt with a turn whose reasoning the template writes."""
     for beginning in turn_beginnings(subject):
+        # After a prompt that closes reasoning, the model writes none.
         if (
             beginning.opening.setting
             or beginning.opening.written is PromptProgress.REASONING_CLOSED

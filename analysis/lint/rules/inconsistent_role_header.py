@@ -1,3 +1,15 @@
+"""First messages whose header differs from that of later messages.
+
+A render with the finding that it gives:
+
+    <user|>What is the weather in Rio?<|end|><|assistant|>Let me look.<|end|><|user|>And tomorrow…
+    the first user message has the header '<user|>' in 'a second question', later ones '<|user|>'
+
+A header is the text between the end of an answer and the next message, so it is known only of
+messages after an answer. The first system message is compared with a system message in the middle,
+or with the brackets that the headers of other speakers share.
+"""
+
 from __future__ import annotations
 
 import re
@@ -20,6 +32,7 @@ from autoparser.analysis.lint.rule_conversations import render_system_messages
 from autoparser.analysis.lint.subject import Subject
 
 _SHOWN = 40
+"""The number of quoted characters of a header, and its maximum length."""
 _ALIKE = 0.8
 """The similarity from which a text counts as a misspelled header."""
 
@@ -123,7 +136,10 @@ def _broken_frame(subject: Subject, end: str) -> Iterator[Hit]:
 
 
 def _flawed_frame(frame: tuple[str, str]) -> re.Pattern[str] | None:
-    """Return a pattern for a frame with one missing or wrong character, or None if too short."""
+    """Return a pattern for a frame with one missing or wrong character, or None if too short.
+
+    The pattern for ``<|`` and ``|>`` matches ``<user|>`` and ``<|user>``.
+    """
     left, right = frame
     if len(left + right) < _FRAME:
         return None

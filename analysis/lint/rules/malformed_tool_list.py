@@ -1,3 +1,11 @@
+"""Lists of tools with unbalanced brackets, or with nothing between two tools.
+
+Two tools in a prompt, and the finding:
+
+    {"type": "function", …, "required": ["city", …]}}}{"type": "function", …}
+    no separator between two tools: '…}}}{"type": "function",'
+"""
+
 from __future__ import annotations
 
 import json
@@ -37,6 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 _SHOWN = 20
+"""The number of quoted characters before and after the missing separator."""
 _BRACKETS = (("{", "}"), ("[", "]"), ("(", ")"))
 
 

@@ -1,3 +1,15 @@
+"""Messages without the marker that ends all others.
+
+The end of a tool loop, and the finding:
+
+    …<|end|><|tool|>It has 22 degrees.<|assistant|>Bring a light coat.<|end|>
+    a tool's result has no end marker '<|end|>', unlike all other messages, in 'a call, its result
+    and the answer'
+
+There is no list of end markers: an end is the marker after the texts of all other speakers, after
+the last answer, or after the other messages of the same speaker.
+"""
+
 from __future__ import annotations
 
 import re
@@ -42,6 +54,8 @@ def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]
         return
     # The generation prompt follows the last question.
     sides = [[text for text in texts[:-1] if text.spoken.voice is voice] for voice in _CHAT]
+    # Ends may be missing from a message on or up to one, so the first two and the last two messages
+    # are compared, each pair by itself.
     ends = {_stop(played_chats)} | (_markers(texts[0].after) & _markers(texts[1].after))
     ends |= _markers(texts[-2].after) & _markers(texts[-3].after)
     for side, end in product(sides, sorted(filter(None, ends))):
@@ -75,9 +89,8 @@ _LONG = 6
 def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str]) -> Iterator[Hit]:
     """Report a speaker whose messages lack the marker after all others."""
     after: dict[Voice, frozenset[str]] = {}
+    # Before each result: the end of the calling message, unless results are part of that message.
     before: list[frozenset[str]] = []
-    """Return the text before results: the end of the calling message, unless they are part of it.
-    """
     for chat in played_chats:
         for text, following in pairwise(chat.written_texts):
             voice = text.spoken.voice
@@ -91,6 +104,7 @@ def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str])
     for voice in (Voice.USER, Voice.RESULT):
         ends = _common(after[other] for other in VOICES if other is not voice)
         for end in sorted(ends - after[voice]):
+            # Without an end before them, results are parts of the calling message.
             if voice is Voice.RESULT and not all(end in joint for joint in before):
                 continue
             yield _unended_hit(played_chats, voice, end)

@@ -42,6 +42,7 @@ def misspelled(marker: str, token: str) -> bool:
         len(other),
     )
     if len(other) - len(one) == 1:
+        # A plural is a marker of its own: `<tools>` around every `<tool>`.
         plural = other[at] == "s" and not other[at + 1 : at + 2].isalpha()
         return one[at:] == other[at + 1 :] and other[at] not in MEANT and not plural
     if len(other) != len(one) or at >= len(one):

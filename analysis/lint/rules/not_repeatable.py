@@ -14,6 +14,7 @@ from autoparser.analysis.lint.rule_conversations import user_question
 from autoparser.analysis.lint.subject import Subject
 
 TIMES = 6
+"""The number of renders: a choice at random may be the same twice."""
 
 
 @rule("AP105", once=True)
@@ -31,6 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _anew(subject: Subject) -> Render:
+    # Not by the subject, which would return its cached render.
     return LintRenders(subject.template, subject.tokens).render(
         user_question(subject), RenderSetting(generation=True)
     )

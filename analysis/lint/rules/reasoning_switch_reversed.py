@@ -11,6 +11,8 @@ from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject
 
 _NEGATIONS = {"no", "not", "non", "off", "disable", "disabled", "skip", "without", "hide"}
+"""Words in the name of a switch that turns reasoning off, e.g. ``disable_thinking``: it closes the
+block by being true."""
 
 
 @rule("AP412", once=True)

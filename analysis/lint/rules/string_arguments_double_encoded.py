@@ -11,6 +11,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 _SHOWN = 20
+"""The number of quoted characters before the arguments."""
 
 
 @rule("AP503")

@@ -39,6 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _first_lost(
     matrix: Sequence[PlayedConversation], voice: Voice
 ) -> tuple[PlayedConversation, SpokenText] | None:
+    # A loss that cannot be intended is reported before one that may be.
     for played in sorted(matrix, key=lambda played: _is_excused(played, voice)):
         for text in played.texts_of(voice) if played.render.rendered else ():
             if not played.holds(text):

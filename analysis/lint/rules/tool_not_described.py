@@ -1,3 +1,11 @@
+"""Tools that are offered and not described in the prompt, or only in part.
+
+A template that writes `(tools or [])[:1]` describes one of three tools in the conversations:
+
+    <tool>{"type": "function", "function": {"name": "get_weather", …}}</tool><|user|>What is…
+    not all tools are described in 'a question with tools'
+"""
+
 from __future__ import annotations
 
 import re
@@ -37,6 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         and not played.conversation.other_form
         and played.render.rendered
     ]
+    # A loss that cannot be intended is reported before one that may be.
     ordered = sorted(offering, key=_is_excused)
     names = subject.marks.names
     partly = next(
@@ -96,6 +105,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
     unusual = _function(marks, name.ljust(_NAME_SIZE, marks.names[0][-1]), "z")
     described = _signs(unusual)["description"]
     two_lines = {**unusual, "description": f"{described}\n{marks.content}"}
+    # One render shows for most templates that nothing is lost; only the others need more.
     every = render_offer(subject, *plain, two_lines)
     if every.rendered and not _missing_parts(every, [*plain, unusual]):
         yield from _second_line(every, described, marks.content)

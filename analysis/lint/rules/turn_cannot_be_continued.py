@@ -9,6 +9,7 @@ from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 TAG = "qqqqcontinueqqqq"
+"""The mark at which the prompt is cut, as by `continue_final_message` of transformers."""
 
 
 @rule("AP608")

@@ -1,3 +1,14 @@
+"""Markers of a pair that are not opened and closed equally often.
+
+Between the questions of a chat, one marker closes what nothing opens:
+
+    <|user|>What is the weather in Rio?<|end|><|assistant|></thought>Let me look.<|end|><|user|>…
+    '</thought>' is rendered without '<thought>' in 'a second question'
+
+A marker without its other half is not yet a fault, since it may be a separator. So the same marker
+is searched for in other conversations, or in calls with other arguments, where it has both halves.
+"""
+
 from __future__ import annotations
 
 import re
@@ -33,6 +44,7 @@ class _TurnMarkers:
     """The markers around the messages of every chat."""
 
     pairs: frozenset[MarkerPair]
+    """The pairs of all these markers, e.g. that of ``<|turn_begin|>``."""
     open_ended: bool
     """Turns have a marker for their beginning and none for their end."""
     open_tags: bool
@@ -48,6 +60,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     looked_at: set[str] = set()
     of_loops = False
     for name, render, text in _between_questions(subject):
+        # Conversations that differ only outside this text show nothing new.
         if text in looked_at:
             continue
         looked_at.add(text)
@@ -76,6 +89,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         _never_opened(subject, of_turns),
         _empty_message(subject),
     )
+    # If a call is part of a text at fault, its markers would be reported again.
     others = () if of_loops else of_calls if seen else chain(of_calls, _doubled(subject))
     yield from islice((hit for pair, hit in others if pair not in seen), 1)
 
@@ -128,6 +142,7 @@ def _in_numbers(subject: Subject) -> Iterator[_PairHit]:
     """Compare the markers of a call with numbers and of a call with a word."""
     if subject.format.calls is None:
         return
+    # Templates test the type of a value, and may close a marker in one branch only.
     keys = subject.marks.typed_keys
     words = {keys[JsonType.STRING]: subject.marks.values[0]}
     usual, render = render_call(subject, **words), render_call(subject, **call_numbers(subject))
@@ -396,6 +411,7 @@ def _counts(balance: MarkerBalance, pair: MarkerPair) -> str:
 
 def _without_prompt(subject: Subject, text: str) -> str:
     """Return a render without its generation prompt."""
+    # The opening of one setting may be the end of another's, so the longest one is the prompt.
     openings = (opening.text for opening in subject.format.openings if opening.text)
     return text.removesuffix(max(filter(text.endswith, openings), key=len, default=""))
 

@@ -1,3 +1,11 @@
+"""Messages under the header of another speaker.
+
+The end of a tool loop, and the finding:
+
+    …<call>{"name": "get_weather", …}</call><|end|><|assistant|>It has 22 degrees.<|end|>
+    a tool's result has another role's header, '<|assistant|>', in 'a call and its result'
+"""
+
 from __future__ import annotations
 
 import re
@@ -24,7 +32,9 @@ OTHERS = (Voice.SYSTEM, Voice.USER, Voice.RESULT)
 @dataclass(frozen=True, slots=True)
 class _Headers:
     user: str
+    """The header of questions, e.g. ``<|user|>``."""
     assistant: str
+    """The header of answers, e.g. ``<|assistant|>``; empty if they have none."""
     lead: str = ""
     """The text between the header and an answer, e.g. an empty block of reasoning."""
 
@@ -35,6 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     headers = _headers(subject)
     if headers is None:
         return
+    # Without a header of answers, only later system messages can have a wrong one.
     user, assistant = headers.user, headers.assistant
     if not assistant:
         yield from _later_system(subject, headers)
@@ -48,6 +59,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     shared = _shared_header(subject, headers)
     if shared is not None:
         whose, header = shared
+        # One character may be a separator of messages and not a header.
         if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, header):
             yield Hit(
                 f"assistant messages have the {whose} header, {quote_text(header)}",
