@@ -433,6 +433,11 @@ def quoted_reasons(reason: str) -> tuple[str, ...]:
     return whole, repr(short), short
 
 
+def count_words(count: int) -> str:
+    """Return how often something happens: `once`, `3 times`."""
+    return "once" if count == 1 else f"{count} times"
+
+
 def list_words(words: Sequence[str]) -> str:
     """Join words as in a sentence: ``a, b and c``."""
     *others, last = words

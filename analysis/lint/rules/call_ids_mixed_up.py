@@ -5,7 +5,7 @@ renders the id of a message's first call for all of them:
 
     <call>#call1a2b3 …</call><call>#call1a2b3 …</call><|end|><|tool|>#call1a2b3 It has 22 degrees.
     <|end|><|tool|>#call4c5d6 There are two hotels.<|end|>…
-    the id of call 1 is rendered 3 times, that of call 2 1 times
+    the id of call 1 is rendered 3 times, that of call 2 once
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from autoparser.analysis.lint.conversation_matrix import (
     WholeConversation,
 )
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import quote_text
+from autoparser.analysis.lint.lint_renders import count_words, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -32,16 +32,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     played = _three_calls(subject)
     if not played.render.rendered:
         return
-    words = (
-        _sent_ids(played, subject.marks.ids[:3])
-        or _wrong_ids(played, *(_id_words(played, side) for side in _SIDES))
-        or next(
-            filter(
-                None, (_wrong_ids(played, *keyed_number) for keyed_number in _keyed_numbers(played))
-            ),
-            "",
-        )
-    )
+    generated = [[_id_words(played, side) for side in _SIDES], *_keyed_numbers(played)]
+    together = subject.takes_parallel_calls
+    found = (_wrong_ids(played, calls, results, together=together) for calls, results in generated)
+    words = _sent_ids(played, subject.marks.ids[:3]) or next(filter(None, found), "")
     calls = played.written_of(Voice.CALL)
     if len(calls) < _CALLS:
         return  # what is lost is of other rules
@@ -107,8 +101,8 @@ def _sent_ids(played: PlayedConversation, ids: Sequence[str]) -> str:
     if len({*counts}) > 1:
         most, least = counts.index(max(counts)), counts.index(min(counts))
         return (
-            f"the id of call {most + 1} is rendered {max(counts)} times, that of call"
-            f" {least + 1} {min(counts)} times"
+            f"the id of call {most + 1} is rendered {count_words(max(counts))}, that of call"
+            f" {least + 1} {count_words(min(counts))}"
         )
     # Ids beside calls or results alone, or each call followed by its result; or two calls in one
     # message and then their results.
@@ -117,13 +111,18 @@ def _sent_ids(played: PlayedConversation, ids: Sequence[str]) -> str:
     return f"results have the ids of other calls: {', '.join(ids[at] for at in order)}"
 
 
-def _wrong_ids(played: PlayedConversation, calls: Sequence[str], results: Sequence[str]) -> str:
-    """Describe a fault in ids that a template generates."""
+def _wrong_ids(
+    played: PlayedConversation, calls: Sequence[str], results: Sequence[str], *, together: bool
+) -> str:
+    """Describe a fault in ids that a template generates.
+
+    `together` is whether the first two calls are in one message.
+    """
     if len(calls) != _CALLS or len(results) != _CALLS:
         return ""
     if len(set(calls)) < _CALLS:
         twice = next(call for call in calls if calls.count(call) > 1)
-        if calls[0] != calls[1] or played.render.text.count(twice) < _CALLS:
+        if not together or calls[0] != calls[1] or played.render.text.count(twice) < _CALLS:
             return f"{_RESTARTS} {quote_text(twice)} is reused in a later message"
         return f"{quote_text(twice)} is the id of two calls in one message"
     if calls != results:

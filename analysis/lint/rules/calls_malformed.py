@@ -3,7 +3,7 @@
 A call whose object lacks its last brace, and the finding:
 
     <|assistant|><call>{"name": "get_weather", "arguments": {"city": "Rio"}</call><|end|>
-    '{' is opened 2 times and closed 1 times in 'a call'
+    '{' is opened 2 times and closed once in 'a call'
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autoparser.analysis.lint.call_texts import (
 )
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import quote_text
+from autoparser.analysis.lint.lint_renders import count_words, quote_text
 from autoparser.analysis.lint.marker_pairs import crossed_marker
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -66,7 +66,8 @@ def _flaw(
     for bracket, opening, closing in _PAIRS:
         opened, closed = len(opening.findall(history)), len(closing.findall(history))
         if opened != closed:
-            return f"{quote_text(bracket)} is opened {opened} times and closed {closed} times"
+            times = f"is opened {count_words(opened)} and closed {count_words(closed)}"
+            return f"{quote_text(bracket)} {times}"
     if history.count('"') % 2:
         return f"a quote is not closed ({history.count(chr(34))} quotes)"
     return next(filter(None, (_span_flaw(span, usual) for span in spans)), "")

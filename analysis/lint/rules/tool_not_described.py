@@ -158,8 +158,7 @@ def _first_too_many(
         lost = [part for part in _missing_parts(render, plain[:count]) if part not in never]
         if lost:
             yield Hit(
-                f"with {count} tools some lack their {list_words(lost)}; with {count - 1}"
-                " tools none do",
+                f"with {count} tools some lack their {list_words(lost)}, with {count - 1} none",
                 (compare_renders(*labels[0], *labels[1]),),
                 line=parting_line(render, fewer),
                 severity=None if "name" in lost else Severity.WARNING,

@@ -22,7 +22,7 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.analysis.lint.call_texts import CallSpan, call_numbers, call_spans, render_call
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, quote_text, show_render
+from autoparser.analysis.lint.lint_renders import Render, count_words, quote_text, show_render
 from autoparser.analysis.lint.marker_pairs import (
     MarkerBalance,
     MarkerPair,
@@ -406,7 +406,8 @@ def _hit(
 
 
 def _counts(balance: MarkerBalance, pair: MarkerPair) -> str:
-    return f"is opened {_times(balance.opened[pair])} and closed {_times(balance.closed[pair])}"
+    opened, closed = count_words(balance.opened[pair]), count_words(balance.closed[pair])
+    return f"is opened {opened} and closed {closed}"
 
 
 def _without_prompt(subject: Subject, text: str) -> str:
@@ -414,10 +415,6 @@ def _without_prompt(subject: Subject, text: str) -> str:
     # The opening of one setting may be the end of another's, so the longest one is the prompt.
     openings = (opening.text for opening in subject.format.openings if opening.text)
     return text.removesuffix(max(filter(text.endswith, openings), key=len, default=""))
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def _balance(subject: Subject, text: str) -> MarkerBalance:
