@@ -64,7 +64,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Analysis(LearnedFormat):
-    """Everything that was learned of a template, with the renders behind it."""
+    """The learned format of a template, with the renders that show each conclusion.
+
+        analysis = analyze("chat_template.jinja")
+        analysis.check.passed, analysis.check.total  # (47, 47)
+        analysis.parser().parse("Hello.<|im_end|>").content  # 'Hello.'
+
+    `report()` returns the screen of `autoparser analyze`, `to_dict()` everything as JSON.
+    """
 
     template: ChatTemplate
     phases: tuple[Finding, ...]
@@ -78,9 +85,9 @@ class Analysis(LearnedFormat):
     """The number of renders that exceeded a limit; nothing is known of their conversations."""
 
     def to_dict(self) -> dict[str, Json]:
-        """Return everything as JSON values; the schema is versioned and described in the docs.
+        """Return everything as JSON values, as `docs/analysis.schema.json` describes them.
 
-        This is `document`, and as `parser` the expression of a turn for any request.
+        This is `document`, with the grammar of a turn for any request as `parser`.
         """
         from autoparser.analysis.parsing.expression_document import expression_document  # noqa: PLC0415 - few analyses are written
 
@@ -94,10 +101,11 @@ class Analysis(LearnedFormat):
         prompt: str | None = None,
         chat_template_kwargs: Mapping[str, object] | None = None,
     ) -> TemplateTurns:
-        """Return a renderer of assistant messages for this request's prompt.
+        """Return a renderer of assistant messages after the prompt of a request.
 
-        The arguments are those of `parser`. The conversation is one of its own, since a prompt is
-        but a text; the setting is the one that the prompt belongs to. Raises RequestError.
+        The arguments are those of `parser`; `chat_template_kwargs` must be the prompt's own. The
+        messages are rendered in a conversation of the analysis, since a prompt is only a text.
+        Raises RequestError.
         """
         begun = self.begun(tools, prompt=prompt, chat_template_kwargs=chat_template_kwargs)[0]
         opening = begun.opening
@@ -111,10 +119,11 @@ class Analysis(LearnedFormat):
         )
 
     def tools_in_prompt(self, tools: Sequence[object]) -> ToolsInPrompt:
-        """Find which parts of tools reach the prompt, and on which the template raises.
+        """Return which parts of tools reach the prompt, and the tools on which the template raises.
 
-        `tools` are OpenAI's, in their wrapper or bare. Each answer is one of renders, of a question
-        that is asked with these tools, and with parts of them changed or left out.
+        `tools` are OpenAI's, wrapped (`{"type": "function", "function": {…}}`) or bare. Each answer
+        comes from renders of a question with these tools, and with parts of them changed or
+        removed.
         """
         # Few callers ask; an analysis does not wait for the search.
         from autoparser.analysis.learning.tools_in_prompt import (  # noqa: PLC0415
@@ -164,9 +173,9 @@ class Analysis(LearnedFormat):
 
     @property
     def gate(self) -> Gate:
-        """The verdict on the texts that the template writes after its prompts.
+        """The verdict of grammar and parser on the turns that the template renders.
 
-        It is computed when it is first asked for: it needs a grammar and a parser of every prompt.
+        Computed on first access, with a grammar and a parser for each prompt.
         """
         return self._gate
 
@@ -178,9 +187,9 @@ class Analysis(LearnedFormat):
 
     @property
     def content_parts(self) -> ContentParts:
-        """How the template renders content that is a list of texts, images, videos and sounds.
+        """How the template renders content that is a list of texts, images, videos and audio.
 
-        It is found out when it is first asked for, by renders of its own.
+        Computed on first access, with renders of its own.
         """
         return self.content_parts_under({})
 
@@ -205,10 +214,10 @@ class Analysis(LearnedFormat):
 
     @property
     def rendering(self) -> ChatTemplate:
-        """The template as it was rendered for the analysis, and as later renders need it.
+        """The template as later renders need it: `template`, in the sandbox that the analysis used.
 
-        It is `template`; where transformers' sandbox alone is why that cannot be rendered
-        (`check.forbidden`), it is the same template in the sandbox that lets lists change.
+        The sandbox is another one only if the template cannot be rendered in transformers' sandbox
+        (`check.forbidden`): then it may change its lists.
         """
         return self.template if self.check.forbidden is None else self.template.in_mutable_sandbox
 
@@ -216,23 +225,25 @@ class Analysis(LearnedFormat):
 def analyze(
     template: TemplateGiven, *, name: str | None = None, isolate: bool | Limits = False
 ) -> Analysis:
-    """Analyze a template in this process, without limits, or with `isolate` in a worker with them.
+    """Analyze a template, without limits or, with `isolate=True`, in a worker process with limits.
 
-    A stranger's template is a stranger's program: by default, one that never ends hangs this
-    process. With `isolate=True` it raises an error; all else is the same, but later renders are
-    slower.
+        analysis = analyze("org/model", isolate=True)
+        analysis.markers.reasoning_start  # '<think>'
 
-    `template` is a `ChatTemplate`; the text of one; whatever `load_template` takes: a path, a
-    directory, a model on the Hub; or a tokenizer or processor of transformers, whose template and
-    special tokens are taken. `name` chooses among the templates that any of these has.
-    So is a template that `isolated` gave, whatever `isolate` says, and under its own limits. What
-    the analysis renders later, for a round trip or a prompt, is then rendered in a worker too.
+    A template is a program: without `isolate`, one with an endless loop never returns. In a worker
+    it raises an error; results are the same, and later renders are slower.
 
-    Raises TemplateNotFoundError and TemplateReadError as `load_template` does,
-    TemplateSyntaxError where Jinja cannot read it, and TemplateUnusableError where no
-    conversation can be rendered so that its messages show, or where renders are not repeatable.
-    In a worker raises TemplateLimitError where renders are beyond a limit again and again,
-    TaskLimitError where all of them together are, WorkerDiedError where the worker was killed.
+    `template` is a `ChatTemplate`, the text of one, a source of `load_template` (a path, a
+    directory, a model on the Hub), or a tokenizer or processor of transformers, with its special
+    tokens. `name` selects one of several named templates. A template from `isolated` stays in
+    workers, with its own limits. All later renders of the analysis, such as round trips and
+    prompts, run in the same way.
+
+    Raises TemplateNotFoundError and TemplateReadError as `load_template` does, TemplateSyntaxError
+    if Jinja cannot parse the template, and TemplateUnusableError if no render shows the messages,
+    or if renders are not repeatable. In a worker, raises TemplateLimitError if renders keep
+    exceeding a limit, TaskLimitError if the whole analysis does, and WorkerDiedError if the worker
+    was killed.
     """
     if not isinstance(template, ChatTemplate):
         # Who holds a template has no need of what finds and reads one.

@@ -78,12 +78,12 @@ def analyze(
 ) -> int:
     """Show how a chat template writes turns, reasoning and tool calls.
 
-    The format is found by rendering: one turn as the model writes it, what each switch does, where
-    turns stop and what is wrong, on one screen. --full adds every marker, every setting and the
-    renders that show them. A self-check then compares a fixed battery of messages, written in this
-    format, with the template's own renders.
+    Derives the format from renders, and shows one turn as the model writes it, the effect of each
+    switch, the stops of turns and the findings on one screen. --full adds every marker, every
+    setting and the renders that show them. A self-check then compares a fixed battery of messages,
+    written in this format, with the template's own renders.
 
-    With --tools, it also shows what of these tools reaches the prompt.
+    With --tools, it also shows which parts of their schemas reach the prompt.
 
     Exit code: 0 if the self-check passes, 1 if it does not or the template crashes on what agents
     send or on one of --tools, 2 if there is nothing to analyze.
@@ -102,7 +102,7 @@ def analyze(
     of_file = source.saved or form is AnalysisForm.FILE
     if tools is not None and (of_file or phase or show is not None):
         raise AutoparserError(
-            "--tools shows what of the tools reaches the prompt, in a report or in JSON",
+            "--tools shows which parts of the tool schemas reach the prompt, as text or JSON",
             hint="leave out --phase, --show and --format file, and pass the template itself",
         )
     offered = None if tools is None else read_functions(tools)
@@ -163,7 +163,7 @@ def _check_show(show: str | None, *, alone: bool) -> None:
         return
 
     known = [*wings.SECTIONS, PARSER]
-    known_name(show, known, f"there is no {show!r} to show")
+    known_name(show, known, f"unknown section {show!r}")
     if not alone:
         raise AutoparserError(
             f"--show {show} shows only that section",
@@ -176,8 +176,8 @@ def _phase_names(analysis: wings.Analysis | wings.SavedFormat, names: Sequence[s
     known = [finding.phase for finding in analysis.phases]
     for name in names:
         if name.upper() not in known:
-            hint = spelling_hint(name, known, f"the phases are {', '.join(known)}")
-            raise AutoparserError(f"there is no phase {name!r}", hint=hint)
+            hint = spelling_hint(name, known, f"choose from {', '.join(known)}")
+            raise AutoparserError(f"unknown phase {name!r}", hint=hint)
     return [name.upper() for name in names]
 
 

@@ -154,7 +154,7 @@ def _with_limits(
         if trusted and asked:
             raise AutoparserError(
                 "--no-isolation runs without limits",
-                hint="leave out --timeout, --memory and --max-output, or it",
+                hint="remove it, or --timeout, --memory and --max-output",
             )
         if trusted or not isolation.get() or (not asked and harmless(values)):
             return run(None, values)
@@ -230,7 +230,7 @@ def watch_files(
         while True:
             _run_action(action)
             print_note("")
-            print_note(f"watching {source}, Ctrl-C ends it")
+            print_note(f"watching {source} (Ctrl-C to stop)")
             while not files.changed():
                 wait(INTERVAL)
             if sys.stdout.isatty():

@@ -85,11 +85,11 @@ def compare(
 
     Compares the format of a turn, its markers and switches, the renders of a battery of
     conversations under every value of a switch and with every kind of content, and round trips of
-    sampled turns. --full shows all of it, with what was tested and what was not.
-    --chat-template-kwargs and --switch apply to every render of both. If one of the two is a saved
-    format, what was learned is compared, and nothing is rendered.
+    sampled turns. --full shows all of it, and the list of tested inputs. --chat-template-kwargs and
+    --switch apply to every render of both. If one of the two is a saved format, only the learned
+    formats are compared.
 
-    --history compares the revisions of one template, the newest first, and exits with 0.
+    --history compares the revisions of one template, newest first, and exits with 0.
 
     Exit code: 0 if nothing that was tested differs, 1 if anything does, 2 if there is nothing to
     compare.
@@ -102,7 +102,7 @@ def compare(
     if history:
         if right is not None or revision or left_revision or right_revision:
             raise AutoparserError(
-                "--history has every revision of one source",
+                "--history compares the revisions of one source",
                 hint="leave out B and the revisions",
             )
         changes = _history_changes(left, name, setting)

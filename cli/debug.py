@@ -41,10 +41,10 @@ def debug(
     """Step through a render: which line of the template wrote what.
 
     Shows the template beside the prompt, and for each piece of the prompt the line that wrote it,
-    the conditions that led there, and the values in them. Keys show the tokens, the loss mask, what
-    each switch would change, and two conversations side by side, and edit the conversation; ? lists
-    them. Unknown special tokens appear by name, such as <bos_token>. Needs the extra
-    autoparser-chat[debug].
+    the conditions that led there, and the values in them. Keys open nested values, show the tokens,
+    the loss mask, the effect of each switch and two conversations side by side, and edit the
+    conversation; ? lists them. Unknown special tokens appear by name, such as <bos_token>. Needs
+    the extra autoparser-chat[debug].
 
     Exit code: 0, or 2 if it cannot start.
     """
@@ -106,9 +106,9 @@ def _find_conversation(
     if found is None and not Path(name).exists():
         names = [candidate.name for candidate in shipped]
         raise AutoparserError(
-            "there is no such file, and no conversation of this name",
+            "neither a file nor a shipped conversation",
             file=name,
-            hint=spelling_hint(name, names, f"name a file, or one of {', '.join(names)}"),
+            hint=spelling_hint(name, names, f"pass a file, or choose from {', '.join(names)}"),
         )
     if found is None:
         value = file_value(Path(name), "the conversation")

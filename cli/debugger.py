@@ -80,12 +80,13 @@ class DebuggerApp(App[None]):
         _key("slash", "ask", "find", "find a text in the prompt"),
         _key("t", "view('tokens')", "tokens", "tokens: where each begins, and its id"),
         _key("l", "view('loss')", "loss", "loss mask: what a model is trained on"),
+        _key("v", "values", "", "values in full, with what is in each {…}, or short"),
         _key("s", "switches", "switches", "what each value of each switch would change"),
-        _key("b", "beside", "", "another conversation beside this one"),
+        _key("b", "beside", "", "compare with another conversation"),
         _key("c", "choose", "", "go to another conversation"),
         _key("e", "edit", "edit", "edit messages and tools"),
-        _key("pagedown", "why(1)", "", "scroll down in the reasons"),
-        _key("pageup", "why(-1)", "", "scroll up in the reasons"),
+        _key("pagedown", "why(1)", "", "scroll the reasons down"),
+        _key("pageup", "why(-1)", "", "scroll the reasons up"),
         _key("question_mark", "help", "keys", "this list"),
         _key("q", "quit", "quit", "quit"),
     ]
@@ -106,6 +107,8 @@ class DebuggerApp(App[None]):
         self.other = other
         self.traced: RenderTrace = self.conversation.trace(template)
         self.current = 0
+        self.in_full = False
+        """Whether nested values are shown in full."""
         self.switches: Sequence[Switch] | None = None
         """The template's switches, or None until first used: finding them takes many renders."""
         self.tokenizer = tokenizer
@@ -144,7 +147,7 @@ class DebuggerApp(App[None]):
     def show(self, conversation: DebuggedConversation) -> None:
         """Render a conversation, and begin at its failure or its first piece."""
         self.conversation = conversation
-        self.traced = conversation.trace(self.template)
+        self.traced = conversation.trace(self.template, in_full=self.in_full)
         self.current = len(self.traced.pieces) - 1 if self.traced.failure is not None else 0
         self.current = max(self.current, 0)
         self.marks = PromptMarks()
@@ -247,6 +250,12 @@ class DebuggerApp(App[None]):
         self.action_pick(next(number for number, end in enumerate(ends) if at < end))
         return True
 
+    def action_values(self) -> None:
+        """Show values in full, or short again, at the same piece."""
+        self.in_full = not self.in_full
+        self.traced = self.conversation.trace(self.template, in_full=self.in_full)
+        self.draw()
+
     def action_choose(self) -> None:
         """Choose another conversation."""
 
@@ -300,7 +309,7 @@ class DebuggerApp(App[None]):
     def action_view(self, view: str) -> None:
         """Show or hide the tokens, or the loss mask."""
         if view == "tokens" and self.tokenizer is None:
-            self.notify("no tokenizer is known: name one with --tokenizer", severity="warning")
+            self.notify("no tokenizer: add --tokenizer PATH", severity="warning")
             return
         self.views ^= {view}
         self.draw()
@@ -308,7 +317,7 @@ class DebuggerApp(App[None]):
 
     def _ask_views(self) -> None:
         if self.views and self.traced.failure is not None:
-            self._drop_views("only a whole prompt has tokens and a loss mask")
+            self._drop_views("a render that failed has no tokens and no loss mask")
         elif self.views and not self.marks.text:
             if self.analysis is None:
                 self.notify("analyzing the template …", timeout=2)
@@ -328,7 +337,7 @@ class DebuggerApp(App[None]):
         if conversation is not self.conversation:
             return
         if marks.text != self.traced.prompt:
-            self._drop_views("the analysis renders this conversation otherwise")
+            self._drop_views("the analysis renders this conversation differently")
             return
         self.marks = marks
         self.draw()
@@ -496,7 +505,7 @@ class EditScreen(Screen[DebuggedConversation | None]):
         try:
             edited = self.conversation.edited(yaml.safe_load(text), EDITED)
         except yaml.YAMLError as error:
-            self.query_one("#problem", Static).update(visible(f"broken YAML: {error}"))
+            self.query_one("#problem", Static).update(visible(f"invalid YAML: {error}"))
         except AutoparserError as error:
             self.query_one("#problem", Static).update(visible(str(error)))
         else:

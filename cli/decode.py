@@ -53,7 +53,8 @@ def decode(
     walks: Annotated[int, typer.Option(metavar="N", min=1, help="Number of outputs.")] = 50,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the first output.")] = 0,
     limit: Annotated[
-        int, typer.Option(metavar="TOKENS", min=1, help="Cut an output off after this many tokens.")
+        int,
+        typer.Option(metavar="TOKENS", min=1, help="Truncate each output after this many tokens."),
     ] = 4000,
     sampler: Annotated[
         SamplerName, "How tokens are chosen: at random, or by a model."
@@ -81,12 +82,11 @@ def decode(
 ) -> int:
     """Sample under the grammar and verify every output.
 
-    Each output must be accepted by the grammar, come to an end, parse as a message with nothing
-    left over, and have arguments that fit their schemas, formats included. The template then
-    renders the message as the next turn: an output is clean if the same text follows the prompt.
-    What a template drops, rewrites or cannot render is counted separately. Without
-    --tools no calls are sampled; without a tokenizer, one is made of the bytes and the template's
-    markers.
+    Each output must be accepted by the grammar, end, parse as one message without stray text, and
+    have arguments that match their schemas, formats included. The template then renders the message
+    as the next turn: an output is clean if the same text follows the prompt. Messages that a
+    template drops, rewrites or cannot render are counted separately. Without --tools no calls are
+    sampled; without a tokenizer, one is built from the bytes and the template's markers.
 
     Exit code: 0 if every output is right, 1 if one is not or the template loses text of
     OpenAI-style messages, 2 if nothing can be sampled.
@@ -209,9 +209,9 @@ def _check_use(
         raise AutoparserError("--engine needs --server", hint="add --server URL")
 
 
-MADE = "one token a byte, and one for each marker of the template"
+MADE = "one token per byte, and one per marker of the template"
 
-OF_SERVER = "the server's own; its text is judged byte by byte"
+OF_SERVER = "the server's own; its text is checked byte by byte"
 
 
 def _judge_model(
@@ -281,6 +281,6 @@ def _warn_of_markers(tokenizer: str, fit: wings.MarkerFit) -> None:
     names = ", ".join(map(wings.visible, fit.plain))
     print_warning(
         tokenizer,
-        "this tokenizer may be another model's: these markers of the"
-        f" template are not tokens of it, but text: {names}",
+        "the tokenizer may belong to another model: it has no tokens for these markers of the"
+        f" template: {names}",
     )

@@ -47,11 +47,11 @@ def engines(
 ) -> int:
     """Rank the built-in parsers of vLLM, SGLang and llama.cpp.
 
-    Answers "which --tool-call-parser do I pass?". The engines' own parsers read turns that the
-    template writes after its prompts, and adversarial ones, at once and streamed. What they return
-    is compared with the message that was rendered: arguments as JSON, content and reasoning except
-    for whitespace at the edges. No model or server is needed; an engine's code runs in its own
-    Python, with the permissions of this process.
+    Answers "which --tool-call-parser do I pass?". The engines' own parsers parse turns that the
+    template renders after its prompts, and adversarial ones, whole and streamed. The results are
+    compared with the rendered messages: arguments as JSON, content and reasoning except for
+    whitespace at the edges. No model or server is needed; an engine's code runs in its own Python,
+    with the permissions of this process.
 
     Exit code: 0 if some parsers read every text, 1 if none do, 2 if there is no engine to ask.
     """
@@ -130,11 +130,10 @@ def probe(
 ) -> int:
     """Check a running server's prompts and parsing against a template.
 
-    Prompts first: what the server renders, compared with what the template renders. Then the
-    server's parser reads outputs of known meaning, as the template itself writes them; reasoning,
-    content and tool calls are compared, calls as JSON, and the stream with the whole answer. If
-    the server has many parsers, all of them are ranked. Without TEMPLATE, uses the one that the
-    server says it serves.
+    First compares the server's prompts with the template's. Then the server's parser gets outputs
+    with a known meaning, rendered by the template: reasoning, content and tool calls are compared
+    (calls as JSON), and the stream with the whole answer. If the server has several parsers, all of
+    them are ranked. Without TEMPLATE, uses the template that the server reports.
 
     Exit code: 0 if everything matches, 1 if something differs, 2 if there is no server to probe or
     no output could be tested.
@@ -148,7 +147,7 @@ def probe(
         template, label = _probed_template(server.served, source)
         warn_of_switches(label, template, settings)
         analysis = wings.analyze(template, isolate=limits or False)
-        warn_of_check(label, analysis, "texts may not be what a model writes")
+        warn_of_check(label, analysis, "the texts may differ from a model's")
         found = wings.probe_server(
             server,
             analysis,
@@ -174,7 +173,7 @@ def _probed_template(
     named = source.source or served.template_place
     if named is None:
         raise AutoparserError(
-            "the server does not say which template it serves",
+            "the server does not report its template",
             hint="pass the template after the URL",
         )
     if source.source is None:
@@ -204,7 +203,7 @@ def _with_installed(
         raise AutoparserError(
             f"this Python has no {engine}", file=path, hint=f"name a Python of {engine}"
         )
-    with status_line("asking the engine's own parsers") as show_step:
+    with status_line("running the engine's own parsers") as show_step:
         tried = wings.try_engines("", analysis, [(record.package, path)], show_step)
     best = wings.InstalledParsers.of_ranking(tried.rankings[0])
     return replace(probe_result, installed=best)
@@ -239,8 +238,8 @@ def plugins(
     """Check that vLLM and SGLang can load this package's parser.
 
     Checks which engines are installed, whether the entry points are found, whether the parsers'
-    names are registered once an engine has loaded its plugins, and whether llguidance has a
-    version that all of them take; for each no, says what to do.
+    names are registered once an engine has loaded its plugins, and whether llguidance has a version
+    that all of them accept; shows how to fix each failed check.
 
     Exit code: 0 if nothing is missing, 1 if something is, 2 if the environment cannot be checked.
     """

@@ -68,12 +68,12 @@ def export(
 ) -> int:
     """Export the format as a response_template for transformers.
 
-    transformers, vLLM and SGLang read it from a tokenizer_config.json. Prints JSON, and on
-    standard error what a response_template cannot express, and how transformers' own parser did
-    with it. For constrained decoding, see autoparser grammar.
+    transformers, vLLM and SGLang read it from a tokenizer_config.json. Prints JSON, and to standard
+    error the parts that a response_template cannot express and the results of transformers' own
+    parser. For constrained decoding, see autoparser grammar.
 
-    Exit code: 0 if the whole format is expressed, 1 if parts of it are not or messages come back
-    changed, 2 if there is nothing to export.
+    Exit code: 0 if the whole format is expressed, 1 if parts of it are not or messages parse
+    differently, 2 if there is nothing to export.
     """
     # There is one form so far, which is JSON; what another needs is decided here.
     del form, as_json
@@ -106,7 +106,7 @@ def _export_warnings(analysis: wings.LearnedFormat, text: str) -> Iterator[str]:
     for token, stand_in in analysis.stand_ins.items():
         if stand_in in text:
             yield (
-                f"the {token} is not known, and {stand_in} stands for it in the document;"
+                f"the {token} is unknown, so the document has {stand_in} in its place;"
                 " name the model's directory or its tokenizer_config.json"
             )
 

@@ -78,7 +78,7 @@ def grammar(
 ) -> int:
     """Write a grammar for constrained decoding: GBNF, Lark or EBNF.
 
-    It accepts what the template would write for these tools and schemas, and nothing else.
+    It accepts exactly the turns that the template would render for these tools and schemas.
     Keywords that a grammar cannot express are an error that lists each tool, place and keyword;
     --loosen drops them with a warning.
 
@@ -90,9 +90,8 @@ def grammar(
     request = request_options.read()
     if strict is not None and not request.tools:
         raise AutoparserError(
-            f"{'--strict' if strict else '--loose'} is about the arguments of tools, and there are"
-            " none",
-            hint="pass --tools; a schema of --json-schema is enforced as it is",
+            f"{'--strict' if strict else '--loose'} applies to arguments, but there are no tools",
+            hint="pass --tools; the schema of --json-schema is always enforced",
         )
     text = None if accepts is None else _read_answer(accepts, source.source)
 

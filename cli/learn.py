@@ -60,24 +60,24 @@ def learn(
     tokenizer: TokenizerOption = None,
     source: NamedSource,
 ) -> int:
-    """Learn from outputs what the template does not render.
+    """Learn from outputs the parts of a format that no render shows.
 
-    --examples are raw outputs with the messages that they mean. --outputs are raw outputs alone:
-    calls are found by the names of --tools and the keys of their schemas. Prints what was learned
-    and from where, what no output shows, and which outputs do not fit; or writes the format to a
-    file, and this report to standard error.
+    --examples are raw outputs with their messages. --outputs are raw outputs alone: calls are found
+    by the names of --tools and the keys of their schemas. Prints the learned parts with their
+    evidence, the guesses, and the outputs that do not fit; or writes the format to a file, and this
+    report to standard error.
 
-    The template's own format stays in use unless the learned one reads more; the report says which
-    is used and why. If the template writes calls itself, the parser reads both and the grammar
-    writes the template's.
+    The template's own format stays in use unless the learned one parses more; the report gives the
+    reason. If the template renders calls itself, the parser accepts both and the grammar writes the
+    template's.
 
-    Exit code: 0 if the format in use reads everything, 1 if it does not, 2 if there is nothing to
+    Exit code: 0 if the format in use parses everything, 1 if it does not, 2 if there is nothing to
     learn from.
     """
     if examples is None and outputs is None:
         raise AutoparserError(
-            "there is nothing to learn from",
-            hint="add --examples FILE, with outputs and what they mean, or --outputs and --tools",
+            "nothing to learn from",
+            hint="add --examples FILE, with outputs and their messages, or --outputs and --tools",
         )
     if examples is not None and outputs is not None:
         raise AutoparserError(
@@ -134,7 +134,9 @@ def _name_contradictions(analysis: wings.Analysis, examples: Sequence[wings.Exam
     odd = () if reader is None else reader.contradicted(examples)
     if reader is not None and odd:
         words = f"its {reader.key} reads {len(odd)} of {len(examples)} examples differently"
-        print_note(f"{reader.file}: {words}, the first {odd[0].place}: the examples count")
+        print_note(
+            f"{reader.file}: {words}, the first {odd[0].place}: the examples take precedence"
+        )
 
 
 def _label_reader(analysis: wings.Analysis) -> wings.SuggestedReader | None:
@@ -170,13 +172,13 @@ def _from_suggestions(
     reader = _label_reader(analysis)
     if reader is None:
         raise AutoparserError(
-            "outputs say nothing without the tools",
+            "--outputs needs the tools",
             hint="add --tools FILE, or a response_template to the tokenizer_config.json beside"
             " the template, which is read where transformers is installed, or a response_schema",
         )
     labeled = reader.labeled(outputs, offered)
     read = f"its {reader.key} reads {len(labeled)} of {len(outputs)} outputs"
-    print_note(f"{reader.file}: {read}, and suggests what they mean")
+    print_note(f"{reader.file}: {read}, and suggests their messages")
     found = wings.learn(analysis, labeled, wings.EvidenceKind.OUTPUT)
     ok = found.ok and len(labeled) == len(outputs)
     return _LearnResult(found, ok)

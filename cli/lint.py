@@ -615,7 +615,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
             raise AutoparserError(
                 "--write cannot change a file with other content than the template",
                 file=template.inspected.path,
-                hint="apply the diff, or the text of --json, yourself",
+                hint="apply the diff or the text of --json by hand",
             )
     problems: list[wings.InputProblem] = []
     for template in changed:

@@ -63,8 +63,8 @@ class PlainValueCommand(TyperCommand):
         """Parse the options, with ruff's `--output-format` as another name of `--format`."""
         known = {name for param in self.params for name in param.opts}
         if "--json" in args and "--json" not in known:
-            hint = "autoparser analyze --json has the format, and lint --json what is wrong"
-            raise AutoparserError(f"autoparser {self.name} has no result in JSON", hint=hint)
+            hint = "use autoparser analyze --json for the format, or lint --json for the findings"
+            raise AutoparserError(f"autoparser {self.name} has no JSON output", hint=hint)
         if "--format" in known:
             args = [_FORMAT_OF_RUFF.sub("--format", word) for word in args]
         return super().parse_args(ctx, args)
@@ -174,7 +174,7 @@ GROUPS = {
     },
     "Parse and learn": {
         "parse": "Parse a model's output into reasoning, content and tool calls.",
-        "learn": "Learn from outputs what the template does not render.",
+        "learn": "Learn from outputs the parts of a format that no render shows.",
         "export": "Export the format as a response_template for transformers.",
     },
     "Constrain": {
@@ -382,7 +382,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except MemoryError:
-        return _print_error("this takes more memory than there is; free some, or ask for less")
+        return _print_error("out of memory; free some, or reduce the input")
     except BaseException as fault:  # noqa: BLE001 - with exit code 1 it would pass for a finding
         return _print_error(str(fault_error(fault, None)))
     finally:

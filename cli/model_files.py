@@ -39,7 +39,7 @@ def demo(
     for path, text in texts.items():
         if path.exists() and (path.is_dir() or wings.read_path(path, noted=False) != text.encode()):
             raise AutoparserError(
-                "this file is there already and differs",
+                "this file already exists and differs",
                 file=str(path),
                 hint="name a new directory with -o DIR",
             )
@@ -85,7 +85,7 @@ def fetch(
     where every command finds them without a network. Prints the commit, and the files with their
     sizes. With -o, also writes a model directory, which every command takes.
 
-    Exit code: 0 if it is there, 2 if not.
+    Exit code: 0 if the files are in the cache, 2 if not.
     """
     as_json = result.is_json
     found = wings.fetch(model, revision=revision, to=output)

@@ -195,7 +195,9 @@ def _left_out(parameter: inspect.Parameter) -> frozenset[str]:
 
 _QUIET = option_parameter(
     "quiet",
-    Annotated[bool, typer.Option("--quiet", "-q", help="No notes and warnings on standard error.")],
+    Annotated[
+        bool, typer.Option("--quiet", "-q", help="Suppress notes and warnings on standard error.")
+    ],
     default=False,
 )
 _VERBOSE = option_parameter(
@@ -205,7 +207,7 @@ _VERBOSE = option_parameter(
         typer.Option(
             "--verbose",
             "-v",
-            help="The time taken, and a fault's traceback, on standard error.",
+            help="Print the time taken, and the traceback of an internal error, to standard error.",
         ),
     ],
     default=False,
@@ -337,7 +339,7 @@ def known_name(name: str, known_names: Collection[str], problem: str, usual: str
     """Return a known name. Raises AutoparserError with the nearest one, or `usual`."""
     if name in known_names:
         return name
-    hint = spelling_hint(name, known_names, usual or f"there are {', '.join(known_names)}")
+    hint = spelling_hint(name, known_names, usual or f"choose from {', '.join(known_names)}")
     raise AutoparserError(problem, hint=hint)
 
 

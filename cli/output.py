@@ -136,7 +136,7 @@ def print_text(text: str) -> None:
 
     sys.stdout.write(wings.visible_lines(text))
     sys.stdout.flush()
-    print_note("some characters are shown as escapes here; a pipe or a file gets the text as it is")
+    print_note("unprintable characters are shown as escapes; a pipe or a file gets them unchanged")
 
 
 @dataclass(slots=True)

@@ -125,12 +125,12 @@ def parse(
 ) -> int:
     """Parse a model's output into reasoning, content and tool calls.
 
-    Prints the assistant message and what each part of the text is, or the deltas of a stream. JSON
-    is one document, or JSON Lines for a stream. Without --tools, calls of any function are
+    Prints the assistant message and the role of each part of the text, or the deltas of a stream.
+    JSON is one document, or JSON Lines for a stream. Without --tools, calls of any function are
     accepted.
 
-    Exit code: 0 if everything was read, 1 if a call is malformed, unknown or in another format, a
-    stray closing marker was dropped, or the output was cut off, 2 if there is nothing to parse.
+    Exit code: 0 if everything was parsed, 1 if a call is malformed, unknown or in another format, a
+    stray closing marker was dropped, or the output was truncated, 2 if there is nothing to parse.
     """
     if chunk is not None and not stream:
         raise AutoparserError("--chunk needs --stream", hint="add --stream")
@@ -181,7 +181,7 @@ def parse(
         message = parser.parse(text, complete=not cut)
         with open_outlet(output) as outlet:
             outlet.text(_issue(analysis, request, request_options, message, text, why))
-        print_note("read it before you post it: it has the output, and the tools that it names")
+        print_note("review it before posting: it contains the output, and the tools that it names")
         return 0 if wings.all_read(message) else NOT_ALL_READ
     give = partial(_write_stream, size=chunk or CHUNK) if stream else _write_message
     is_json = form is ParsedForm.JSON
@@ -252,7 +252,8 @@ def _checked_engines(
         raise AutoparserError("--python needs --explain", hint="add --explain")
     if any(pair) and not pythons:
         raise AutoparserError(
-            "no engine is named whose parser this is", hint="add --python PATH/bin/python"
+            "--tool-call-parser and --reasoning-parser need an engine",
+            hint="add --python PATH/bin/python",
         )
     if not pythons:
         return []
@@ -276,7 +277,7 @@ def _with_engines(
     with status_line("asking engines") as say:
         read = wings.read_by_engines(question, text, engines, named, shrink=shrink, say=say)
     if not read:
-        print_note("no engine was asked: the output has no sure meaning")
+        print_note("no engine was asked, since the output is ambiguous")
     return why.with_engines(read)
 
 
@@ -286,7 +287,7 @@ def _engine_question(
     """Return the request as engines are asked. Raises AutoparserError for a saved format."""
     if not isinstance(analysis, wings.Analysis):
         raise AutoparserError(
-            "an engine needs the template, and a saved format has only its digest",
+            "an engine needs the template, but a saved format has only its digest",
             file=label,
             hint="name the template",
         )
@@ -346,7 +347,7 @@ def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage) -> str:
         return f"autoparser learn {source} --examples FILE (it renders no tool calls)"
     read = wings.all_read(message) and not message.missing_end
     read = read and not any(call.schema_errors for call in message.tool_calls)
-    return "" if read else "--explain says where the text differs from the template, and why"
+    return "" if read else "--explain shows where the text differs from the template, and why"
 
 
 def _write_explanations(why: wings.ExplainedOutput | None, text: str, outlet: Outlet) -> None:

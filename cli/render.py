@@ -79,11 +79,11 @@ def render(
 
     --tokens shows for each token which message it belongs to, whether it is text of that message,
     and whether the model would write it, which is the loss mask. --trace shows which line of the
-    template wrote each piece, which conditions were tested, and the values in them; if the
-    template fails, up to that point.
+    template wrote each piece, which conditions were tested, and the values in them; if the template
+    fails, up to that point.
 
     Exit code: 0 if it was rendered; 1 if the markers of a training template are not the loss mask,
-    with each such turn named; 2 if the template fails, with its own words.
+    with each such turn named; 2 if the template fails, with its error.
     """
     form = chosen_form(form, as_json, RenderForm.JSON) or RenderForm.TEXT
     about = {
@@ -187,7 +187,7 @@ def _check_use(chosen_options: set[str], form: RenderForm) -> None:
             )
         return
     if "--messages" not in chosen_options:
-        raise AutoparserError("there is no conversation to render", hint="give --messages FILE")
+        raise AutoparserError("no conversation to render", hint="add --messages FILE")
     if {"--tokens", "--trace"} <= chosen_options:
         raise AutoparserError(
             "--tokens and --trace cannot be combined", hint="leave one of them out"

@@ -77,15 +77,16 @@ class UnclosedReasoning(StrEnum):
 
 ForgiveOption: TypeAlias = Annotated[
     Forgiven,
-    "Which calls count: exact, those of turns as the template writes them; repairs, also those that"
-    " lose and guess nothing; all, also bare JSON and arguments by position.",
+    "Which calls to accept: exact, those of turns as the template writes them; repairs, also"
+    " malformed ones that can be repaired without loss or guessing; all, also bare JSON and"
+    " positional arguments.",
 ]
 MarkupOption: TypeAlias = Annotated[
     MarkupPlace, "Where the text of unreadable calls goes: keep, into the content; drop; separate."
 ]
 UnclosedReasoningOption: TypeAlias = Annotated[
     UnclosedReasoning,
-    "What reasoning is that nothing closes: calls, reasoning up to a whole call; keep, reasoning to"
+    "How to parse unclosed reasoning: calls, reasoning up to a whole call; keep, reasoning to"
     " its end; content, the answer.",
 ]
 
@@ -125,7 +126,8 @@ class SwitchOptions:
         for name, value in pairs:
             if name in (*wings.PASSED, CLOCK):
                 raise AutoparserError(
-                    f"{name} is not a switch", hint="leave it out: the request itself sets it"
+                    f"{name} cannot be set as a template variable",
+                    hint="remove it: the request sets it",
                 )
             if name in found:
                 raise AutoparserError(
@@ -140,7 +142,7 @@ def _switch_value(text: str) -> tuple[str, wings.Json]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise AutoparserError(
-            f"{text!r} sets no variable", hint="give --switch NAME=VALUE, as in thinking=true"
+            f"invalid --switch {text!r}", hint="use --switch NAME=VALUE, e.g. thinking=true"
         )
     return name, wings.variable_value(value)
 
@@ -170,11 +172,11 @@ def _json_variables(text: str) -> dict[str, wings.Json]:
         place = f"column {error.colno}"
         if error.lineno > 1:
             place = f"line {error.lineno}, {place}"
-        raise wrong(f"this is not JSON: {error.msg.lower()}", place) from None
+        raise wrong(f"invalid JSON: {error.msg.lower()}", place) from None
     except RecursionError:
         raise wrong("nested too deep") from None
     if not is_mapping(found):
-        raise wrong(f"this is {kind_of(found)}, not an object")
+        raise wrong(f"must be an object, got {kind_of(found)}")
     unfit = next((name for name in found if not name.isidentifier()), None)
     if unfit is not None:
         raise wrong("no template variable can have this name", json.dumps(unfit))
@@ -225,8 +227,8 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     words = ", ".join(CHOICES)
     wanted = f"or a tool: {', '.join(names)}" if names else "or a tool of --tools"
     raise AutoparserError(
-        f"the tool choice {choice!r} is not one of the tools",
-        hint=spelling_hint(choice, [*CHOICES, *names], f"give {words}, {wanted}"),
+        f"unknown tool choice {choice!r}",
+        hint=spelling_hint(choice, [*CHOICES, *names], f"choose from {words}, {wanted}"),
     )
 
 
@@ -264,7 +266,7 @@ def warn_of_switches(
         return
 
     read = wings.template_suggestions(template).names
-    _warn_of_names(source, switches, sorted(read), "this template reads no variable")
+    _warn_of_names(source, switches, sorted(read), "the template never reads the variable")
 
 
 def warn_of_settings(
@@ -290,7 +292,7 @@ def _warn_of_names(source: str, given: Iterable[str], known: Sequence[str], prob
 
 def read_output(path: Path | None) -> str:
     """Return the model's output unchanged; None reads standard input."""
-    return _read_text(Path(STANDARD_INPUT) if path is None else path, "what the model wrote")
+    return _read_text(Path(STANDARD_INPUT) if path is None else path, "the model's output")
 
 
 def read_prompt(path: Path) -> str:
@@ -312,7 +314,7 @@ def read_functions(path: Path) -> tuple[wings.Tool, ...]:
     """Return the functions of these tools, without wrappers, or raise AutoparserError if empty."""
     found = tuple(map(wings.function_of, read_tools(path)))
     if not found:
-        hint = "name a file with tools, such as what MCP's tools/list answers"
+        hint = "name a file with tools, such as the result of MCP's tools/list"
         raise AutoparserError("this list of tools is empty", file=str(path), hint=hint)
     return found
 
@@ -321,7 +323,7 @@ def check_standard_input(*files: object) -> None:
     """Raise AutoparserError if more than one of these is standard input."""
     if [str(file) for file in files].count(STANDARD_INPUT) > 1:
         raise AutoparserError(
-            "standard input holds one file, and - is given for several",
+            "standard input (-) is given for several files",
             hint="name the others",
         )
 
@@ -358,7 +360,7 @@ def _read_text(path: Path, what: str) -> str:
     try:
         return _decode_text(wings.read_path(path, hint), str(path))
     except FileNotFoundError:
-        reason = "there is no such file"
+        reason = "no such file"
     except OSError as error:
         reason = f"cannot be read ({error.strerror or type(error).__name__})"
     raise AutoparserError(reason, file=str(path), hint=hint)
@@ -370,11 +372,9 @@ def _decode_text(content: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         kind = wings.binary_kind(content)
         if kind is not None:
-            raise AutoparserError(
-                f"this is {kind}, not text", file=file, hint="name a text file"
-            ) from None
+            raise AutoparserError(f"{kind}, not text", file=file, hint="name a text file") from None
         raise AutoparserError(
-            f"this is not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
+            f"not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
             file=file,
             place=f"byte {error.start}",
             hint="save the text as UTF-8",
@@ -406,14 +406,16 @@ def _load_yaml(text: str, path: Path) -> Any:
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        words = error.problem or error.context or "it does not end"
+        words = error.problem or error.context or "unexpected end"
         place = (None, None) if mark is None else (mark.line + 1, mark.column + 1)
         raise _syntax_error("YAML", words, path, *place) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         column = len(before) - (before.rfind("\n") + 1) + 1
         line = before.count("\n") + 1
-        raise _syntax_error("YAML", "a character that YAML refuses", path, line, column) from None
+        raise _syntax_error(
+            "YAML", "a character that YAML does not allow", path, line, column
+        ) from None
     except RecursionError:
         raise _depth_error(path) from None
     except ValueError as error:
@@ -425,7 +427,7 @@ def _syntax_error(
     what: str, words: str, path: Path, line: int | None, column: int | None
 ) -> AutoparserError:
     return AutoparserError(
-        f"broken {what}: {words}",
+        f"invalid {what}: {words}",
         file=str(path),
         place=None if line is None else f"line {line}, column {column}",
         hint=f"correct the {what} there",

@@ -32,7 +32,7 @@ INCOMPLETE = 2
 """The exit code if a limit ended renders, so that some scenarios are missing."""
 
 
-DOUBT = "what is sampled may not be what a model writes"
+DOUBT = "sampled outputs may differ from a model's"
 
 LEVELS = ("any", "string", "tokens")
 
@@ -87,8 +87,7 @@ def roundtrip(
         raise refuse_full("JSON")
     verdicts = [*LEVELS, *map(wings.code_of, wings.Cause)]
     wanted = [
-        known_name(verdict, verdicts, f"there is no verdict {verdict!r}")
-        for verdict in fail_on or []
+        known_name(verdict, verdicts, f"unknown verdict {verdict!r}") for verdict in fail_on or []
     ]
     if edit:
         edited = {"--json": as_json, "--fail-on": fail_on, "--full": full}
@@ -101,9 +100,7 @@ def roundtrip(
     chosen = _choose_scenarios(scenarios, scenario or [])
     engine = None
     if profile is not None:
-        engine = wings.PROFILES[
-            known_name(profile, wings.PROFILES, f"there is no engine {profile!r}")
-        ]
+        engine = wings.PROFILES[known_name(profile, wings.PROFILES, f"unknown engine {profile!r}")]
     setting = switch_options.values()
     source.check()
     if log is not None:
@@ -151,7 +148,7 @@ def _report_log(
     logged = wings.traffic_of(read_log(log), str(log), tokenizer=loaded)
     if logged.left_out:
         count = len(logged.left_out)
-        lines = "a line is left out" if count == 1 else f"{count} lines are left out, the first"
+        lines = "1 line skipped" if count == 1 else f"{count} lines skipped, the first"
         print_warning(log, f"{lines}: {logged.left_out[0].message} ({logged.left_out[0].place})")
     found = wings.prefix_losses(learned, logged.records, tokenizer=loaded)
     causes = {loss.cause for loss in found.losses}
@@ -204,9 +201,7 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[wings
         known = [*(scenario for scenario in known if scenario.name not in replaced), *own]
     by_name = {scenario.name: scenario for scenario in known}
     for name in names:
-        known_name(
-            name, by_name, f"there is no scenario {name!r}", f"--full lists all {len(by_name)}"
-        )
+        known_name(name, by_name, f"unknown scenario {name!r}", f"--full lists all {len(by_name)}")
     return [by_name[name] for name in names] or known
 
 

@@ -208,8 +208,8 @@ def _open_socket(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), backlog=1024)
     except OSError as error:
         raise AutoparserError(
-            f"cannot listen at {host}:{port}: {error.strerror}",
-            hint="give another --port, or 0 for any that is free",
+            f"cannot listen on {host}:{port}: {error.strerror}",
+            hint="use another --port, or 0 for any free port",
         ) from error
 
 

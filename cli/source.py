@@ -109,7 +109,7 @@ class NamedSource:
         """Return an analysis, with a warning on standard error if a limit ended some renders."""
         if analysis.beyond:
             ended = "a render was" if analysis.beyond == 1 else f"{analysis.beyond} renders were"
-            words = "nothing is known of such conversations (--timeout raises the limit)"
+            words = "results do not cover such conversations (--timeout raises the limit)"
             print_warning(self.label, f"{ended} ended by a limit: {words}")
         return analysis
 
@@ -118,7 +118,7 @@ class NamedSource:
         for option, value in (("--name", self.name), ("--revision", self.revision)):
             if value is not None:
                 raise AutoparserError(
-                    f"{option} is for templates, and this is a saved format",
+                    f"{option} needs a template, but this is a saved format",
                     file=self.label,
                     hint="leave it out",
                 )
@@ -213,9 +213,9 @@ class NamedSource:
                 problem = error
         if needed is not None:
             raise AutoparserError(
-                f"{needed}, and there is none beside the template",
+                f"{needed}, but there is none beside the template",
                 file=self.label,
-                hint="name it with --tokenizer",
+                hint="add --tokenizer PATH",
             )
         if problem is not None:
             print_note(f"{self.label}: note: without a tokenizer: {problem.message}")

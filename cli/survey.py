@@ -73,7 +73,7 @@ def survey(
         ),
     ] = None,
     lint: Annotated[
-        bool, "Also count what lint finds in each template; takes half as long again."
+        bool, "Also count what lint finds in each template; adds about half to the time."
     ] = False,
     reports: Annotated[
         Path | None,
@@ -93,8 +93,8 @@ def survey(
 ) -> int:
     """Summarize a directory of chat templates.
 
-    Counts the formats, the ways to write a tool call, the switches, and the verdicts of
-    self-checks and round trips.
+    Counts the formats, the notations of tool calls, the switches, and the verdicts of self-checks
+    and round trips.
 
     Exit code: 0 if the survey is complete, 2 if there is nothing to survey.
     """
@@ -123,9 +123,7 @@ def survey(
     templates = [place for place in named if place not in kept]
     sources = [*wings.templates_in(templates), *(() if models is None else read_names(models))]
     if not sources and not kept:
-        raise AutoparserError(
-            "there is nothing to survey", hint="name directories, templates or records"
-        )
+        raise AutoparserError("nothing to survey", hint="name directories, templates or records")
     earlier = [
         record
         for place in kept
@@ -145,7 +143,7 @@ def survey(
             _write_survey(records, form, outlet)
     if pages is not None:
         pages.write_index(wings.summary_of(records), records, __version__)
-        print_note(f"the reports begin with {pages.folder / INDEX}")
+        print_note(f"Open {pages.folder / INDEX}")
     return 0
 
 
@@ -298,7 +296,7 @@ def _parse_share(text: str) -> tuple[int, int]:
     if slash and number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total):
         return int(number), int(total)
     raise AutoparserError(
-        f"{text!r} is not a share", hint="give --shard I/N, as in 1/8 for the first of eight"
+        f"invalid --shard {text!r}", hint="use --shard I/N, e.g. 1/8 for the first of eight"
     )
 
 
@@ -319,7 +317,7 @@ def _source_digest(source: str) -> str:
 def _read_records(path: Path) -> bytes:
     if path.is_fifo():
         raise AutoparserError(
-            "this is a named pipe, and records are read again before they are added to",
+            "records cannot be resumed from a named pipe",
             file=str(path),
             hint="name a file with --records",
         )

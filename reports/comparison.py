@@ -79,7 +79,7 @@ def comparison_markdown(comparison: Comparison) -> str:
 def comparison_page(comparison: Comparison | FormatComparison, version: str) -> str:
     """Return the page: one static file that loads no resources."""
     names = f"{short_name(comparison.left)} → {short_name(comparison.right)}"
-    badges = [badge("equal", "good") if comparison.equal else badge("they differ", "doubt")]
+    badges = [badge("equal", "good") if comparison.equal else badge("different", "doubt")]
     badges += [
         badge(
             f"{side} {check_score(template_side.check)}",
@@ -150,7 +150,7 @@ def format_comparison_markdown(comparison: FormatComparison) -> str:
 
 def _learned(comparison: FormatComparison) -> Blocks:
     same = "the same text" if comparison.same_text else "different texts"
-    alike = "The formats are alike" if comparison.equal else "They differ"
+    alike = "The formats are equal" if comparison.equal else "They differ"
     words = f"{alike}; they were learned from {same}."
     return [
         *_compared_sides(comparison),
@@ -315,9 +315,9 @@ def _renders(comparison: Comparison, most: int | None = None) -> Blocks:
 
 
 _RENDERED = (
-    "Each conversation is rendered by both, in the shape that each takes, with nothing set and"
-    " under every value of a switch. What differs in the same way stands together; what is shown"
-    " begins a little before that place."
+    "Both templates render each conversation, in the shape that each takes, with the defaults and"
+    " under every value of a switch. Equal differences are grouped; an excerpt begins shortly"
+    " before its difference."
 )
 
 
@@ -391,7 +391,7 @@ def _trips_heading(comparison: Comparison) -> Heading:
         "round-trips",
         f"{len(comparison.trips)}/{comparison.trip_count}",
         short="Round trips",
-        lead="Whether a sampled turn comes back in the next prompt, and if not, why.",
+        lead="Whether a sampled turn re-renders exactly in the next prompt, and if not, why.",
     )
 
 

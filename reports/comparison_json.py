@@ -68,7 +68,7 @@ class RefusedDocument(JsonDocument, frozen=True):
 
     renders: Count
     conversations: tuple[str, ...]
-    """Those that both refuse under all settings."""
+    """Renders that both reject under all settings."""
     settings: tuple[SettingValues, ...]
     """Settings under which both refuse all conversations."""
 

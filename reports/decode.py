@@ -115,7 +115,7 @@ def _model(report: DecodingReport, figures: ModelFigures | None) -> Blocks:
         ("with it", _share(report, figures.tokens_per_second)),
         ("without", _share(free, figures.unmasked_tokens_per_second)),
     ]
-    return [*heading("What the model writes with and without the mask"), *rows(pairs)]
+    return [*heading("Model outputs with and without the mask"), *rows(pairs)]
 
 
 def _share(report: DecodingReport, speed: float) -> Text:
@@ -138,7 +138,7 @@ def _faults(report: DecodingReport) -> Blocks:
         pairs = [(f"{count:>5}", Text(fault.value)) for fault, count in report.faults.items()]
         drawn += rows(pairs)
     for fault, example in report.examples.items():
-        drawn += heading(f"The first that {fault.value}: {example.name}")
+        drawn += heading(f"{fault.value[0].upper()}{fault.value[1:]}: first in {example.name}")
         drawn += _example("what", example)
     return drawn
 
@@ -146,7 +146,7 @@ def _faults(report: DecodingReport) -> Blocks:
 def _differences(report: DecodingReport) -> Blocks:
     drawn: Blocks = []
     for rendering, example in report.differences.items():
-        drawn += heading(f"The shortest of these: {example.name}")
+        drawn += heading(f"Shortest example: {example.name}")
         drawn += prose(rendering.value)
         drawn += _example("why", example)
     return drawn

@@ -135,7 +135,9 @@ def _reason_words(explained: ExplainedOutput, text: str) -> Text:
         case LossReason.OTHER_PROMPT if place is not None and place.cause:
             return cause_words(place.cause, place.deviation)
         case LossReason.SCHEMA if place is not None:
-            return sentence("the arguments break the tool's schema: ", visible(place.found), where)
+            return sentence(
+                "the arguments violate the tool's schema: ", visible(place.found), where
+            )
         case LossReason.UNKNOWN_TOOL if place is not None:
             return sentence(quoted(place.found), " was not offered", where)
         case LossReason.PARSER:
@@ -215,7 +217,7 @@ def outcome_words(outcome: EngineOutcome, *, best: bool = True) -> Text:
 
 
 def _place_section(explanation: DeviationExplanation, text: str, *, same_cause: bool) -> Blocks:
-    """Show one place; `same_cause` omits the cause, which is that of the place before."""
+    """Show one place; `same_cause` omits the cause, which the place before has already."""
     line, column = line_and_column(text, explanation.offset)
     where = sentence((f"line {line}, column {column}", "bold"), ": ")
     drawn = prose(sentence(where, _TITLES[explanation.deviation]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.text import Text
 
@@ -64,18 +65,16 @@ def _trial(trial: ExportTrial | None) -> Blocks:
     words += f": {kinds}." if kinds else "."
     found = prose(Text(words, style="green" if trial.ok else "red"), 0)
     if trial.left_out:
-        words = f"{trial.left_out} more have parts that are not expressed, and were left out."
+        words = f"{trial.left_out} more were skipped: they have parts that are not expressed."
         found += prose(words, 0)
     if trial.foretold:
-        words = (
-            f"{trial.foretold} of them stand after no prompt: the template does not tell of them."
-        )
+        words = f"{trial.foretold} of them follow no prompt that the template renders."
         found += prose(words, 0)
     kind_of: dict[str, list[ExportMismatch]] = {}
     for mismatch in trial.mismatches:
         kind_of.setdefault(mismatch.kind, []).append(mismatch)
     for kind, alike in kind_of.items():
-        found += heading(f"Comes back changed: {kind}, {len(alike)}; {alike[0].title}")
+        found += heading(f"Wrong result, {kind}: {len(alike)}, e.g. {alike[0].title}")
         found += rows(list(_mismatch(alike[0])), words=False)
     return found
 
@@ -91,16 +90,18 @@ def _mismatch(mismatch: ExportMismatch) -> Iterator[Row]:
 
 
 def demo_report(files: Sequence[str]) -> Text:
-    """Name the demo's files, and the commands to try on them."""
-    template, tools, output, messages = (visible(shlex.quote(file)) for file in files)
+    """Name the demo's files, and the commands to try on them, as a shell takes them."""
+    folder = visible(shlex.quote(str(Path(files[0]).parent)))
+    _, tools, output, messages = (visible(shlex.quote(file)) for file in files)
     lines = [
         *(f"Written  {visible(file)}" for file in files),
         "",
-        f"autoparser analyze {template}",
-        f"autoparser parse {template} --tools {tools} --input {output}",
-        f"autoparser grammar {template} --tools {tools}",
-        f"autoparser render {template} --messages {messages}",
-        f"autoparser roundtrip {template}",
-        f"autoparser lint {template}",
+        f"autoparser analyze {folder}",
+        # A line of more than 80 columns would wrap, and a wrapped one is pasted in pieces.
+        f"autoparser parse {folder} --tools {tools} \\\n  --input {output}",
+        f"autoparser grammar {folder} --tools {tools}",
+        f"autoparser render {folder} --messages {messages}",
+        f"autoparser roundtrip {folder}",
+        f"autoparser lint {folder}",
     ]
     return Text("\n".join(lines))

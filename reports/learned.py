@@ -179,9 +179,9 @@ def _is_call(reading: LoggedReading) -> bool:
 
 def _departing_example(verdict: ExampleVerdict) -> Text:
     if verdict.exact:
-        return Text("is written like this, and parses to another message")
+        return Text("parses to a different message")
     if verdict.written is None:
-        return Text("no other example has such parts")
+        return Text("no other example has these parts")
     at = verdict.departs
     usual = _departing(verdict.written, at) or "the end"
     if verdict.cut:

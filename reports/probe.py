@@ -55,8 +55,8 @@ _RUNGS = {
 _ADVICE = {
     AdviceKind.TEMPLATE: "The prompts differ: start the server with the template that was"
     " probed, or probe the one that it serves.",
-    AdviceKind.CONTENT: "The server gives the template content as a list of parts, which it writes"
-    " otherwise than text: start it with",
+    AdviceKind.CONTENT: "The server passes content as a list of parts, which the template renders"
+    " differently from text: start it with",
     AdviceKind.JINJA: "The server has this template but does not render it: start it with",
     AdviceKind.INSTALLED: "Of the engine's own parsers, these read most of the template's turns:",
     AdviceKind.ENGINES: "See which of the engine's own parsers read most of the template's turns,"
@@ -95,7 +95,7 @@ def _server(probe: ServerProbe, template: str) -> Iterator[Row]:
 
 def _parsers(served: ServedModel) -> str:
     if not served.parsers_told:
-        return "; ".join(served.notes) or "it does not say"
+        return "; ".join(served.notes) or "not reported"
     pair = (("calls", served.tool_parser), ("reasoning", served.reasoning_parser))
     return ", ".join(f"{name or 'none'} for {what}" for what, name in pair)
 
@@ -110,7 +110,7 @@ def _counted(probe: ServerProbe) -> Iterator[Row]:
     streams = [text.stream_verdict for text in probe.texts if text.stream_verdict is not None]
     if streams:
         same = streams.count(ReadVerdict.EXACT)
-        words = f"{same} of {len(streams)} equal the answer at once"
+        words = f"{same} of {len(streams)} equal the whole answer"
         if ReadVerdict.EDGES in streams:
             words += f", {streams.count(ReadVerdict.EDGES)} except for whitespace at the edges"
         yield "Streams", Text(words, style="red" if probe.streams_differ else "green")
@@ -122,7 +122,7 @@ def _counted(probe: ServerProbe) -> Iterator[Row]:
 
 def _verdicts(probe: ServerProbe) -> Text:
     if not probe.texts:
-        return Text("none could be tested: there is no verdict on the parsers", style="yellow")
+        return Text("none could be tested, so the parsers have no verdict", style="yellow")
     count = {verdict: len(probe.texts_with(verdict)) for verdict in ReadVerdict}
     right = count[ReadVerdict.EXACT] + count[ReadVerdict.EDGES]
     wrong = len(probe.texts) - right
@@ -218,7 +218,7 @@ def _streams(probe: ServerProbe) -> Blocks:
 def _blind(probe: ServerProbe) -> Blocks:
     if not probe.blind:
         return []
-    drawn = heading("What this method cannot see")
+    drawn = heading("Limits of this method")
     for limit in probe.blind:
         drawn += prose(limit, hang=2)
     return drawn

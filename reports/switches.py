@@ -26,19 +26,17 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     if not learned.switches and not learned.unmoved:
         return []
     switches = sorted(learned.switches, key=_weight)
-    left = len(switches) - most + 1 if len(switches) > most else 0
-    folded = switches[len(switches) - left :]
-    shown = [_switch_sentence(learned, switch) for switch in switches[: len(switches) - left]]
+    whole_lines, folded = _folded_switches(switches, width, most)
+    shown = [_switch_sentence(learned, switch) for switch in switches[:whole_lines]]
     widest = max((len(str(name)) for name, _ in shown), default=0)
     lines = [
         sentence("  ", (f"{name:<{widest}}", LABEL_STYLE), "  ", words) for name, words in shown
     ]
     none = [sentence(f"{NO_EFFECT}: ", unmoved_words(learned.unmoved))] if learned.unmoved else []
     lines += none[: most // ROOMY]
+    lines[whole_lines:whole_lines] = folded
     cut = any(line.cell_len > width for line in lines) or len(none) > most // ROOMY
-    if left:
-        lines.insert(len(shown), Text(_folded_switches(folded, width), style="dim"))
-    whole = "; in full: --show switches" if cut and not left else ""
+    whole = "; in full: --show switches" if cut or folded else ""
     for line in lines:
         if line.cell_len > width:
             cut_at_word(line, width - 2)
@@ -46,21 +44,39 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     return [*drawn_lines(heading(f"Switches (chat_template_kwargs{whole})"), width), *lines]
 
 
-def _folded_switches(switches: Sequence[Switch], width: int) -> str:
-    """Name switches on one line, as many as possible with their values."""
-    names = [visible(switch.name) for switch in switches]
-    full = [
-        f"{name} ({_value_labels(switch)})" for name, switch in zip(names, switches, strict=True)
-    ]
-    told = [[*full[:valued], *names[valued:]] for valued in range(len(full), -1, -1)]
-    lines = [", ".join(words) for words in told]
-    lines += [some_of(names, most) for most in range(len(names) - 1, 0, -1)]
-    lines = [f"  … {words}: --show switches" for words in lines]
-    return next((line for line in lines if len(line) <= width), lines[-1])
+def _folded_switches(switches: Sequence[Switch], width: int, most: int) -> tuple[int, Lines]:
+    """Return how many switches get a line of their own, and the lines of the others.
+
+    The others are grouped by their effects, or only named if the groups need too many lines.
+    """
+    if len(switches) <= most:
+        return len(switches), []
+    for whole in range(most - 1, -1, -1):
+        groups: dict[str, list[str]] = {}
+        for switch in switches[whole:]:
+            effects = ", ".join(
+                _SHORT[effect] for effect in SwitchEffect if effect in switch.changes
+            )
+            groups.setdefault(effects or "raises", []).append(visible(switch.name))
+        words = "; ".join(f"{', '.join(names)}: {effects}" for effects, names in groups.items())
+        lines = drawn_lines(prose(Text(words, style="dim")), width)
+        if whole + len(lines) <= most:
+            return whole, lines
+    names = [visible(switch.name) for switch in switches[most - 1 :]]
+    named = [f"  … {some_of(names, count)}" for count in range(len(names), 0, -1)]
+    line = next((line for line in named if len(line) <= width), named[-1])
+    return most - 1, [Text(line, style="dim")]
 
 
-def _value_labels(switch: Switch) -> str:
-    return ", ".join(label for label, *_ in _value_effects(switch)) or _raising(switch)
+_SHORT = {
+    SwitchEffect.GENERATION_PROMPT: "generation prompt",
+    SwitchEffect.HISTORY_REASONING: "history",
+    SwitchEffect.TURN: "turn",
+    SwitchEffect.CALLS: "calls",
+    SwitchEffect.ARGUMENTS: "arguments",
+    SwitchEffect.PROMPT: "prompt text",
+    SwitchEffect.RAISES: "raises",
+}
 
 
 def _weight(switch: Switch) -> tuple[bool, int]:

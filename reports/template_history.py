@@ -79,7 +79,7 @@ def _revision_blocks(change: RevisionChange, *, in_full: bool) -> Blocks:
     if change.problem:
         return prose(Text(f"no analysis: {visible(change.problem)}", style="red"))
     if comparison is None:
-        return prose(Text("nothing to compare it with", style="dim"))
+        return prose(Text("no earlier revision to compare with", style="dim"))
     if comparison.equal:
         return prose(Text("no difference in behavior", style="green"))
     counted = [*prose(verdict_sentence(comparison)), *prose(difference_counts(comparison))]

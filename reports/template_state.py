@@ -56,12 +56,12 @@ _CLAIMS: Mapping[StateClaim, tuple[str, str]] = {
     ),
     StateClaim.ARGUMENTS: (
         "fail on arguments as a JSON string",
-        "they raise, drop it, or encode it twice; OpenAI's API sends `arguments` so, engines decode"
-        " it first, and training scripts do not",
+        "they raise, drop it, or encode it twice; OpenAI's API sends such `arguments`, which"
+        " engines decode first and training scripts do not",
     ),
     StateClaim.SCHEMAS: (
         "lose tools or parts of their schemas",
-        "the model is not shown a tool that was offered, or a keyword of its schema",
+        "the model does not see a tool that was offered, or a keyword of its schema",
     ),
 }
 """The words of a claim, after `templates that`, and its meaning."""
@@ -108,7 +108,7 @@ def state_page(state: TemplateState, title: str, name: str) -> StatePage:
         *_ending(),
     ]
     pictures = {
-        faults: bar_chart("What is wrong, by template", [_claim_bar(count) for count in claims]),
+        faults: bar_chart("Faults, by share of templates", [_claim_bar(count) for count in claims]),
         calls: bar_chart(
             "How templates write a tool call",
             [
@@ -128,13 +128,14 @@ def _beginning(state: TemplateState, title: str) -> Iterator[str]:
     yield (
         f"{many}{names}{f' of {plain(title)}' if title else ''}: each was rendered and compared"
         f" by autoparser {', '.join(state.versions)} on {days}. No template was judged by its"
-        " source or its name: every number counts what renders show."
+        " source or its name: every number comes from renders."
     )
     yield ""
     yield (
-        "A chat template turns messages, reasoning and tool calls into the prompt of a model. What"
-        " it drops, the model never sees; where it raises, the request fails; what it writes"
-        " differently the next time, the server computes again and a trainer learns wrong."
+        "A chat template turns messages, reasoning and tool calls into the prompt of a model. The"
+        " model never sees what the template drops; a template that raises fails the request; text"
+        " that it renders differently the next time is computed again by the server, and misleads a"
+        " trainer."
     )
 
 
@@ -150,7 +151,7 @@ def _claims(claims: Sequence[ClaimCount], picture: str) -> Iterator[str]:
     if not claims:
         return
     words = "; ".join(f"{_CLAIMS[row.claim][0]}: {row.count} of {row.whole}" for row in claims)
-    yield from ("", f"![What is wrong, by template: {words}]({picture})", "")
+    yield from ("", f"![Faults, by share of templates: {words}]({picture})", "")
     yield from ("## What is wrong", "", "| templates that … | count | of | meaning | rules |")
     yield "|---|--:|--:|---|---|"
     for row in claims:
@@ -195,8 +196,8 @@ def _round_trips(state: TemplateState) -> Iterator[str]:
         f"{rewritten.whole - rewritten.count} of {rewritten.whole} round-trip as far as a template"
         f" can: of {state.trips:,} scenarios {state.trips_holding:,} hold, and"
         f" {state.trips_blamed:,} break through the template's fault. The others break through a"
-        " habit of the engine, or"
-        " through a spelling of the model that no message stores."
+        " habit of the engine, or because the model spelled something in a way that no message"
+        " stores."
     )
     if state.causes:
         named = [
@@ -207,7 +208,7 @@ def _round_trips(state: TemplateState) -> Iterator[str]:
     yield ""
     yield (
         f"The self-check passes for {state.checked} of {state.texts} with the default settings: the"
-        " derived format writes the same text as the template, and reads it back."
+        " derived format renders the same text as the template, and parses it."
     )
     if state.failed:
         reasons: dict[str, list[str]] = {}

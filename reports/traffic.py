@@ -39,7 +39,7 @@ def traffic_report(
     if not traffic.continued:
         return Text("\n").join(drawn_lines(drawn, width))
     whole = traffic.reused_units + traffic.lost
-    words = f"{traffic.lost} of {whole} {unit} computed for those are lost"
+    words = f"{traffic.lost} of {whole} {unit} computed for those were lost"
     words += f" ({100 * traffic.lost / whole:.1f} %), in {_requests(traffic.losses)}."
     drawn += prose(words, indent=0)
     for losses in traffic.by_cause:

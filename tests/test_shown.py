@@ -169,7 +169,7 @@ def test_analyze_accepts_text_template_path_and_tokenizer() -> None:
 def test_analyze_chooses_by_name() -> None:
     held = holder({"default": "no {{ Jinja", "tool_use": FILE.read_text("utf-8")})
     assert analyze(held, name="tool_use").template.name == "tool_use"
-    with pytest.raises(TemplateNotFoundError, match="no template named 'tools' here"):
+    with pytest.raises(TemplateNotFoundError, match="no template named 'tools'"):
         analyze(held, name="tools")
 
 

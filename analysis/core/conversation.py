@@ -77,7 +77,7 @@ class Presence(NamedTuple):
 
 
 class ToolCall(Struct, frozen=True):
-    """One call of a function, its arguments decoded."""
+    """A tool call with decoded arguments, e.g. `ToolCall("get_forecast", {"city": "Oslo"})`."""
 
     name: str
     """The function's name, e.g. `"get_forecast"`."""
@@ -88,7 +88,7 @@ class ToolCall(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True):
-    """One assistant message. An empty text is an absent one."""
+    """An assistant message, e.g. `Message("Hi.", reasoning="Hm.")`; an empty text is absent."""
 
     content: str = ""
     """The answer for the user, e.g. `"Here is what I found."`."""

@@ -32,16 +32,16 @@ from .errors import AutoparserError, is_mapping, kind_of, missing_name_hint, spe
 
 
 _KINDS: Mapping[type[inspect.Type], str] = {
-    inspect.BoolType: "true or false",
+    inspect.BoolType: "a boolean",
     inspect.DictType: "an object",
-    inspect.EnumType: "a text",
+    inspect.EnumType: "a string",
     inspect.FloatType: "a number",
     inspect.IntType: "a number",
-    inspect.ListType: "a list",
-    inspect.LiteralType: "a text",
-    inspect.StrType: "a text",
+    inspect.ListType: "an array",
+    inspect.LiteralType: "a string",
+    inspect.StrType: "a string",
     inspect.StructType: "an object",
-    inspect.VarTupleType: "a list",
+    inspect.VarTupleType: "an array",
 }
 
 
@@ -49,7 +49,7 @@ class ExpectedValue(Struct, frozen=True):
     """The description of a place, and its allowed values."""
 
     kind: str
-    """The kind of value in words, such as `"a text or a list"`."""
+    """The kind of value in words, such as `"a string or an array"`."""
     words: str = ""
     """The description in its `Meta`, such as `"a list of messages"`; empty if it has none."""
     choices: tuple[str, ...] = ()
@@ -195,7 +195,7 @@ def read_value(
         return msgspec.convert(value, kind)
     except UnicodeEncodeError:
         # JSON can escape half of a surrogate pair.
-        words, where, then = "a key has half a character", place, ""
+        words, where, then = "a key has an unpaired surrogate", place, ""
     except msgspec.ValidationError as error:
         parts, words, then = _explain(str(error), value, kind)
         where = place_in(place, *parts)
@@ -253,19 +253,19 @@ def _explain(
     )
     expected = expected_at(kind, parts)
     if found is not None and found["key"]:
-        return parts, "a key is not a text", "put it in quotes"
+        return parts, "a key is not a string", "put it in quotes"
     field = _FIELD.match(statement)
     if field is not None and field["what"] == "missing required":
         missing = field["name"]
         near = missing_name_hint(
             missing, _unknown_keys(_value_at(value, parts), expected), f"add {expected.of(missing)}"
         )
-        return parts, f"this has no {missing}", near
+        return parts, f"missing {missing}", near
     if field is not None:
         unknown = field["name"]
         return (
             (*parts, unknown),
-            f"there is no key {unknown!r}",
+            f"unknown key {unknown!r}",
             _known_keys_hint(unknown, expected),
         )
     stands = _value_at(value, parts)
@@ -273,24 +273,24 @@ def _explain(
     if expected.choices and not isinstance(stands, list | dict):
         return parts, *_explain_choice(stands, expected.choices)
     # YAML reads words without quotes, such as `yes`, `1.10` or `2025-01-01`, as other values.
-    if expected.kind.startswith("a text") and isinstance(stands, bool | int | float | date):
-        return parts, f"this is {is_what}, not {expected.kind}", "put it in quotes"
+    if expected.kind.startswith("a string") and isinstance(stands, bool | int | float | date):
+        return parts, f"must be {expected.kind}, got {is_what}", "put it in quotes"
     then = _write_hint(expected.words or ", ".join(expected.keys))
     if not stands and " of length " in statement:
-        return parts, "this is empty", then
+        return parts, "must not be empty", then
     bound = _BOUND.match(statement)
     if bound is not None:
         return parts, *_explain_bound(bound, stands)
     # Integers and floats are both called numbers; only a float is refused as an integer.
     if is_what == expected.kind == "a number":
-        return parts, f"this is {stands}, not a whole number", then
-    return parts, f"this is {is_what}, not {expected.kind}", then
+        return parts, f"must be an integer, got {stands}", then
+    return parts, f"must be {expected.kind}, got {is_what}", then
 
 
 def _explain_choice(stands: object, choices: Sequence[object]) -> tuple[str, str]:
     """Explain that a value is not one of the choices, and how to correct it."""
     if len(choices) == 1:
-        return f"this is {stands!r}, not {choices[0]}", f"write {choices[0]}"
+        return f"must be {choices[0]}, got {stands!r}", f"write {choices[0]}"
     near = spelling_hint(str(stands), choices, "write one of them")
     return f"{stands!r} is not one of {', '.join(map(str, choices))}", near
 
@@ -299,8 +299,8 @@ def _explain_bound(bound: re.Match[str], stands: Any) -> tuple[str, str]:
     """Explain that a number or a length is out of its range, and how to correct it."""
     size = f"{_SIGNS[bound['sign']]} {bound['bound']}"
     if bound["length"]:
-        return f"this has a length of {len(stands)}, not of {size}", f"write a length of {size}"
-    return f"this is {stands}, not {size}", f"write {size}"
+        return f"must have a length of {size}, got {len(stands)}", f"write a length of {size}"
+    return f"must be {size}, got {stands}", f"write {size}"
 
 
 def _unknown_keys(value: object, expected: ExpectedValue) -> list[str]:
@@ -311,7 +311,7 @@ def _unknown_keys(value: object, expected: ExpectedValue) -> list[str]:
 def _known_keys_hint(unknown: str, expected: ExpectedValue) -> str:
     if len(expected.keys) == 1:
         return _write_hint(expected.of(expected.keys[0]))
-    return spelling_hint(unknown, expected.keys, f"there are {', '.join(expected.keys)}")
+    return spelling_hint(unknown, expected.keys, f"choose from {', '.join(expected.keys)}")
 
 
 def _write_hint(words: str) -> str:

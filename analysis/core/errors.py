@@ -1,6 +1,6 @@
 """All errors that autoparser raises on purpose, each with a message of one line.
 
-    chat.yaml: messages[0]: this has no role; did you mean role for rol? add one such as …
+    chat.yaml: messages[0]: missing role; did you mean role for rol? add one such as …
 
 Contract: `str(error)` is a single printable line with the file, the place in it and the way out.
 Text from a template or a file has its control characters escaped, and is cut if it is long; the
@@ -82,13 +82,13 @@ def missing_name_hint(wanted: str, names: Iterable[object], then: str = "") -> s
 
 
 _KINDS: Mapping[type[object], str] = {
-    bool: "true or false",
+    bool: "a boolean",
     dict: "an object",
     float: "a number",
     int: "a number",
-    list: "a list",
-    str: "a text",
-    type(None): "empty",
+    list: "an array",
+    str: "a string",
+    type(None): "null",
 }
 
 

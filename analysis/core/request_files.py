@@ -138,7 +138,7 @@ def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserErr
     # A tool without parameters is valid, so a misspelled key would pass as such a tool.
     close = None if "parameters" in keys else nearest_word("parameters", keys)
     if close is not None:
-        words, hint = f"there is no key {close!r}", spelling_hint(close, ["parameters"])
+        words, hint = f"unknown key {close!r}", spelling_hint(close, ["parameters"])
         raise wrong(words, file=file, place=place, hint=hint)
     given_schema(
         function.parameters,
@@ -160,12 +160,12 @@ def given_messages(value: object, file: str) -> list[dict[str, Any]]:
         # A template may read other fields, so only a key that looks misspelled is an error.
         if not any(field in message for field in _SAYING) and nearest_word("content", message):
             hint = missing_name_hint("content", message, "add content, or tool_calls")
-            raise AutoparserError("this message says nothing", file=file, place=place, hint=hint)
+            raise AutoparserError("the message is empty", file=file, place=place, hint=hint)
         for number, call in enumerate(calls):
             if call.function is None and call.name is None:
                 where = place_in(place, "tool_calls", number)
                 raise AutoparserError(
-                    "this call has no function", file=file, place=where, hint=f"write {_CALL}"
+                    "the call has no function", file=file, place=where, hint=f"write {_CALL}"
                 )
         for where, words, hint in beyond_json(message, place):
             raise AutoparserError(words, file=file, place=where, hint=hint)
@@ -176,7 +176,7 @@ def given_schema(
     schema: object,
     file: str,
     place: str = "schema",
-    words: str = "this is not a valid JSON schema",
+    words: str = "invalid JSON schema",
     wrong: type[AutoparserError] = AutoparserError,
 ) -> None:
     """Raise `wrong` unless this is a JSON schema or None."""
@@ -207,7 +207,7 @@ def _unreadable(value: object, path: tuple[str | int, ...]) -> Iterator[_Complai
     elif is_mapping(value):
         for name, inner in value.items():
             if not isinstance(name, str):
-                yield path, f"the name {name!r} is not text", "put it in quotes"
+                yield path, f"the name {name!r} is not a string", "put it in quotes"
             else:
                 yield from _unreadable(inner, (*path, name))
     elif is_list(value):
@@ -225,10 +225,10 @@ def _words(flaw: SchemaFlaw) -> tuple[str, str]:
     if flaw.is_no_schema:
         if keyword == "items" and isinstance(flaw.value, list):
             return (
-                "this is not a valid schema",
+                "not a valid schema",
                 'write prefixItems, or name an older draft as "$schema"',
             )
-        return "this is not a valid schema", 'expected an object such as {"type": "string"}'
+        return "not a valid schema", 'expected an object such as {"type": "string"}'
     if keyword == "type":
         try:
             # Its error suggests the nearest type, which jsonschema's does not.

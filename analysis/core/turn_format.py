@@ -43,7 +43,12 @@ class RefusedMessageError(ValueError):
 
 
 class TurnFormat(TurnShape, frozen=True):
-    """An assistant turn, with the markers of its parts and its ends, each derived once."""
+    r"""The format of an assistant turn: the markers of its parts and its ends.
+
+        format_.write(Message("Hello."))  # '<|im_start|>assistant\nHello.<|im_end|>\n'
+
+    `repr` shows its parts and stop strings.
+    """
 
     def __repr__(self) -> str:
         """Return the parts of turns and the stop strings in one line."""

@@ -108,7 +108,7 @@ class AnswerJudge:
         if refused:
             return AnswerJudgment((AnswerComplaint(AnswerFault.REFUSED, refused),))
         if not ended:
-            shown = f"{len(tokens)} tokens, and no end"
+            shown = f"no end after {len(tokens)} tokens"
             return AnswerJudgment((AnswerComplaint(AnswerFault.NOT_ENDED, shown),))
         parsed = self._parser.parse(text)
         complaints, calls = tuple(self._complaints(parsed, text)), len(parsed.tool_calls)
@@ -117,7 +117,7 @@ class AnswerJudge:
         found = self._rewriter.compare(text, parsed)
         if found.rendering is MessageRendering.SAME and (dropped := dropped_parts(text, parsed)):
             # The text was rendered with them, but the message that a caller gets lacks them.
-            words = f"the parser drops the {dropped}, which is whitespace alone"
+            words = f"the parser drops the {dropped}, which is only whitespace"
             return AnswerJudgment((), MessageRendering.WHITESPACE, words, calls)
         if found.rendering is MessageRendering.OTHER:
             complaints = (AnswerComplaint(AnswerFault.RENDERING, found.difference),)
@@ -137,7 +137,7 @@ class AnswerJudge:
                 before = state.tokenizer.decode(tokens[max(0, at - 10) : at])
                 return f"{state.tokenizer.decode([token])!r} after {before!r}"
         if ended and not state.is_accepting():
-            return f"it may not end after {state.tokenizer.decode(tokens[-10:])!r}"
+            return f"it cannot end after {state.tokenizer.decode(tokens[-10:])!r}"
         return ""
 
     def _complaints(self, parsed: ParsedMessage, text: str) -> Iterator[AnswerComplaint]:
@@ -174,10 +174,10 @@ class AnswerJudge:
     def _request_faults(self, parsed: ParsedMessage) -> Iterator[AnswerComplaint]:
         count = len(parsed.tool_calls)
         if self._grammar.required and not count:
-            yield AnswerComplaint(AnswerFault.REQUEST, "a call is required, and there is none")
+            yield AnswerComplaint(AnswerFault.REQUEST, "a call is required, but there is none")
         if not self._grammar.parallel and count > 1:
             yield AnswerComplaint(
-                AnswerFault.REQUEST, f"one call is allowed, and there are {count}"
+                AnswerFault.REQUEST, f"one call is allowed, but there are {count}"
             )
 
     @cached_property
@@ -427,7 +427,7 @@ class DecodingTrial:
     def _writer(self) -> TurnWriter:
         if self.prompt is None or not self.parser.turn.prefill:
             return self.turns
-        return NoTurns("the prompt has begun the message, and the template writes whole ones")
+        return NoTurns("the prompt has begun the message, but the template renders only whole ones")
 
     @property
     def model_prompt(self) -> str:
@@ -439,13 +439,13 @@ class DecodingTrial:
             return self.prompt
         if isinstance(self.turns, NoTurns):
             raise AutoparserError(
-                f"no prompt can be rendered: {self.turns.reason}",
-                hint="give one with --prompt FILE",
+                f"cannot render a prompt: {self.turns.reason}",
+                hint="pass one with --prompt FILE",
             )
         error = self.turns.prompted.error
         if error is not None:
             raise AutoparserError(
-                f"no prompt can be rendered: {error}", hint="give one with --prompt FILE"
+                f"cannot render a prompt: {error}", hint="pass one with --prompt FILE"
             ) from error
         return self.turns.prompt
 
@@ -560,7 +560,7 @@ def _names_beside(node: Node, rules_by_name: Mapping[str, Node]) -> Iterator[str
 
 
 def _firsts(node: Node, rules_by_name: Mapping[str, Node]) -> Iterator[Node]:
-    """Return the first nodes of alternatives, including those of the rules that they refer to."""
+    """Return the first nodes of alternatives, with the first nodes of their rules."""
     left: list[Node] = [node] if isinstance(node, ChoiceNode) else []
     for option in left:
         match option:

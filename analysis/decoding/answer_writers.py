@@ -93,12 +93,12 @@ def load_model(directory: Path, device: str) -> LoadedModel:
         transformers: Any = importlib.import_module("transformers")
     except ImportError as error:
         raise DeviceError(
-            "asking a model needs transformers, which is not installed",
+            "sampling from a model needs transformers, which is not installed",
             hint="install the extra: pip install '.[gpu]' in a checkout",
         ) from error
     if not (directory / "config.json").is_file():
         raise ModelError(
-            "there is no model here",
+            "no model in this directory",
             file=str(directory),
             hint="name a directory with a config.json and the weights",
         )
@@ -107,7 +107,7 @@ def load_model(directory: Path, device: str) -> LoadedModel:
             str(directory), local_files_only=True, dtype="auto"
         )
     except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"cannot be loaded: {error}", file=str(directory)) from error
+        raise ModelError(f"cannot load the model: {error}", file=str(directory)) from error
     return LoadedModel(network.eval().to(chosen), _name(chosen))
 
 
@@ -273,7 +273,7 @@ class CompletionServer:
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.netloc:
             raise ServerError(
-                "this is not a server's address", file=self.url, hint="give http://HOST:PORT"
+                "not the address of a server", file=self.url, hint="give http://HOST:PORT"
             )
         return f"{self.url.rstrip('/').removesuffix('/v1')}{PATH}"
 
@@ -281,7 +281,7 @@ class CompletionServer:
         return ServerError(
             f"does not answer within {self.timeout:g} seconds",
             file=self.url,
-            hint="look whether it hangs, or give more with --timeout",
+            hint="check whether it hangs, or raise --server-timeout",
         )
 
     def _refused(self, error: HTTPError) -> ServerError:
@@ -290,9 +290,9 @@ class CompletionServer:
         except OSError:
             error_text = ""
         return ServerError(
-            f"answers with {error.code} {error.reason}: {one_line(error_text, SHOWN)}",
+            f"responded with {error.code} {error.reason}: {one_line(error_text, SHOWN)}",
             file=self.url,
-            hint=f"is it {self.engine}, and its model named with --served-model?",
+            hint=f"check that it is {self.engine}, and --served-model",
         )
 
     def _read(self, content: bytes) -> tuple[str, bool, int | None]:
@@ -308,9 +308,9 @@ class CompletionServer:
         if not isinstance(text, str):
             content_text = one_line(content.decode(errors="replace"), SHOWN)
             raise ServerError(
-                f"answers with no completion: {content_text}",
+                f"no completion in the response: {content_text}",
                 file=self.url,
-                hint=f"{PATH} has to answer with choices and their text",
+                hint=f"{PATH} must return choices with their text",
             )
         return text, reason != "length", usage if isinstance(usage, int) else None
 

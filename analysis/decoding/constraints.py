@@ -40,7 +40,7 @@ from llguidance.gbnf_to_lark import (
     resolve,
 )
 
-from autoparser.analysis.core.errors import AutoparserError, is_list, is_mapping
+from autoparser.analysis.core.errors import AutoparserError, is_list, is_mapping, kind_of
 from autoparser.analysis.grammar.gbnf_rules import class_without, gbnf_literal
 from autoparser.analysis.grammar.gbnf_writer import state_bodies
 from autoparser.analysis.grammar.request_grammar import Grammar
@@ -94,7 +94,7 @@ def schema_from_json(schema: object, place: str = "json_schema") -> dict[str, An
         raise ConstraintError("the schema is false: no answer can satisfy it", place=place)
     if not is_mapping(schema):
         raise ConstraintError(
-            f"a schema is an object, not {type(schema).__name__}",
+            f"a schema must be an object, got {kind_of(schema)}",
             place=place,
             hint=f"give a JSON schema, or {ANY_JSON} for any JSON",
         )
@@ -109,9 +109,9 @@ def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str,
     options: dict[str, Any]
     if whitespace not in ("flexible", "compact") and not _holds_patterns():
         raise ConstraintError(
-            "the installed llguidance does not hold whitespace to a regex",
+            "the installed llguidance cannot restrict whitespace by a regex",
             place="whitespace",
-            hint="install llguidance 1.9.1 or later, or say flexible or compact",
+            hint="install llguidance 1.9.1 or later, or use flexible or compact",
         )
     if whitespace == "flexible":
         options = {"whitespace_flexible": True}
@@ -353,7 +353,7 @@ class Constraint:
                 ) from error
         if not is_mapping(tag):
             raise ConstraintError(
-                f"a structural tag is an object, not {type(tag).__name__}", place="structural_tag"
+                f"a structural tag must be an object, got {kind_of(tag)}", place="structural_tag"
             )
         document = {"whitespace": whitespace, "tag": dict(tag)}
         text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
@@ -399,7 +399,7 @@ def one_constraint(
         first, second = list(given)[:2]
         raise ConstraintError(
             f"Cannot specify both '{first}' and '{second}' in the same request",
-            hint="an answer is held to one constraint",
+            hint="use one constraint per request",
         )
     return next(
         (_constraint(name, value, whitespace) for name, value in given.items()),
@@ -431,7 +431,7 @@ def _response_format(value: Mapping[str, Any] | None) -> tuple[str, object] | No
         case "json_schema":
             inner = value.get("json_schema")
             if not is_mapping(inner):
-                raise ConstraintError("has no object json_schema", place="response_format")
+                raise ConstraintError("missing json_schema", place="response_format")
             return "json_schema", inner.get("schema", ANY_JSON)
         case "regex" | "ebnf" as kind:
             return kind, value.get(kind)
@@ -440,13 +440,13 @@ def _response_format(value: Mapping[str, Any] | None) -> tuple[str, object] | No
             return "structural_tag", value
         case other:
             raise ConstraintError(
-                f"there is no type {other!r}",
+                f"unknown type {other!r}",
                 place="response_format",
-                hint="text, json_object, json_schema, regex, ebnf and structural_tag are known",
+                hint="choose from text, json_object, json_schema, regex, ebnf and structural_tag",
             )
 
 
 def _text(value: object, place: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ConstraintError("is not text, or empty", place=place)
+        raise ConstraintError("must be a non-empty string", place=place)
     return value

@@ -191,7 +191,7 @@ class GrammarBackend(ClosedAtExit):
         matcher = LLMatcher(self._ll, grammar, log_level=0, limits=self._limits)
         if matcher.is_error():
             raise ConstraintError(
-                f"llguidance refuses it: {one_message(matcher.get_error())}",
+                f"llguidance rejected the grammar: {one_message(matcher.get_error())}",
                 place=constraint.kind.value,
             )
         return MatcherGrammar(matcher, self.tokenizer, self._statistics)

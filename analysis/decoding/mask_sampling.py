@@ -131,9 +131,7 @@ def _only_one(row: MaskRow, token_ids: Sequence[int]) -> bool:
     """Return whether the row allows exactly one token; raises if it allows none."""
     count = count_allowed(row)
     if not count:
-        raise ConstraintError(
-            "the grammar allows no token at all", place=f"after {len(token_ids)} tokens"
-        )
+        raise ConstraintError("the grammar allows no token", place=f"after {len(token_ids)} tokens")
     return count == 1
 
 
@@ -233,9 +231,7 @@ def choose_device(wanted: str = "auto") -> Any:
     except RuntimeError:
         device = None
     if device is None or device.type not in {"cpu", "cuda"}:
-        raise DeviceError(
-            f"there is no device {wanted!r}", hint="cpu, cuda or auto can be asked for"
-        )
+        raise DeviceError(f"unknown device {wanted!r}", hint="choose from cpu, cuda and auto")
     found = torch.cuda.device_count() if device.type == "cuda" else 1
     if (device.index or 0) >= found:
         raise DeviceError(
@@ -371,6 +367,6 @@ def _torch() -> Any:
         return importlib.import_module("torch")
     except ImportError as error:
         raise DeviceError(
-            "asking a model needs torch, which is not installed",
+            "sampling from a model needs torch, which is not installed",
             hint="install the extra: pip install '.[gpu]' in a checkout",
         ) from error

@@ -137,15 +137,15 @@ def mask_row(mask: Any, index: int) -> MaskRow:
     try:
         view = memoryview(mask)
     except TypeError as error:
-        raise MaskError(f"a {type(mask).__name__} is not memory for a mask") from error
+        raise MaskError(f"a {type(mask).__name__} cannot be used as a mask") from error
     # On Windows, the int32 of numpy has the format `l`.
     if view.ndim != 2 or view.format not in {"i", "l"} or view.itemsize != WORD_BYTES:  # noqa: PLR2004
-        raise MaskError("a mask is two-dimensional and of int32")
+        raise MaskError("a mask must be two-dimensional and of int32")
     if not view.c_contiguous or view.readonly:
-        raise MaskError("a mask's memory is contiguous and can be written")
+        raise MaskError("a mask must be contiguous and writable")
     rows, words = view.shape or (0, 0)
     if not 0 <= index < rows:
-        raise MaskError(f"there is no row {index} in a mask of {rows}")
+        raise MaskError(f"row {index} is out of range for a mask of {rows} rows")
     whole = (ctypes.c_char * view.nbytes).from_buffer(view)
     return MaskRow(whole, ctypes.addressof(whole) + index * words * WORD_BYTES, words)
 
@@ -239,7 +239,7 @@ class GrammarObject(ABC):
     def rollback(self, count: int) -> None:
         """Undo the last ``count`` tokens, an end of the answer among them."""
         if not 0 <= count <= self.taken:
-            raise ConstraintError(f"cannot take back {count} tokens of {self.taken}")
+            raise ConstraintError(f"cannot roll back {count} tokens of {self.taken}")
         self.taken -= count
 
     @abstractmethod
@@ -325,7 +325,7 @@ class MatcherGrammar(FreeGrammar):
         if row.words < words:
             raise MaskError(
                 f"a row of {row.words} words is too short for {self.tokenizer.vocab_size} tokens",
-                hint=f"it has to have {words} words",
+                hint=f"it needs {words} words",
             )
         if self._ended:
             allow_only(row, self.tokenizer.eos_ids)
@@ -338,7 +338,7 @@ class MatcherGrammar(FreeGrammar):
             row_words(row)[words:] = [0] * (row.words - words)
         if self._matcher.is_error():
             raise ConstraintError(
-                f"the grammar cannot go on: {one_message(self._matcher.get_error())}",
+                f"the grammar cannot advance: {one_message(self._matcher.get_error())}",
                 hint="it is too large or too ambiguous for llguidance's limits",
             )
 
@@ -363,7 +363,7 @@ class MatcherGrammar(FreeGrammar):
         super().rollback(count)
         if seen and not self._matcher.rollback(seen):
             raise ConstraintError(
-                f"the grammar cannot go back: {one_message(self._matcher.get_error())}"
+                f"the grammar cannot roll back: {one_message(self._matcher.get_error())}"
             )
 
     def is_accepting(self) -> bool:

@@ -137,7 +137,7 @@ def text_difference(text: str, rewritten: str) -> str:
         return ""
     at = prefix_length(text, rewritten)
     here, there = (repr(side[at : at + _SHOWN]) for side in (text, rewritten))
-    return f"after {text[max(0, at - _SHOWN) : at]!r} stands {here}, rendered {there}"
+    return f"after {text[max(0, at - _SHOWN) : at]!r} the output has {here}, the render {there}"
 
 
 # Ways in which an answer can be wrong, and the details of one case.
@@ -146,31 +146,28 @@ def text_difference(text: str, rewritten: str) -> str:
 class AnswerFault(StrEnum):
     """Ways in which a constrained answer can be invalid."""
 
-    REFUSED = "is not accepted by the grammar"
-    NOT_ENDED = "does not end"
-    NOT_READ = "is not read as a whole message"
-    JUNK = "has junk"
-    REQUEST = "is not what the request asks for"
-    ARGUMENTS = "has arguments that their schema does not allow"
-    CONTENT = "has content that json_schema does not allow"
-    RENDERING = "is rendered otherwise"
+    REFUSED = "rejected by the grammar"
+    NOT_ENDED = "unfinished"
+    NOT_READ = "not parsed as a whole message"
+    JUNK = "stray markup"
+    REQUEST = "violates the request"
+    ARGUMENTS = "arguments violate their schema"
+    CONTENT = "content violates json_schema"
+    RENDERING = "renders differently"
 
 
 class MessageRendering(StrEnum):
     """How the template renders the message that was read from an answer."""
 
     SAME = "the same text"
-    WHITESPACE = "the same but for whitespace that the template strips or adds, or the parser drops"
-    SPELLING = (
-        "the same but for the spelling of equal values, the numbers of calls, or where arguments"
-        " stand that no schema names"
-    )
-    BEGINNING = "the same after a beginning that every such turn has, and the answer has not"
-    REASONING = "the same but for reasoning, which the template does not write"
-    CLOSED = "the same after a block of reasoning that the prompt alone opens and closes"
-    UNPROMPTED = "not asked: the same, but the template's turn does not go on from the prompt"
-    UNWRITTEN = "not asked: the template cannot be given such a message"
-    OTHER = "another text"
+    WHITESPACE = "differs only in whitespace"
+    SPELLING = "differs only in the spelling of values, call numbers, or the order of arguments"
+    BEGINNING = "the same after a prefix that every turn has and the output lacks"
+    REASONING = "the same, except that the template drops the reasoning"
+    CLOSED = "the same after a reasoning block that only the prompt has"
+    UNPROMPTED = "not checked: the same, but the rendered turn does not continue the prompt"
+    UNWRITTEN = "not checked: the template cannot render such a message"
+    OTHER = "different text"
 
     @property
     def was_asked(self) -> bool:

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from llguidance import regex_to_lark
 
-from autoparser.analysis.core.errors import is_list, is_mapping, is_row
+from autoparser.analysis.core.errors import is_list, is_mapping, is_row, kind_of
 from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
     EmbeddedLark,
@@ -87,7 +87,7 @@ class TagContinuation:
         texts = tuple(path[0] for path in self.paths if path and isinstance(path[0], str))
         if texts and len(texts) < len(self.paths):
             raise ConstraintError(
-                "free text and a regex need an end that is not empty", place="structural_tag"
+                "free text and a regex need a non-empty end", place="structural_tag"
             )
         return texts
 
@@ -271,9 +271,9 @@ class TagGrammar:
         closes = behind.closes
         if not closes and not behind.nothing:
             raise ConstraintError(
-                "free text has to be followed by fixed text, or by nothing",
+                "free text must be last, or followed by fixed text",
                 place="structural_tag",
-                hint="put it into a tag with an end",
+                hint="wrap it in a tag with an end",
             )
         pieces = {text: self.tokenizer.opaque.pieces(text) for text in excludes}
         for text, cut in pieces.items():
@@ -319,7 +319,8 @@ class _TagReader:
             return self.legacy(tag)
         if "format" not in tag:
             raise ConstraintError(
-                "a structural tag has structures and triggers, or a format", place="structural_tag"
+                "a structural tag needs structures and triggers, or a format",
+                place="structural_tag",
             )
         return self.part(tag["format"], "format")
 
@@ -397,7 +398,7 @@ class _TagReader:
             for number, element in enumerate(_list(_field(form, "elements", place), where))
         )
         if not parts:
-            raise ConstraintError("there are no elements", place=where)
+            raise ConstraintError("missing elements", place=where)
         return (self.tag_grammar.row if form["type"] == "sequence" else self.tag_grammar.one_of)(
             parts
         )
@@ -431,7 +432,7 @@ class _TagReader:
         listed = ends if is_list(ends) else [ends]
         texts = tuple(self.text_or_token(end, f"{place}.end") for end in listed)
         if not texts:
-            raise ConstraintError("there is no end", place=f"{place}.end")
+            raise ConstraintError("missing end", place=f"{place}.end")
         return begin, self.tag_grammar.row((content, self.tag_grammar.fixed(texts)))
 
     def tags(self, form: Mapping[str, Any], place: str) -> list[tuple[str, Ways]]:
@@ -450,7 +451,9 @@ class _TagReader:
             case _:
                 least, most = _field(form, "min", place), _field(form, "max", place)
                 if not isinstance(least, int) or not isinstance(most, int) or least < 0:
-                    raise ConstraintError("min and max are not counts", place=place)
+                    raise ConstraintError(
+                        "min must be a non-negative integer, and max an integer", place=place
+                    )
                 if -1 < most < least:
                     raise ConstraintError("max is less than min", place=place)
                 return self.tag_grammar.repeated(part, least, most if most >= 0 else None)
@@ -474,12 +477,12 @@ class _TagReader:
             where = f"{place}.rules[{number}]"
             rule = _list(given, where)
             if len(rule) != 2:  # noqa: PLR2004 - a pair
-                raise ConstraintError("a rule is a pattern and a format", place=where)
+                raise ConstraintError("a rule needs a pattern and a format", place=where)
             is_text = form["type"] == "dispatch"
             trigger = _text(rule[0], where) if is_text else self.token(rule[0], where)
             arms.append(TriggerArm(trigger, ((trigger, self.part(rule[1], f"{where}[1]")),)))
         if not arms:
-            raise ConstraintError("there are no rules", place=f"{place}.rules")
+            raise ConstraintError("missing rules", place=f"{place}.rules")
         once = not form.get("loop", True)
         return self.tag_grammar.dispatch(arms, excludes=self.excludes(form, place), once=once)
 
@@ -521,7 +524,7 @@ def _arms(
         members[fitting[0]].append((begin, body))
     arms = [TriggerArm(trigger, tuple(own)) for trigger, own in members.items() if own]
     if not arms:
-        raise ConstraintError("there are no tags", place=place)
+        raise ConstraintError("missing tags", place=place)
     return tuple(arms)
 
 
@@ -532,7 +535,7 @@ def _plain_only(form: Mapping[str, Any], place: str) -> None:
             raise ConstraintError(
                 f"{name} {form[name]!r} is not supported",
                 place=f"{place}.{name}",
-                hint="plain JSON in the order of the schema is what can be held to",
+                hint="only plain JSON in the order of the schema can be enforced",
             )
 
 
@@ -544,25 +547,25 @@ def _absent(form: Mapping[str, Any], names: tuple[str, ...], place: str) -> None
 
 def _field(form: Mapping[str, Any], name: str, place: str) -> Any:
     if name not in form:
-        raise ConstraintError(f"has no {name}", place=place or "structural_tag")
+        raise ConstraintError(f"missing {name}", place=place or "structural_tag")
     return form[name]
 
 
 def _object(value: object, place: str) -> Mapping[str, Any]:
     if not is_mapping(value):
-        raise ConstraintError(f"is not an object but {type(value).__name__}", place=place)
+        raise ConstraintError(f"must be an object, got {kind_of(value)}", place=place)
     return value
 
 
 def _list(value: object, place: str) -> Sequence[Any]:
     if not is_row(value):
-        raise ConstraintError(f"is not a list but {type(value).__name__}", place=place)
+        raise ConstraintError(f"must be an array, got {kind_of(value)}", place=place)
     return value
 
 
 def _text(value: object, place: str) -> str:
     if not isinstance(value, str):
-        raise ConstraintError(f"is not text but {type(value).__name__}", place=place)
+        raise ConstraintError(f"must be a string, got {kind_of(value)}", place=place)
     return value
 
 

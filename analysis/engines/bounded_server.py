@@ -74,12 +74,15 @@ class BoundedProtocol(H11Protocol):
         self.waiting.pop(self, None)
 
     def _be_late(self) -> None:
-        words = f"the head of the request did not come within {HEAD_SECONDS:g} s"
+        words = f"the request headers did not arrive within {HEAD_SECONDS:g} s"
         self._refuse(ChatError(words, ChatErrorKind.SLOW_BODY), "408 Request Timeout")
 
     def give_up(self) -> None:
         """Close the connection because too many are waiting."""
-        self._refuse(ChatError("too many wait", ChatErrorKind.BUSY), "503 Service Unavailable")
+        self._refuse(
+            ChatError("too many requests are waiting", ChatErrorKind.BUSY),
+            "503 Service Unavailable",
+        )
 
     def _refuse(self, error: ChatError, status: str) -> None:
         self._stop_waiting()

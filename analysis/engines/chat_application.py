@@ -63,17 +63,18 @@ class ServeMetrics:
             "autoparser_chats", "Chats answered, by status.", ["status"], registry=self._registry
         )
         self.hangups = Counter(
-            "autoparser_hangups", "Clients that hung up.", registry=self._registry
+            "autoparser_hangups", "Clients that disconnected.", registry=self._registry
         )
         self._tokens = Counter(
-            "autoparser_tokens", "Tokens, as the backend counts.", ["of"], registry=self._registry
+            "autoparser_tokens",
+            "Tokens, as counted by the backend.",
+            ["of"],
+            registry=self._registry,
         )
-        self.running = Gauge(
-            "autoparser_running", "Chats that are being answered.", registry=self._registry
-        )
+        self.running = Gauge("autoparser_running", "Chats in progress.", registry=self._registry)
         self.preparing = Histogram(
             "autoparser_preparing_seconds",
-            "Time to render, and to make the grammar and the parser.",
+            "Time to render the prompt and to build the grammar and the parser.",
             registry=self._registry,
         )
         self.outputs = OutputWatch(self._registry)
@@ -166,7 +167,7 @@ class BackendAnswer(ABC):
             async with asyncio.timeout(self.seconds):
                 await self.write(send)
         except TimeoutError:
-            error = ChatError(f"there is no answer within {self.seconds:g} s", ChatErrorKind.LATE)
+            error = ChatError(f"no answer within {self.seconds:g} s", ChatErrorKind.LATE)
         except Exception as raised:  # noqa: BLE001 - whatever it is, the client gets an error
             error = as_chat_error(_first_error(raised))
         else:
@@ -260,7 +261,7 @@ class PassedAnswer(BackendAnswer):
                     await send(_head(kind))
                 await send(_body(piece))
         if not self.begun:
-            raise ChatError("the backend answers with nothing", ChatErrorKind.BACKEND)
+            raise ChatError("the backend sent an empty response", ChatErrorKind.BACKEND)
         self.sent_all = True
         await send(_body(b"", more=False))
 
@@ -439,8 +440,8 @@ class ChatEndpoint:
         """Read a request's body. Raises ChatError if it is too large, too late, or cut off."""
         taken, length = bytearray(), 0
         if self._bodies >= self.limits.requests + BESIDE:
-            words = f"{self._bodies} bodies are on their way"
-            raise ChatError(words, ChatErrorKind.BUSY, hint="try again")
+            words = f"{self._bodies} request bodies are being received"
+            raise ChatError(words, ChatErrorKind.BUSY, hint="try again later")
         self._bodies += 1
         try:
             async with asyncio.timeout(self.limits.body_seconds):
@@ -452,23 +453,23 @@ class ChatEndpoint:
                         break
         except TimeoutError:
             raise ChatError(
-                f"the body did not come within {self.limits.body_seconds:g} s",
+                f"the body did not arrive within {self.limits.body_seconds:g} s",
                 ChatErrorKind.SLOW_BODY,
             ) from None
         except ClientDisconnect:
-            raise ChatError("the client hung up", ChatErrorKind.SLOW_BODY) from None
+            raise ChatError("the client disconnected", ChatErrorKind.SLOW_BODY) from None
         finally:
             self._bodies -= 1
         if length > self.limits.body:
             raise ChatError(
-                f"the body has more than {self.limits.body} bytes",
+                f"the body is larger than {self.limits.body} bytes",
                 ChatErrorKind.TOO_LARGE,
-                hint="send less, or start the server with a larger --max-body",
+                hint="send less, or raise the server's --max-body",
             )
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         # A page of any origin may send other types without asking.
         if kind != "application/json":
-            words = f"the body's type is {one_line(kind, 100) or 'not said'}"
+            words = f"unsupported Content-Type: {one_line(kind, 100) or 'none'}"
             hint = "send Content-Type: application/json"
             raise ChatError(words, ChatErrorKind.NOT_JSON, hint=hint)
         return bytes(taken)
@@ -494,7 +495,7 @@ class ChatEndpoint:
             elif isinstance(text, str):
                 ids = await self._ids(text)
             else:
-                raise ChatError("there is no text", place="prompt", hint="give prompt or messages")
+                raise ChatError("missing prompt", place="prompt", hint="pass prompt or messages")
             return {"count": len(ids), "tokens": list(ids)}
 
         return await self._told(request, tokens, ChatForm)
@@ -540,7 +541,7 @@ class ChatEndpoint:
     async def _health(self, _: Request) -> Response:
         well = await self.backend.healthy()
         return JSONResponse(
-            {"status": "ok" if well else "the backend does not answer"}, 200 if well else 503
+            {"status": "ok" if well else "the backend does not respond"}, 200 if well else 503
         )
 
     async def _told_metrics(self, _: Request) -> Response:
@@ -559,16 +560,16 @@ def _response_of(
 
 
 async def _not_here(request: Request, error: Exception) -> Response:
-    words = f"there is nothing at {request.method} {request.url.path}"
+    words = f"unknown endpoint {request.method} {request.url.path}"
     method = isinstance(error, HTTPException) and error.status_code == ChatErrorKind.METHOD.status
     kind = ChatErrorKind.METHOD if method else ChatErrorKind.ABSENT
-    hint = "chats are answered at POST /v1/chat/completions"
+    hint = "use POST /v1/chat/completions"
     return error_response(ChatError(one_line(words, 300), kind, hint=hint))
 
 
 async def _failed(_: Request, __: Exception) -> Response:
     # The server logs it, as whoever calls this raises it again.
-    return error_response(ChatError("the server failed", ChatErrorKind.INTERNAL))
+    return error_response(ChatError("internal server error", ChatErrorKind.INTERNAL))
 
 
 LARGE_BODY = 1_000_000
@@ -598,8 +599,8 @@ class _Room:
         """Occupy more of the capacity. Raises ChatError if too many chats are running."""
         running, limits = self._endpoint.running, self._endpoint.limits
         if places and running >= limits.requests:
-            words = f"{running} chats are being answered"
-            raise ChatError(words, ChatErrorKind.BUSY, hint="try again")
+            words = f"{running} chats are in progress"
+            raise ChatError(words, ChatErrorKind.BUSY, hint="try again later")
         self._taken += places
         self._endpoint.count_running(places)
 
@@ -621,11 +622,11 @@ class KeyGuard:
         self._key = key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer that the key is missing or wrong."""
+        """Pass a request on, or reject it if its API key is missing or invalid."""
         if scope["type"] != "http" or scope["path"] == "/health" or self._has_key(scope):
             await self._application(scope, receive, send)
             return
-        error = ChatError("the key is missing or wrong", ChatErrorKind.LOCKED)
+        error = ChatError("missing or invalid API key", ChatErrorKind.LOCKED)
         error.hint = "send Authorization: Bearer KEY"
         await error_response(error)(scope, receive, send)
 

@@ -147,7 +147,7 @@ class ChatPreparer:
     def _prepare(self, request: ChatRequest) -> PreparedChat:
         shape = self._analysis.shape
         if request.continue_final_message and request.continues is not None:
-            raise ChatError("an earlier turn cannot be continued, too", place="continues")
+            raise ChatError("cannot be combined with continue_final_message", place="continues")
         layouts = self._analysis.format.layouts
         messages = shaped_messages(_begun_messages(request), shape, layouts)
         tools = shaped_tools(request.tools, shape) if request.tools else None
@@ -187,7 +187,7 @@ class ChatPreparer:
             (encoding,) = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)
         except BaseException as error:  # noqa: BLE001 - Rust's panics, too
             words = f"the tokenizer cannot encode the prompt ({library_complaint(error)})"
-            raise TokenizerError(words, hint="give the tokenizer of the template's model") from None
+            raise TokenizerError(words, hint="use the tokenizer of the template's model") from None
         return tuple(encoding.ids)
 
     def properties(self) -> dict[str, Json]:
@@ -212,9 +212,9 @@ class ChatPreparer:
         taken = sorted(_RENDER_NAMES & request.chat_template_kwargs.keys())
         if taken:
             raise ChatError(
-                f"{taken[0]} is not a switch of the template",
+                f"{taken[0]} cannot be set as a template variable",
                 place=f"chat_template_kwargs.{taken[0]}",
-                hint="give it beside chat_template_kwargs",
+                hint="pass it outside chat_template_kwargs",
             )
         try:
             begun = request.continue_final_message
@@ -226,9 +226,9 @@ class ChatPreparer:
             # JSON can name half a surrogate pair.
             prompt.encode()
         except UnicodeEncodeError as error:
-            raise ChatError("a text has half a character", place="messages") from error
+            raise ChatError("a string has an unpaired surrogate", place="messages") from error
         except (TypeError, ValueError) as error:
-            words = f"the request cannot be rendered: {error}"
+            words = f"cannot render the request: {error}"
             raise ChatError(words, place="messages") from error
         return prompt
 
@@ -303,9 +303,9 @@ class ChatPreparer:
             return None, None
         if self._renderer is None:
             raise ChatError(
-                "this server does not know the model's tokenizer",
+                "the server has no tokenizer for this model",
                 place="continues",
-                hint="start it with --tokenizer, or leave this out",
+                hint="start it with --tokenizer, or remove this field",
             )
         if request.chat_template_kwargs:
             return None, "the request sets chat_template_kwargs"
@@ -341,7 +341,7 @@ def _begun_messages(request: ChatRequest) -> list[Message]:
     content = last.get("content")
     if last.get("role") != "assistant" or not isinstance(content, str) or not content:
         raise ChatError(
-            "the last message is not an assistant's with a text to continue",
+            "the last message must be an assistant message with text to continue",
             place="continue_final_message",
         )
     return [*messages[:-1], {**last, "content": content + _MARK}]
@@ -351,7 +351,8 @@ def _before_mark(rendered: str) -> str:
     before, *after = rendered.split(_MARK)
     if len(after) != 1:
         raise ChatError(
-            "the template does not write the last message as it is", place="continue_final_message"
+            "cannot continue the last message: the template alters its text",
+            place="continue_final_message",
         )
     return before
 

@@ -101,7 +101,7 @@ def _accepted(message: Message, layouts: Mapping[Presence, TurnLayout]) -> Messa
 @lru_cache(maxsize=256)
 def _log_left_out(parts: str, part: str, why: str) -> None:
     _LOG.warning(
-        "messages with %s are rendered without their %s, since the template refuses them: %s",
+        "messages with %s are rendered without their %s, since the template rejects them: %s",
         parts,
         part,
         one_line(why, 300),
@@ -236,10 +236,12 @@ def as_chat_error(error: Exception) -> ChatError:
     if isinstance(error, ChatError):
         return error
     if isinstance(error, RecursionError):
-        return ChatError("the request is nested too deep")
+        return ChatError("the request is nested too deeply")
     if not isinstance(error, AutoparserError):
-        _LOG.error("a request could not be answered", exc_info=error)
-        return ChatError("the server failed", ChatErrorKind.INTERNAL, hint="its log says why")
+        _LOG.error("a request failed", exc_info=error)
+        return ChatError(
+            "internal server error", ChatErrorKind.INTERNAL, hint="see the server's log"
+        )
     own = isinstance(error, WorkerDiedError | TokenizerError)
     kind = ChatErrorKind.INTERNAL if own else ChatErrorKind.INVALID
     # The place of these is in the template, which the client has not sent.
@@ -386,7 +388,7 @@ class ChatRequest(Struct, frozen=True):
             return {"type": "object"}
         if wanted.json_schema is None:
             raise ChatError(
-                "the schema is missing", place="response_format", hint="give json_schema.schema"
+                "missing json_schema.schema", place="response_format", hint="add the JSON schema"
             )
         return wanted.json_schema.schema
 
@@ -405,14 +407,14 @@ class ChatRequest(Struct, frozen=True):
         mode = held.get("mode", "auto") if is_mapping(held) else None
         if not is_list(listed) or mode not in ("auto", "required"):
             raise ChatError(
-                "allowed_tools has a mode, auto or required, and a list of tools",
+                "allowed_tools needs a mode, auto or required, and an array of tools",
                 place="tool_choice",
             )
         names = [str(function_of(tool).get("name")) if is_mapping(tool) else "" for tool in listed]
         by_name = {str(function_of(tool).get("name")): tool for tool in self.tools}
         for name in names:
             if name not in by_name:
-                raise ChatError(f"{name!r} is not among the tools", place="tool_choice")
+                raise ChatError(f"unknown tool {name!r} in allowed_tools", place="tool_choice")
         offered = tuple(by_name[name] for name in dict.fromkeys(names))
         return (offered, mode) if offered else (self.tools, "none")
 
@@ -443,9 +445,9 @@ def json_object(body: bytes) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(body)
     except (ValueError, RecursionError) as error:
-        raise ChatError(f"the body is not JSON: {one_line(str(error))}") from error
+        raise ChatError(f"the body is not valid JSON: {one_line(str(error))}") from error
     if not is_mapping(value):
-        raise ChatError("the body is not a JSON object")
+        raise ChatError("the body must be a JSON object")
     return {name: field for name, field in value.items() if field is not None}
 
 
@@ -502,7 +504,7 @@ def _check_schemas(request: ChatRequest) -> None:
     for place, value in (("tools", request.tools), ("response_format", request.response_format)):
         if len(msgspec.json.encode(value)) > MOST_SCHEMA:
             raise ChatError(
-                f"{place} has more than {MOST_SCHEMA} bytes", ChatErrorKind.TOO_LARGE, place=place
+                f"{place} is larger than {MOST_SCHEMA} bytes", ChatErrorKind.TOO_LARGE, place=place
             )
 
 
@@ -514,4 +516,4 @@ def ignore_fields(names: AbstractSet[str]) -> None:
 
 @lru_cache(maxsize=256)
 def _log_ignored(names: tuple[str, ...]) -> None:
-    _LOG.warning("fields of a request are ignored: %s", one_line(", ".join(names), 300))
+    _LOG.warning("ignored unsupported fields of a request: %s", one_line(", ".join(names), 300))

@@ -22,7 +22,7 @@ from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
 from .chat_answers import AnswerForm, AnswerProgress, event, new_id, token_usage
 from .chat_request import ChatError, ChatRequest, chat_request, ignore_fields
 
-_NOT_TEXT = "only texts reach the model here"
+_NOT_TEXT = "only text is supported"
 
 
 def _text(content: object, place: str, kinds: Collection[str] | None = None) -> str:
@@ -62,7 +62,7 @@ def messages_request(body: Mapping[str, Any]) -> ChatRequest:
     ignore_fields(body.keys() - _MESSAGES_TAKEN - _MESSAGES_CONVERTED - _MESSAGES_BOOKKEEPING)
     listed = body.get("messages")
     if not is_list(listed):
-        raise ChatError("the messages are missing", place="messages")
+        raise ChatError("missing messages", place="messages")
     messages: list[dict[str, Any]] = []
     if body.get("system"):
         messages.append({"role": "system", "content": _text(body["system"], "system")})
@@ -94,7 +94,7 @@ def messages_request(body: Mapping[str, Any]) -> ChatRequest:
 def _messages_tool(tool: object, place: str) -> dict[str, Any]:
     if not is_mapping(tool) or "input_schema" not in tool:
         raise ChatError(
-            "this is not a tool of the client's own", place=place, hint="give name and input_schema"
+            "unsupported tool", place=place, hint="pass a client tool, with name and input_schema"
         )
     names = [name for name in ("name", "description", "strict") if tool.get(name) is not None]
     function = {name: tool[name] for name in names}
@@ -104,7 +104,7 @@ def _messages_tool(tool: object, place: str) -> dict[str, Any]:
 def _choice(choice: object) -> dict[str, Any]:
     kind = choice.get("type") if is_mapping(choice) else None
     if not is_mapping(choice) or kind not in (*_CHOICES, "tool"):
-        raise ChatError("the type is auto, any, tool or none", place="tool_choice")
+        raise ChatError("type must be auto, any, tool or none", place="tool_choice")
     named = {"type": "function", "function": {"name": choice.get("name")}}
     found: dict[str, Any] = {"tool_choice": named if kind == "tool" else _CHOICES[str(kind)]}
     if choice.get("disable_parallel_tool_use"):
@@ -115,7 +115,7 @@ def _choice(choice: object) -> dict[str, Any]:
 def _chat_messages(message: object, place: str) -> Iterator[dict[str, Any]]:
     """Return a message in chat form; tool results precede the text next to them."""
     if not is_mapping(message) or not isinstance(message.get("role"), str):
-        raise ChatError("this message has no role", place=place)
+        raise ChatError("missing role", place=place)
     content = message.get("content")
     blocks = content if is_list(content) else [{"type": "text", "text": content}]
     said: dict[str, Any] = {"role": message["role"], "content": ""}
@@ -124,7 +124,7 @@ def _chat_messages(message: object, place: str) -> Iterator[dict[str, Any]]:
         where = f"{place}.content[{at}]"
         kind = block.get("type") if is_mapping(block) else None
         if not is_mapping(block) or not isinstance(kind, str):
-            raise ChatError("this is not a block", place=where)
+            raise ChatError("not a content block", place=where)
         if kind == "tool_result":
             result = _text(block.get("content") or "", where)
             yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": result}
@@ -148,7 +148,7 @@ def _add_block(said: dict[str, Any], kind: str, block: Mapping[str, Any], where:
         call: dict[str, Json] = {"id": block.get("id"), "type": "function", "function": function}
         said.setdefault("tool_calls", []).append(call)
     elif kind != "redacted_thinking":
-        raise ChatError(f"a block of the type {kind!r}: {_NOT_TEXT}", place=where)
+        raise ChatError(f"unsupported content block {kind!r}: {_NOT_TEXT}", place=where)
 
 
 _REASONS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
@@ -305,7 +305,7 @@ def responses_request(body: Mapping[str, Any]) -> ChatRequest:
     for name in _STATE:
         if body.get(name):
             raise ChatError(
-                "no response is kept here", place=name, hint="send the whole conversation as input"
+                "responses are not stored", place=name, hint="send the whole conversation as input"
             )
     fields: dict[str, Any] = {name: body[name] for name in _RESPONSES_TAKEN & body.keys()}
     fields |= {"messages": _responses_messages(body), "max_tokens": body.get("max_output_tokens")}
@@ -335,7 +335,7 @@ def responses_request(body: Mapping[str, Any]) -> ChatRequest:
 def _responses_tool(tool: object, place: str) -> dict[str, Any]:
     if not is_mapping(tool) or tool.get("type") != "function":
         kind = tool.get("type") if is_mapping(tool) else tool
-        raise ChatError(f"{kind!r} is not a function of the client's own", place=place)
+        raise ChatError(f"unsupported tool type {kind!r}: only function tools work", place=place)
     function = {name: value for name, value in tool.items() if name != "type" and value is not None}
     if function.get("strict") is False:
         # Clients always send it; a chat leaves it out, and templates write it into the prompt.
@@ -347,7 +347,7 @@ def _responses_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = body.get("input")
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not is_list(items):
-        raise ChatError("the input is missing", place="input")
+        raise ChatError("missing input", place="input")
     messages: list[dict[str, Any]] = []
     if body.get("instructions"):
         messages.append({"role": "system", "content": body["instructions"]})
@@ -355,7 +355,7 @@ def _responses_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     for at, item in enumerate(items):
         place = f"input[{at}]"
         if not is_mapping(item):
-            raise ChatError("this is not an item", place=place)
+            raise ChatError("not an input item", place=place)
         kind = item.get("type", "message")
         own = kind in ("reasoning", "function_call") or item.get("role") == "assistant"
         if not own:
@@ -384,7 +384,7 @@ def _other_message(item: Mapping[str, Any], kind: object, place: str) -> dict[st
         output = _text(item.get("output") or "", place, _TEXTS)
         return {"role": "tool", "tool_call_id": item.get("call_id"), "content": output}
     if kind != "message":
-        raise ChatError(f"an item of the type {kind!r} has no text for the model", place=place)
+        raise ChatError(f"unsupported input item {kind!r}: {_NOT_TEXT}", place=place)
     return {"role": item.get("role"), "content": _text(item.get("content") or "", place, _TEXTS)}
 
 

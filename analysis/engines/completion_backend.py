@@ -298,7 +298,7 @@ class CompletionBackend:
             try:
                 value = _decoded(await _whole_body(answer), _Tokens)
             except msgspec.DecodeError:
-                words = "the backend answers something else than tokens"
+                words = "the backend's response has no token ids"
                 raise ChatError(words, ChatErrorKind.BACKEND) from None
         return value.tokens
 
@@ -322,7 +322,7 @@ class CompletionBackend:
     def check(self, request: ChatRequest) -> None:
         """Raise ChatError for a parameter that this server does not have."""
         if request.min_tokens and self._native:
-            raise ChatError("llama-server knows no least number of tokens", place="min_tokens")
+            raise ChatError("llama-server does not support min_tokens", place="min_tokens")
 
     @property
     def _native(self) -> bool:
@@ -400,7 +400,7 @@ class CompletionBackend:
             if piece.text or piece.ids or piece.logprobs:
                 yield CompletionPiece(piece.text, piece.ids, logprobs=piece.logprobs)
         if end is None:
-            raise ChatError("the backend ended its answer in the middle", ChatErrorKind.BACKEND)
+            raise ChatError("the backend's response ended early", ChatErrorKind.BACKEND)
         yield CompletionPiece(end=end)
 
     def _event(self, data: str) -> LlamaEvent | OpenAIEvent:
@@ -421,15 +421,18 @@ class CompletionBackend:
         kind = ChatErrorKind.BUSY if status in (429, 503) else kind
         if status in (401, 403):
             # The key belongs to this server, not to its clients.
-            return ChatError("the backend wants another key", kind, hint="see --server-key")
-        return ChatError(f"the backend refuses: {one_line(words, SHOWN)}", kind)
+            return ChatError("the backend rejected the API key", kind, hint="check --server-key")
+        return ChatError(f"the backend rejected the request: {one_line(words, SHOWN)}", kind)
 
     def _lost(self, error: httpx2.HTTPError) -> ChatError:
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-            return ChatError("the backend cannot be reached", ChatErrorKind.BACKEND)
+            return ChatError("cannot connect to the backend", ChatErrorKind.BACKEND)
         if isinstance(error, httpx2.PoolTimeout):
-            return ChatError("all connections to the backend are taken", ChatErrorKind.BUSY)
-        return ChatError("the backend broke off in the middle of its answer", ChatErrorKind.BACKEND)
+            return ChatError("all connections to the backend are in use", ChatErrorKind.BUSY)
+        return ChatError(
+            "the backend closed the connection before the end of its response",
+            ChatErrorKind.BACKEND,
+        )
 
 
 _Value = TypeVar("_Value")
@@ -452,7 +455,7 @@ LARGEST = 32_000_000
 
 
 def _too_large() -> ChatError:
-    words = f"the backend answers with more than {LARGEST // 1_000_000} MB"
+    words = f"the backend's response is larger than {LARGEST // 1_000_000} MB"
     return ChatError(words, ChatErrorKind.BACKEND)
 
 

@@ -99,7 +99,7 @@ class ParserError:
     """The error of a parser instead of an answer, or how its process ended."""
 
     reason: str
-    """E.g. `"KeyError: 'name'"` or `"it hangs: no answer after 120 seconds"`."""
+    """E.g. `"KeyError: 'name'"` or `"no answer after 120 seconds"`."""
 
 
 ParserAnswer = ReadMessage | ParserError
@@ -138,7 +138,7 @@ class EngineProcess(ClosedAtExit):
         answer = self._ask({}, START)
         if isinstance(answer, ParserError):
             raise AutoparserError(
-                f"{self.engine} cannot be asked: {answer.reason}",
+                f"cannot start {self.engine}: {answer.reason}",
                 file=self.python,
                 hint=f"try {self.python} -c 'import {self.engine}'",
             )
@@ -193,7 +193,7 @@ class EngineProcess(ClosedAtExit):
             line = running.ask(json.dumps(request), seconds)
         except queue.Empty:
             self.close()
-            return ParserError(f"it hangs: no answer after {seconds:g} seconds")
+            return ParserError(f"no answer after {seconds:g} seconds")
         if not line:
             words = running.last_words()
             self.close()

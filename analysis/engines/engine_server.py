@@ -58,17 +58,15 @@ def checked_address(url: str, *, anywhere: bool) -> str:
     cost somebody money.
     """
     if "//" not in url and ":" not in url and not _is_this_machine(url):
-        raise ProbeError("this is not a URL", file=url, hint="give http://127.0.0.1:PORT")
+        raise ProbeError("not a URL", file=url, hint="give http://127.0.0.1:PORT")
     parts = urlsplit(url if "//" in url else f"http://{url}")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ProbeError(
-            "this is not a server's address", file=url, hint="give http://127.0.0.1:PORT"
-        )
+        raise ProbeError("not the address of a server", file=url, hint="give http://127.0.0.1:PORT")
     if not anywhere and not _is_this_machine(parts.hostname):
         raise ProbeError(
-            "this is not an address of this machine, and a probe makes its model write",
+            "not an address of this machine, and a probe runs the server's model",
             file=url,
-            hint="add --yes if you may do that, or give http://127.0.0.1:PORT",
+            hint="add --yes if you may do that, or use http://127.0.0.1:PORT",
         )
     return parts.geturl().rstrip("/").removesuffix("/v1")
 
@@ -186,9 +184,9 @@ class ProbeClient(ClosedAtExit):
                     raise self._silent()
                 if len(content) > LARGEST:
                     raise ProbeError(
-                        f"{path} answers with more than {LARGEST // 1_000_000} MB",
+                        f"{path} returned more than {LARGEST // 1_000_000} MB",
                         file=self.url,
-                        hint="see what is behind this address",
+                        hint="check the address",
                     )
         return ServerReply(answer.status_code, content.decode(errors="replace"))
 
@@ -196,9 +194,9 @@ class ProbeClient(ClosedAtExit):
         if answer.is_redirect:
             where = one_line(answer.headers.get("location", "elsewhere"), SHOWN)
             raise ProbeError(
-                f"sends one on to {where}, which is not followed",
+                f"redirects to {where}, which is not followed",
                 file=self.url,
-                hint="give that address if it is the server",
+                hint="use that address if it is the server's",
             )
         if answer.status_code in (401, 407):
             raise self.locked(answer.status_code)
@@ -206,16 +204,16 @@ class ProbeClient(ClosedAtExit):
     def locked(self, status: int) -> ProbeError:
         """Return the error of a server that wants a key."""
         return ProbeError(
-            f"wants a key ({status})",
+            f"requires an API key ({status})",
             file=self.url,
-            hint="give it with --api-key, or in AUTOPARSER_API_KEY",
+            hint="pass it with --api-key, or in AUTOPARSER_API_KEY",
         )
 
     def _silent(self) -> ProbeError:
         return ProbeError(
             f"does not answer within {self._timeout:g} seconds",
             file=self.url,
-            hint="see whether it hangs, or give more with --server-timeout",
+            hint="check whether it hangs, or raise --server-timeout",
         )
 
 

@@ -120,7 +120,7 @@ def _environment_of(python: str, *, imports: bool, timeout: float) -> _Environme
         raise AutoparserError(
             f"does not answer within {timeout:g} seconds",
             file=python,
-            hint="add --no-import, or give more with --import-timeout",
+            hint="add --no-import, or raise --import-timeout",
         ) from None
     except OSError as error:
         raise AutoparserError(
@@ -133,7 +133,7 @@ def _environment_of(python: str, *, imports: bool, timeout: float) -> _Environme
     except (ValueError, ValidationError):
         output = _one_line(ran.stderr or ran.stdout) or "nothing"
         raise AutoparserError(
-            f"does not say what it has: {output}",
+            f"unexpected output: {output}",
             file=python,
             hint="name an interpreter of Python 3.10 or newer",
         ) from None

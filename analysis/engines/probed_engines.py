@@ -70,7 +70,7 @@ def ended_choice(reply: ServerReply) -> Mapping[str, Json]:
     """Return the choice. Raises TextNotAskedError if the token limit cut it."""
     choice = first_choice(reply.object)
     if choice.get("finish_reason") == "length":
-        raise TextNotAskedError("its model did not come to an end")
+        raise TextNotAskedError("its model did not stop")
     return choice
 
 
@@ -103,7 +103,7 @@ class TokenServer(EngineServer):
         message = completion_message(reply)
         written = token_id_list(ended_choice(reply).get(self.ids_field))
         if written is None:
-            raise TextNotAskedError("it does not say which ids it wrote")
+            raise TextNotAskedError("it does not return token ids")
         return self.text(written), message
 
 
@@ -426,7 +426,7 @@ class LlamaProbe(EngineServer):
         ended_choice(reply)
         written = self.client.post("/detokenize", {"tokens": [*(ids or ())]}).object.get("content")
         if not isinstance(written, str) or not written:
-            raise TextNotAskedError("it does not say what it wrote")
+            raise TextNotAskedError("it does not return the raw text")
         return written, message
 
     def rungs(self) -> Sequence[TextRung]:
@@ -482,7 +482,7 @@ class _ForcedByPrefill(TextRung):
             return {
                 "content": known_text.text[len(ended) :].lstrip() if opened else known_text.text
             }
-        raise TextNotAskedError("its prompt does not go on with the text as it is")
+        raise TextNotAskedError("its prompt does not continue with the exact text")
 
 
 def _with_answer(chat: ProbedChat, answer_start: Mapping[str, Json]) -> ProbedChat:

@@ -76,7 +76,7 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
     if not reply.ok or not models:
         answer_text = one_line(reply.text, SHOWN)
         raise ProbeError(
-            f"{MODELS} answers with no list of models ({reply.status}): {answer_text}",
+            f"{MODELS} returned no list of models ({reply.status}): {answer_text}",
             file=client.url,
             hint=ITSELF,
         )
@@ -85,7 +85,7 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
     probe = next((probe for probe in PROBES if probe.engine.record.owner == owner), None)
     if probe is None:
         raise ProbeError(
-            f"is none of the engines that a probe knows: its models are owned by {owner!r}",
+            f"unknown engine: its models are owned by {owner!r}",
             file=client.url,
             hint=ITSELF,
         )
@@ -98,7 +98,7 @@ def _chosen(client: ProbeClient, models: list[dict[str, Json]], model: str) -> M
     found = next((entry for entry in models if entry.get("id") == model), None)
     if found is None:
         names = ", ".join(text_or_empty(entry.get("id")) for entry in models)
-        raise ProbeError(f"serves no model {model!r}", file=client.url, hint=f"it serves {names}")
+        raise ProbeError(f"unknown model {model!r}", file=client.url, hint=f"choose from {names}")
     return found
 
 
@@ -333,7 +333,7 @@ def _reader(server: EngineServer, wanted: TextRoute | None, url: str) -> TextRun
     if found is None:
         offered = ", ".join([*(rung.rung for rung in rungs), TextRoute.SAMPLED])
         raise ProbeError(
-            f"offers no way to have a text {wanted}", file=url, hint=f"it offers {offered}"
+            f"does not support the method {wanted}", file=url, hint=f"choose from {offered}"
         )
     return found
 

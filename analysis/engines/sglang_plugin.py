@@ -158,7 +158,7 @@ class ToolDetector:
 
     def structure_info(self) -> Callable[[str], Any]:
         """Raise ValueError; SGLang asks only if `get_structural_tag` returns None."""
-        raise ValueError("autoparser writes structural tags of today's form alone")
+        raise ValueError("autoparser writes only structural tags with a format")
 
     def supports_structural_tag(self) -> bool:
         """Return True: constrained calls keep the format's own notation."""

@@ -14,7 +14,7 @@ from autoparser.analysis.core.schema_keywords import JsonType, type_of
 
 
 class TemplateDialect(StrEnum):
-    """Who reads a `response_template`.
+    """The reader of a `response_template`.
 
     vLLM and SGLang serve three fields, of which the one for reasoning is called `thinking`, and
     pass on what content holds as it comes, so that they refuse to join what transformers joins.

@@ -74,13 +74,14 @@ def response_template(
     dialect: TemplateDialect = TemplateDialect.COMMON,
     eos: str | None = None,
 ) -> Export:
-    """Write a format as a `response_template`, with the parts that it cannot express.
+    """Return a format as a `response_template`, with the parts that it cannot express.
 
-    Of an analysis or a saved format that is its fullest format, with the openings of every setting.
+    For an analysis or a saved format, that is its fullest format, with the openings of all
+    settings.
 
-    `eos` is the token that ends an output whatever the template writes; empty if none does, and
-    the one of the template's model if None. transformers reads the ids of an output, and that token
-    is one of them: after a call it would be content, and replace the earlier content.
+    `eos` is the token that ends an output regardless of the template: empty for none, None for the
+    one of the template's model. transformers parses the ids of an output including that token:
+    after a call it would become content, and replace earlier content.
     """
     if isinstance(learned, LearnedFormat):
         eos = learned.template.special_tokens.get("eos_token") if eos is None else eos
@@ -190,7 +191,7 @@ class ComparedMessage(Struct, frozen=True):
 
 
 class ExportMismatch(Struct, frozen=True):
-    """A message that the target reads otherwise than the export promises."""
+    """A message that the target parses differently from the export's promise."""
 
     title: str
     """The message in words."""

@@ -140,22 +140,20 @@ def _explained(content: bytes, name: str) -> FormatFile:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise AutoparserError(
-            f"broken JSON: {error.msg}", file=name, place=place, hint=AGAIN
+            f"invalid JSON: {error.msg}", file=name, place=place, hint=AGAIN
         ) from None
     except (RecursionError, ValueError) as error:
-        raise AutoparserError(
-            f"JSON that cannot be read ({error})", file=name, hint=AGAIN
-        ) from None
+        raise AutoparserError(f"cannot read this JSON ({error})", file=name, hint=AGAIN) from None
     # As in `load_format`: an analysis of a text reads no files.
     from autoparser.analysis.sources.local_files import is_format_file  # noqa: PLC0415
 
     if not is_format_file(value):
         raise AutoparserError(
-            "this is no saved format", file=name, hint=f"pass a file whose schema is {SCHEMA}"
+            "not a saved format", file=name, hint=f"pass a file whose schema is {SCHEMA}"
         )
     if value["schema"] != SCHEMA:
         raise AutoparserError(
-            f"this is {value['schema']}, and this program reads {SCHEMA}",
+            f"the schema is {value['schema']}, but this version reads {SCHEMA}",
             file=name,
             place="schema",
             hint=f"{AGAIN}; or use the version of autoparser that wrote it",

@@ -60,7 +60,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class LearnedFormat(Shown, ABC):
-    """A template's learned turns, with methods for parsers, grammars and backends."""
+    """The learned format of a template: an `Analysis` or a `SavedFormat`.
+
+        parser = learned.parser(tools)
+        grammar = learned.grammar(tools, tool_choice="required")
+        backend = learned.backend(tokenizer)
+
+    Parsers and grammars are made for one request each; a backend serves all.
+    """
 
     shown_as: ClassVar[str] = "learned"
     """The name of its report; see `Shown`."""
@@ -108,9 +115,9 @@ class LearnedFormat(Shown, ABC):
 
     @property
     def lacks_calls(self) -> bool:
-        """Return whether the template reads tools and renders no calls, so that outputs teach more.
+        """Return whether the template reads tools but renders no calls, so only outputs show them.
 
-        A template that reads no tools offers a model nothing to call.
+        False if the template reads no tools: its model is offered nothing to call.
         """
         if self.formats.united.calls is not None:
             return False
@@ -142,15 +149,17 @@ class LearnedFormat(Shown, ABC):
     ) -> OutputParser:
         """Return the parser of model outputs for a request.
 
-        `tools` are OpenAI's; without tools every function name is taken. The options are
-        `ParserOptions`; one that is None is left out. `chat_template_kwargs` are the values of the
-        template's switches that the prompt is rendered with: where they are given they say which
-        format it belongs to, else its end does. `call_ids` makes the ids of calls that are written
-        without one, from a call's name and its number; a number is the seed of `CallIds`, None
-        stands for ids that no other call has. With the model's `tokenizer` (all that `tokenizer_of`
-        takes) texts may be fed with their token ids: a marker that came as ordinary text is then
-        text. Raises RequestError for tools or options that are not valid, TokenizerError for what
-        is not a tokenizer.
+            parser = analysis.parser(tools, prompt=prompt, tool_choice="auto")
+            parser.parse('<tool_call>{"name": "f", "arguments": {}}</tool_call>').tool_calls
+
+        `tools` are OpenAI's; without tools, calls of any function are parsed. `options` are those
+        of `ParserOptions`; None is the same as absent. `chat_template_kwargs` are the switches of
+        the prompt; they determine its format, or else the end of the prompt does. `call_ids` makes
+        the ids of calls that have none, from a call's name and index; an integer is a seed of
+        `CallIds`, None makes unique ids. With the model's `tokenizer` (whatever `tokenizer_of`
+        takes), texts may be fed with their token ids: a marker that is spelled in ordinary tokens
+        is then text. Raises RequestError for invalid tools or options, TokenizerError for an
+        invalid tokenizer.
         """
         asked = read_options(ParserFields, tools, options)
         request = request_with(asked, self._setting_format(tools, chat_template_kwargs))
@@ -190,12 +199,14 @@ class LearnedFormat(Shown, ABC):
     ) -> Grammar:
         """Return the grammar of model outputs for a request.
 
-        The arguments are those of `parser`. With `strict`, objects have no members but those that
-        their schema names; a `lazy` grammar begins with the calls. Raises RequestError where the
-        request contradicts itself; what cannot be written raises GrammarError or SchemaError when
-        it is written. Keywords of schemas that cannot be held to are left out, and
-        `Grammar.loosened` lists them, unless the tool says ``"strict": true``: then they are an
-        error. With `loosen` they are left out everywhere, with False nowhere.
+            analysis.grammar(tools, tool_choice="required").gbnf()
+
+        The arguments are those of `parser`. With `strict`, objects have only the members that their
+        schema names; a `lazy` grammar begins at the calls. Schema keywords that a grammar cannot
+        enforce are dropped and listed in `Grammar.loosened`, or raise for tools with `"strict":
+        true`. With `loosen=True` they are dropped everywhere, with False nowhere. Raises
+        RequestError if the request contradicts itself; a grammar that cannot be written raises
+        GrammarError or SchemaError when it is written.
         """
         from autoparser.analysis.grammar.request_grammar import grammar_of  # noqa: PLC0415 - grammars
 
@@ -212,12 +223,15 @@ class LearnedFormat(Shown, ABC):
     def backend(
         self, tokenizer: object, *, workers: int = 4, capacity: int = 256
     ) -> GrammarBackend:
-        """Return a backend that compiles and caches grammars for a tokenizer; close it when done.
+        """Return a backend that compiles and caches grammars for a tokenizer; close it after use.
 
-        It takes what `grammar` gives, and any other `Constraint`. `tokenizer` is all that
-        `tokenizer_of` takes; one that says of no token that it ends an answer has the tokens that
-        end this template's turns. `workers` are threads, `capacity` is how many grammars it caches.
-        Raises TokenizerError.
+            with analysis.backend("tokenizer.json") as backend:
+                matcher = backend.compile(analysis.grammar(tools)).result()
+
+        It takes the results of `grammar` and any other `Constraint`. `tokenizer` is whatever
+        `tokenizer_of` takes; if it has no end-of-sequence token, the tokens that end this
+        template's turns are used. `workers` is the number of threads, `capacity` the number of
+        cached grammars. Raises TokenizerError.
         """
         from autoparser.analysis.decoding.grammar_backend import GrammarBackend  # noqa: PLC0415 - llguidance
         from autoparser.analysis.grammar.request_grammar import format_slices  # noqa: PLC0415 - grammars
@@ -237,13 +251,13 @@ class LearnedFormat(Shown, ABC):
         prompt: str | None = None,
         chat_template_kwargs: Mapping[str, object] | None = None,
     ) -> ReasoningGate:
-        """Return a constraint that waits for the end of the reasoning, as this template writes it.
+        """Return a constraint that takes effect after the template's reasoning.
 
-        The constraint says nothing of reasoning: a schema, a regex, a structural tag. What opens
-        and closes reasoning comes from the format that the prompt belongs to, and whether it is
-        open from where the prompt ends; `prompt` and `chat_template_kwargs` are those of `parser`.
-        With a backend in place of the tokenizer, what it has compiled is used again.
-        Raises TokenizerError, and ConstraintError for a constraint that cannot be compiled.
+        The constraint itself (a schema, a regex, a structural tag) does not cover reasoning. The
+        markers of reasoning come from the format of the prompt, and whether it is open from the end
+        of the prompt; `prompt` and `chat_template_kwargs` are those of `parser`. A backend in place
+        of the tokenizer reuses what it has compiled. Raises TokenizerError, and ConstraintError for
+        a constraint that cannot be compiled.
         """
         from autoparser.analysis.decoding.grammar_backend import (  # noqa: PLC0415 - llguidance
             GrammarBackend,
@@ -259,11 +273,13 @@ class LearnedFormat(Shown, ABC):
             return reasoning_gate_of(format_, turn, constraint, backend)
 
     def under(self, setting: Mapping[str, object], *, tools: bool = True) -> PromptFormat:
-        """Return the format of a setting of the switches, with the prompt's opening.
+        """Return the format for a setting of the switches, with the opening of its prompt.
 
-        Callers know the setting as `chat_template_kwargs`. A setting that was not learned is
-        rendered, where the template is at hand: TemplateNeededError where it is not. Switches that
-        change neither make no difference.
+            analysis.under({"enable_thinking": False}).opening
+
+        The setting is the `chat_template_kwargs` of a request; switches without an effect on turns
+        make no difference. A setting that was not analyzed is rendered now. Raises
+        TemplateNeededError if there is no template to render.
         """
         given: Mapping[str, Any] = setting
         known = self.formats.under(given, tools=tools)
@@ -278,8 +294,8 @@ class LearnedFormat(Shown, ABC):
     ) -> tuple[PromptFormat, ...]:
         """Return the formats that a request's prompt may belong to, with its place in the turn.
 
-        The arguments are those of `parser`. More than one is given where the prompt ends alike
-        under settings that write turns otherwise; the default's comes first.
+        The arguments are those of `parser`. There are several if prompts end alike under settings
+        with different turns; the default setting's comes first.
         """
         return formats_of_request(
             self.formats, self._request(tools, chat_template_kwargs, prompt=prompt)
@@ -300,7 +316,7 @@ class LearnedFormat(Shown, ABC):
             return None
         if not is_mapping(setting):
             raise RequestError(
-                f"this is {kind_of(setting)}, not an object",
+                f"must be an object, got {kind_of(setting)}",
                 place="chat_template_kwargs",
                 hint="give the values of switches by name",
             )
@@ -340,9 +356,9 @@ class LearnedFormat(Shown, ABC):
         return self._saved_template.characters
 
     def to_file(self, *, gate: Gate | None = None) -> FormatFile:
-        """Return the saved format: all that was learned, without the template and its renders.
+        """Return the saved format: all conclusions, without the template and its renders.
 
-        A `gate` that is given is not computed.
+        A `gate` that is passed is not computed again.
         """
         formats = self.formats
         return FormatFile(
@@ -366,9 +382,9 @@ class LearnedFormat(Shown, ABC):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the saved format to a file, from which `load_format` reads it without a template.
+        """Write the saved format to a file, for `load_format`.
 
-        The file is whole or as it was before. Raises OSError where it cannot be written.
+        The file is written whole or not changed. Raises OSError if it cannot be written.
         """
         # Lazy: most programs write no file.
         from autoparser.analysis.sources.written_files import write_whole  # noqa: PLC0415
@@ -382,9 +398,9 @@ class LearnedFormat(Shown, ABC):
 
     @property
     def ok(self) -> bool:
-        """Whether the formats of all settings write what the template renders, and pass the gate.
+        """Whether the self-check and the gate pass, and OpenAI-style messages lose no text.
 
-        Nor is anything spoiled that users send.
+        Under every setting of the switches.
         """
         return all(check.ok for check in self.checks) and self.gate.ok
 

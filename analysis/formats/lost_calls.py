@@ -57,7 +57,7 @@ class LossReason(StrEnum):
     IN_REASONING = "the call is inside the reasoning"
     OTHER_FORMAT = "the output is in another format"
     NO_CALLS = "the template writes no tool calls"
-    SCHEMA = "the arguments break the tool's schema"
+    SCHEMA = "the arguments violate the tool's schema"
     STRIPPED = "special tokens were stripped"
     PARSER = "the engine's parser reads the output differently"
     OTHER_PROMPT = "the output follows another prompt"

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class SavedFormat(LearnedFormat):
-    """An analysis that was read from a file.
+    """An analysis without its template, read from a file by `load_format`.
 
-    What asks for a render raises TemplateNeededError, with what to do instead.
+    Features that need renders raise TemplateNeededError, with the way out.
     """
 
     template: SavedTemplate
@@ -63,14 +63,14 @@ class SavedFormat(LearnedFormat):
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
         del tools
         words = ", ".join(f"{name}={json.dumps(value)}" for name, value in setting.items())
-        self._refuse(f"how turns are written with {words} was not learned")
+        self._refuse(f"the format of turns with {words} was not learned")
 
     def __getattr__(self, name: str) -> NoReturn:
         """Raise TemplateNeededError for a feature that a saved format lacks."""
         # Protocols such as that of `copy` look for private names, and expect an AttributeError.
         if name.startswith("_") or name not in _OF_ANALYSIS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._refuse(f"{name} takes renders")
+        self._refuse(f"{name} needs renders")
 
     def _refuse(self, words: str) -> NoReturn:
         command = f"autoparser analyze {self.template.origin or 'TEMPLATE'} --format file"
@@ -86,10 +86,12 @@ _OF_ANALYSIS = frozenset({"continuations", "prober", "rendering", "trials", "tur
 
 
 def load_format(path: str | os.PathLike[str]) -> SavedFormat:
-    """Read what `save` wrote; no template is run, and none is needed.
+    """Read a saved format; no template is needed or run.
 
-    Raises AutoparserError for a file that cannot be read, is no saved format, or is of a version
-    that is not known.
+        load_format("model.format.json").parser(tools).parse(text)
+
+    Raises AutoparserError if the file cannot be read, is not a saved format, or is of an unknown
+    version.
     """
     name = os.fspath(path)
     hint = "pass a file that autoparser analyze --format file wrote"
@@ -153,17 +155,17 @@ def template_of_format(saved: SavedFormat, template_place: str | None = None) ->
             return replace(found, special_tokens=dict(saved.template.special_tokens))
     if places:
         raise TemplateNeededError(
-            f"this takes renders, and {places[0]} has changed since this was learned from it",
+            f"this needs renders, but {places[0]} has changed since the format was learned from it",
             file=saved.file,
             hint=f"pass the template itself, or make the file again: autoparser analyze {places[0]}"
             f" --format file -o {saved.file}",
         )
     origin = saved.template.origin
     raise TemplateNeededError(
-        "this takes renders, and the template that it was learned from"
+        "this needs renders, but the template that the format was learned from"
         f"{f', {origin},' if origin else ''} is not here",
         file=saved.file,
-        hint="say where it is: --template PATH",
+        hint="pass its path with --template PATH",
     )
 
 

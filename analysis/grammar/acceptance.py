@@ -63,8 +63,8 @@ class TextAcceptance(Struct, frozen=True):
     completes: str = ""
     """The marker of the format that was complete with the token that was refused."""
     allowed: tuple[str, ...] = ()
-    """What may come there instead, as far as nothing else may follow; of more than a few ways the
-    first tokens alone, and none of them where too many may come."""
+    """The allowed continuations, each up to the next choice; of more than a few only the first
+    tokens, and none if there are too many."""
     choices: int = 0
     """How many tokens (bytes) may come there."""
     may_end: bool = False
@@ -181,7 +181,7 @@ def load_matcher(grammar: str, dialect: GrammarDialect, tokens: TextTokens) -> L
 
     made = LLMatcher(tokens.guidance, grammar_from(dialect.value, grammar), log_level=0)
     if made.is_error():
-        raise GrammarError(f"llguidance refuses the grammar: {made.get_error().splitlines()[0]}")
+        raise GrammarError(f"llguidance rejected the grammar: {made.get_error().splitlines()[0]}")
     return made
 
 

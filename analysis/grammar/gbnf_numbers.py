@@ -43,7 +43,7 @@ class Bound(Struct, frozen=True):
     digits: str
     """The digits that are not written yet, e.g. "75" of 2.75 after "2."."""
     open: bool
-    """Whether the bound itself is outside, as that of exclusiveMinimum is."""
+    """Whether the bound itself is excluded, as by exclusiveMinimum."""
 
     def behind(self, digit: int) -> Bound | None:
         """Return the bound on the digits after this one, or None if it no longer binds."""

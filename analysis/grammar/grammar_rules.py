@@ -44,7 +44,7 @@ class PatternNode:
     but_not: tuple[str, ...] = ()
     """Texts that it matches and that are excluded."""
     close: str = ""
-    """The close of the text, as the end of what is matched."""
+    """The close of the text, where a match ends."""
     shape: StringShape | None = None
     """A shape that it has to match as well, quotes and escapes included."""
     escapes: tuple[str, ...] = ()

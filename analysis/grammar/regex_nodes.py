@@ -180,7 +180,7 @@ def _length(
     choose: Callable[..., float],
     times: Callable[[float, int, int | None], float],
 ) -> float:
-    """Add up a length: `choose` among options, `times` that of a repeated item."""
+    """Add up a length: `choose` among options, `times` for a repeated item."""
     match regex:
         case SetCharacter():
             return 1

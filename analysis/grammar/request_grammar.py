@@ -98,7 +98,15 @@ _FormKey: TypeAlias = tuple[GrammarForm, tuple[int, ...]]
 
 @dataclass(frozen=True, repr=False)
 class Grammar(Shown):
-    """Constrains a model for one request to no more than the template would write."""
+    """The grammar of the outputs that the template allows for one request.
+
+        grammar = analysis.grammar(tools)
+        grammar.gbnf()  # for llama.cpp
+        grammar.lark(tokenizer)  # for llguidance
+        grammar.accepts("Hello.<|im_end|>").accepted  # True
+
+    A grammar that cannot be written raises GrammarError or SchemaError in these methods.
+    """
 
     shown_as: ClassVar[str] = "grammar"
 
@@ -138,20 +146,20 @@ class Grammar(Shown):
         return without_ends(self.turn, self.eos)
 
     def after_reasoning(self) -> tuple[Grammar, str]:
-        """Return the grammar of the text after the reasoning, and the reasoning's closer.
+        """Return the grammar of the text after the reasoning, and the closing marker of reasoning.
 
-        For a model that thinks freely. Raises GrammarError if the prompt does not leave it in
-        its reasoning.
+        For a model that reasons without constraints. Raises GrammarError if the prompt does not end
+        inside reasoning.
         """
         turn, close = turn_after_reasoning(self.turn)
         return replace(self, turn=turn), close
 
     def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
-        """Return the grammar before any target's syntax; it cuts no opaque token.
+        """Return the grammar in no target's syntax; opaque tokens are kept whole.
 
-        Raises GrammarError if the template writes nothing that the request asks for, and
-        SchemaError for schemas that cannot be read or held to. So it does where it is lazy, and
-        nothing tells calls from other text.
+        Raises GrammarError if the template renders nothing that the request allows, or if the
+        grammar is lazy and calls begin like other text; SchemaError for invalid or unenforceable
+        schemas.
         """
         return self._rules(self.tools, self.json_schema, opaque or _ALL_TEXT)
 
@@ -182,10 +190,10 @@ class Grammar(Shown):
         return not (self.required or self.as_written) and self.json_schema is None
 
     def lark(self, tokenizer: Tokenizer | OpaqueTokens | object) -> str:
-        """Write it as Lark for llguidance, made for this tokenizer, or for its opaque tokens.
+        """Return the grammar in Lark, for llguidance with this tokenizer, or for its opaque tokens.
 
-        `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does. An
-        error names the tool, the place in its schema, and the keyword.
+        `tokenizer` may also be whatever `tokenizer_of` takes. Raises as `rules` and `tokenizer_of`
+        do; an error names the tool, the place in its schema, and the keyword.
         """
         return self._lark(_opaque_of(tokenizer)).grammar.text
 
@@ -213,21 +221,21 @@ class Grammar(Shown):
         )
 
     def slices(self, tokenizer: Tokenizer | OpaqueTokens | object) -> tuple[str, ...]:
-        """Return the slices of the vocabulary with which llguidance's masks of `lark` are quick.
+        """Return slices of the vocabulary that make llguidance's masks of `lark` fast.
 
-        They are for `LLTokenizer(…, slices=…)` or its `with_slices`, in an engine that has its own;
-        `Analysis.backend` uses them by itself. None of them: the usual ones are right. They are
-        those of the format: other tools change nothing. Takes and raises the same as `lark`.
+        Pass them to `LLTokenizer(…, slices=…)` or its `with_slices`, in an engine with an
+        LLTokenizer of its own; `Analysis.backend` uses them already. Empty if llguidance's defaults
+        suffice. They depend on the format, not on the tools. Takes and raises the same as `lark`.
         """
         return self._lark(_opaque_of(tokenizer)).grammar.slices
 
     def gbnf(self, tokenizer: Tokenizer | OpaqueTokens | object | None = None) -> str:
-        """Write it in GBNF, as llama.cpp takes it; raises as `lark` does.
+        """Return the grammar in GBNF, for llama.cpp. Raises as `lark` does.
 
-        With the model's `tokenizer`, the markers that are tokens of it are written by their ids,
-        ``<[151657]>``, so that a model cannot spell them in others; only llama.cpp reads that. A
-        lazy grammar begins with a text. Raises GrammarError and SchemaError also for what GBNF
-        cannot say: without `loosen`, it is never weaker than the schemas.
+        With the model's `tokenizer`, markers with a token of their own are written by id, such as
+        `<[151657]>`, so that a model cannot spell them in other tokens; only llama.cpp reads that.
+        A lazy grammar begins with free text. Also raises GrammarError and SchemaError for parts
+        that GBNF cannot express: without `loosen`, it is never weaker than the schemas.
         """
         return self._gbnf(NO_TOKENS if self.lazy else self._marker_tokens(tokenizer)).grammar
 
@@ -243,9 +251,10 @@ class Grammar(Shown):
         )
 
     def ebnf(self) -> str:
-        """Write it in xgrammar's EBNF, which reads GBNF too, but takes a minute for some.
+        """Return the grammar in xgrammar's EBNF, which it compiles faster than GBNF.
 
-        It is held to what `structural_tag` is held to, and raises as that does.
+        xgrammar takes a minute for some GBNF. It enforces what `structural_tag` enforces, and
+        raises as that does.
         """
         return self._ebnf().grammar
 
@@ -282,7 +291,7 @@ class Grammar(Shown):
         return OpaqueTokens({text: added[text] for text in markers if text in added})
 
     def loosened(self, form: GrammarForm) -> tuple[Loosening, ...]:
-        """Return the keywords that this form of the grammar is not held to, with any tokenizer.
+        """Return the schema keywords that this form does not enforce, with any tokenizer.
 
         Raises as the form itself does.
         """
@@ -302,10 +311,10 @@ class Grammar(Shown):
         *,
         dialect: GrammarDialect = GrammarDialect.LARK,
     ) -> TextAcceptance:
-        """Check a text; where it is refused, report the place and the allowed continuations.
+        """Check a text; if it is rejected, report the place and the allowed continuations.
 
-        llguidance judges, token by token; without a tokenizer, and for GBNF, byte by byte.
-        `tokenizer` is all that `tokenizer_of` takes. Raises as `lark` or `gbnf` does, and
+        llguidance checks it token by token, or byte by byte for GBNF and without a tokenizer.
+        `tokenizer` is whatever `tokenizer_of` takes. Raises as `lark` or `gbnf` does, and
         TokenizerError.
         """
         markers = self.preserved_tokens
@@ -326,12 +335,12 @@ class Grammar(Shown):
     def structural_tag(
         self, tokenizer: Tokenizer | OpaqueTokens | object | None = None
     ) -> dict[str, Json]:
-        """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
+        """Return the grammar as xgrammar's structural tag: an object with `type` and `format`.
 
-        With the model's `tokenizer`, the markers that are tokens of it are ``token`` elements, so
-        that a model cannot spell them in others; the cache of xgrammar before 0.2.9 mixes up tags
-        that differ in them alone. Raises GrammarError if there are no calls, and
-        for arguments that no tag can say; TokenizerError.
+        With the model's `tokenizer`, markers with a token of their own are `token` elements, so
+        that a model cannot spell them in other tokens; the cache of xgrammar before 0.2.9 confuses
+        tags that differ only in them. Raises GrammarError if there are no calls, or for arguments
+        that a tag cannot express; TokenizerError.
         """
         return self._tag(self._marker_tokens(tokenizer)).grammar
 

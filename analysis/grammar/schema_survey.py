@@ -153,7 +153,7 @@ def is_well_formed(schema: Schema) -> bool:
 
 
 def _malformed(schema: Schema) -> Iterator[tuple[str, str]]:
-    """Return the keywords whose values are wrong, with what they must be."""
+    """Return the keywords with invalid values, and the expected values."""
     for keyword, value in schema.items():
         expected = _EXPECTED.get(keyword)
         if expected is not None and not expected[1](value):

@@ -199,7 +199,7 @@ class StringShape(Struct, frozen=True):
         return choice_of_regexes(kept) if kept else None
 
     def _bounded(self, regex: Regex) -> Regex | None:
-        """Hold a text's length within bounds, if they hold already or one repetition decides."""
+        """Bound a text's length, if the bounds hold already or one repetition decides."""
         least, most = self.least, self.most
         low, high = shortest_match(regex), longest_match(regex)
         if (most is not None and low > most) or (high is not None and high < least):

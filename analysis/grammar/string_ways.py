@@ -337,7 +337,7 @@ def _escapes(text: StringText) -> tuple[str, ...]:
 
 
 def _by_table(text: StringText, table: Mapping[str, str], exclude: Sequence[str]) -> str:
-    """Return the regular expression of what a table writes, quotes around it."""
+    """Return the regular expression of the texts that a table writes, with their quotes."""
     kept = "".join(map(regex_escape, table))
     lost = lost_spellings(table, exclude)
     table_ways = [regex_escape(to) for char, to in table.items() if to and char not in lost]

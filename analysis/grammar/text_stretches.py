@@ -233,7 +233,7 @@ class _Stretcher:
         first: Sequence[str],
     ) -> None:
         self.states, self.signs, self.tokens = states, signs, tokens
-        """`signs` are those of each state."""
+        """`signs` has the signs of each state."""
         self.not_alone, self.first = not_alone, first
         self.texts_before: dict[tuple[str, str], list[tuple[_Stretch, list[str]]]] = {}
         """Texts that may precede each sign or token, among some signs, wherever the text is."""
@@ -311,7 +311,7 @@ class _Stretcher:
         return known
 
     def _sign_regexes(self, stretches: Iterable[_Stretch], signs: str, end: str) -> list[str]:
-        """Write stretches that are not empty, each with its sign; a token is none of them."""
+        """Write stretches that are not empty, each with its sign; tokens are not among them."""
         sign, any_ = "" if end in self.tokens else end, regex_without(signs)
         return [
             stretch.regex([regex_escape(stretch.end + sign)], any_)

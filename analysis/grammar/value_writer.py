@@ -144,7 +144,7 @@ class _Entry(NamedTuple):
     outer: ValueNotation
     exclude: Sequence[str]
     read_as: frozenset[JsonType] | None
-    """The types that its reader takes a text for; None means those of the schema."""
+    """The types that its reader takes a text for; None for the schema's types."""
 
 
 class ClosedEntries(Struct, frozen=True):

@@ -215,7 +215,7 @@ def check_placed(spans: Sequence[MediaSpan], placed: Sequence[MediaTokens]) -> N
         part = span.part
         if (part.message, part.part) not in known:
             raise RequestError(
-                f"no tokens of the prompt stand for this {part.kind}",
+                f"the prompt has no tokens for this {part.kind}",
                 place=f"messages[{part.message}].content[{part.part}]",
                 hint="the template drops it, or writes it together with others:"
                 " 'autoparser analyze' says which",

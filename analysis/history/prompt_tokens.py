@@ -24,7 +24,7 @@ import msgspec
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import MediaKind
-from autoparser.analysis.core.errors import is_mapping, missing_name_hint, spelling_hint
+from autoparser.analysis.core.errors import is_mapping, kind_of, missing_name_hint, spelling_hint
 from autoparser.analysis.core.turn_format import StopText
 from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
@@ -52,7 +52,7 @@ def messages_of(argument: object, what: str = "messages") -> list[Message]:
     """Return messages as a template sees them. Raises RequestError."""
     listed = _check_list(argument, what, "messages", "[{role: user, content: …}, …]")
     if not listed:
-        raise RequestError("there is no message", place=what, hint=_MESSAGE)
+        raise RequestError("no messages", place=what, hint=_MESSAGE)
     return [_checked_message(message, f"{what}[{at}]") for at, message in enumerate(listed)]
 
 
@@ -61,11 +61,11 @@ def _checked_message(argument: object, place: str) -> Message:
         message = prepared_messages([argument])[0]
     except TypeError:
         raise RequestError(
-            f"{type(argument).__name__} is not a message", place=place, hint=_MESSAGE
+            f"a message must be a mapping, got {kind_of(argument)}", place=place, hint=_MESSAGE
         ) from None
     if not isinstance(message.get("role"), str):
         raise RequestError(
-            "this message has no role",
+            "missing role",
             place=place,
             hint=missing_name_hint(
                 "role", message, "give one such as user, assistant, system or tool"
@@ -92,7 +92,7 @@ def tools_of(argument: object) -> list[object] | None:
     for at, tool in enumerate(listed):
         if not isinstance(tool, Mapping):
             raise RequestError(
-                f"{type(tool).__name__} is not a tool", place=f"tools[{at}]", hint=_TOOL
+                f"a tool must be a mapping, got {kind_of(tool)}", place=f"tools[{at}]", hint=_TOOL
             )
     return prepared_tools(listed)
 
@@ -114,7 +114,7 @@ def switches_of(argument: object) -> dict[str, object]:
         return {}
     if not is_mapping(argument):
         raise RequestError(
-            f"{type(argument).__name__} is not a mapping of the template's variables",
+            f"must be a mapping of template variables, got {kind_of(argument)}",
             place="switches",
             hint='give them by name, such as {"today": "Monday"}',
         )
@@ -122,7 +122,7 @@ def switches_of(argument: object) -> dict[str, object]:
     for name in switches:
         if name in PASSED:
             raise RequestError(
-                f"{name} is not a switch", place="switches", hint="give it with each render"
+                f"{name} cannot be set as a switch", place="switches", hint="pass it to each render"
             )
     return switches
 
@@ -133,9 +133,9 @@ def retention_of(argument: str) -> Retention:
     if argument in known:
         return Retention(argument)
     raise RequestError(
-        f"there is no retention {argument!r}",
+        f"unknown retention {argument!r}",
         place="thinking_retention",
-        hint=spelling_hint(str(argument), known, f"there are {', '.join(known)}"),
+        hint=spelling_hint(str(argument), known, f"choose from {', '.join(known)}"),
     )
 
 
@@ -143,7 +143,7 @@ def _check_list(argument: object, place: str, what: str, hint: str) -> Sequence[
     if isinstance(argument, Sequence) and not isinstance(argument, str | bytes):
         return cast("Sequence[object]", argument)
     raise RequestError(
-        f"{type(argument).__name__} is not a list of {what}", place=place, hint=f"give {hint}"
+        f"must be a list of {what}, got {kind_of(argument)}", place=place, hint=f"give {hint}"
     )
 
 

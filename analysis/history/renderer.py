@@ -60,9 +60,13 @@ Ids: TypeAlias = Sequence[int]
 
 
 class Renderer:
-    """Renders conversations to token ids by one template, and parses completions.
+    """Renders conversations to token ids with one template, and parses completions.
 
-    It has no code for single templates: all that it knows comes from the analysis and renders.
+        renderer = Renderer(analysis, tokenizer)
+        prompt = renderer.render([{"role": "user", "content": "Hi"}])
+        renderer.parse_response(completion_ids, prompt.ids).message.content
+
+    It has no per-model code: it uses the analysis and further renders.
     """
 
     def __init__(
@@ -236,7 +240,7 @@ class Renderer:
         rewrote the past, or if there are no steps; TokenizerError.
         """
         if not trajectory:
-            raise RequestError("there is no step", place="trajectory", hint="give one at least")
+            raise RequestError("no steps", place="trajectory", hint="pass at least one")
         ids: list[int] = []
         mask: list[bool] = []
         calls: list[CallTokens] = []
@@ -289,7 +293,7 @@ class Renderer:
         return self._responses.stops
 
     def get_stop_token_ids(self) -> list[int]:
-        """Return the ids at which an output ends wherever they occur.
+        """Return the ids that end an output wherever they occur, such as `[151645]`.
 
         For a stop of several tokens it is the last one. Stops that also occur inside turns are left
         out: see `stops` and `find_stop`.
@@ -301,7 +305,7 @@ class Renderer:
     ) -> int | None:
         """Return the index of the token that ends an output, or None if none does yet.
 
-        A stop that also occurs inside turns ends it once there is content or a call. Raises
+        A stop that also occurs inside turns ends it only after content or a call. Raises
         TokenizerError for ids that are not in the vocabulary.
         """
         ids = ids_of(token_ids)
@@ -340,10 +344,12 @@ _Parameters = ParamSpec("_Parameters")
 
 
 class AsyncRenderer:
-    """Runs the methods of a renderer without blocking the event loop. Raises the same errors.
+    """Runs a renderer in threads, so that it does not block the event loop.
 
-    `render`, `parse_response`, `call_tokens`, `bridge_to_next_turn`, `training_sample`, and for
-    many `render_batch` and `training_samples`, are those of `Renderer`, and are awaited.
+        prompt = await AsyncRenderer(renderer).render(messages)
+
+    Its methods are those of `Renderer` of the same name, awaited, with `render_batch` and
+    `training_samples` for many. They raise the same errors.
     """
 
     def __init__(self, renderer: Renderer) -> None:

@@ -76,7 +76,7 @@ class TripRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RoundTrip(Shown):
-    """The verdicts on one template."""
+    """The round trips of one template, e.g. `<RoundTrip: 42 holds, 14 breaks>`."""
 
     shown_as: ClassVar[str] = "round trip"
 
@@ -116,9 +116,11 @@ def round_trip(
 ) -> RoundTrip:
     """Play every scenario under every setting that may matter.
 
-    With `profile` the engine is that one, and scenarios about another engine's habits are left
-    out. With `setting` only that one, on top of the template's usual one, is tried. Raises
-    AutoparserError for a tokenizer that cannot encode.
+        found = round_trip(analysis, shipped_scenarios())
+
+    With `profile`, scenarios are played as on that engine, and those about the habits of other
+    engines are skipped. With `setting`, only this one is tried, on top of the template's defaults.
+    Raises AutoparserError for a tokenizer that cannot encode.
     """
     stage = ReplayStage(analysis)
     encoder = None if tokenizer is None else Encoder(tokenizer)

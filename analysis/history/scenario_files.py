@@ -171,7 +171,7 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
     """
     reader = _ScenarioReader(file)
     if value is None:
-        raise reader.wrong("", "this is empty", "give a list of scenarios")
+        raise reader.wrong("", "must not be empty", "write a list of scenarios")
     if is_list(value):
         value = {"scenarios": value}
     given = read_value(value, _ScenarioFile, file=file, wrong=ScenarioError)
@@ -191,7 +191,7 @@ def _scenarios(
     for at, entry in enumerate(scenario_file.scenarios):
         place = f"scenarios[{at}]"
         if entry.name in found:
-            words = f"there are two scenarios {entry.name!r}"
+            words = f"duplicate scenario {entry.name!r}"
             raise reader.wrong(f"{place}.name", words, "rename one")
         found[entry.name] = reader.scenario(entry, place, tools)
     return tuple(found.values())
@@ -210,16 +210,18 @@ class _ScenarioReader(Struct, frozen=True):
         """Raise an error if a name is not among the known ones."""
         names = list(known_names)
         if name not in names:
-            hint = spelling_hint(name, names, f"there are {', '.join(names)}")
-            raise self.wrong(place, f"there is no {what} {name!r}", hint)
+            hint = spelling_hint(name, names, f"choose from {', '.join(names)}")
+            raise self.wrong(place, f"unknown {what} {name!r}", hint)
 
     def scenario(self, entry: _FileScenario, place: str, tools: tuple[Tool, ...]) -> Scenario:
         message_entry, sampled = entry.message, entry.sampled
         if sampled is None and message_entry is None:
-            raise self.wrong(place, "there is nothing to write", "add message, or sampled")
+            raise self.wrong(place, "nothing to write", "add message, or sampled")
         # Such keys would have no effect, which a person would not expect.
         if sampled is not None and (message_entry is not None or entry.variation is not None):
-            raise self.wrong(place, "sampled is the text itself", "leave out message and variation")
+            raise self.wrong(
+                place, "sampled already is the whole text", "leave out message and variation"
+            )
         offered = tools if entry.tools else ()
         message = self.message(message_entry or _FileMessage(), f"{place}.message")
         for at, call in enumerate(message.calls if offered else ()):
@@ -276,12 +278,12 @@ class _ScenarioReader(Struct, frozen=True):
             spoken = (entry.reasoning, entry.content, entry.calls)
             speakers = (entry.user, entry.tool, next((e for e in spoken if e is not None), None))
             if sum(speaker is not None for speaker in speakers) > 1:
-                raise self.wrong(here, "this is of two speakers", "make two entries of it")
+                raise self.wrong(here, "one entry has two speakers", "split it in two")
             if entry.user is not None:
                 entries.append(UserMessage(entry.user, entry.media))
             elif entry.tool is None:
                 if entry.media:
-                    words, hint = "a model writes no media", "put them into user or tool"
+                    words, hint = "a model cannot send media", "move it to user or tool"
                     raise self.wrong(f"{here}.media", words, hint)
                 message = self.message(entry, here)
                 waiting = list(message.calls)
@@ -291,9 +293,9 @@ class _ScenarioReader(Struct, frozen=True):
                 call = waiting.pop(0)
                 entries.append(ToolResult(entry.tool, call.name, call.id, entry.media))
             else:
-                raise self.wrong(here, "this answers no call", "put a call before it")
+                raise self.wrong(here, "a tool result without a call", "put a call before it")
         # The scenario's own message follows, and a model does not answer itself.
         if not entries or isinstance(entries[-1], Message):
-            words, hint = "this history ends with the model", "end it with user or tool"
+            words, hint = "the history ends with the model", "end it with user or tool"
             raise self.wrong(f"{place}.history", words, hint)
         return tuple(entries)

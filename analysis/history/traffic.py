@@ -634,7 +634,7 @@ def traffic_of(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> T
             place = f"line {number}"
             raise TrafficLogError(words, file=file, place=place, hint=hint) from error
     if not records:
-        empty = TrafficLogError("this is empty", file=file, hint=_WANTED)
+        empty = TrafficLogError("the log is empty", file=file, hint=_WANTED)
         raise next(iter(left_out), empty)
     return TrafficLog(tuple(records), tuple(left_out))
 
@@ -644,7 +644,7 @@ def _read_line(line: str, file: str, number: int, model: TokenText | None) -> li
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise TrafficLogError("this is not JSON", file=file, place=place, hint=_WANTED) from error
+        raise TrafficLogError("invalid JSON", file=file, place=place, hint=_WANTED) from error
     given = read_value(value, _LoggedRequest, file=file, place=place, wrong=TrafficLogError)
     found: list[TrafficRecord] = []
     for prompt, prompt_ids, written, ids in given.answers():
@@ -652,13 +652,13 @@ def _read_line(line: str, file: str, number: int, model: TokenText | None) -> li
         completion, tokens = _text_and_ids(written, ids, model, place)
         if not prompt_text:
             hint = "add prompt, or prompt_token_ids"
-            raise TrafficLogError("there is no prompt", file=file, place=place, hint=hint)
+            raise TrafficLogError("missing prompt", file=file, place=place, hint=hint)
         whose = given.conversation
         found.append(
             TrafficRecord(prompt_text, completion, prompt_tokens, tokens, whose, line=number)
         )
     if not found:
-        raise TrafficLogError("there is no completion", file=file, place=place, hint=_WANTED)
+        raise TrafficLogError("missing completion", file=file, place=place, hint=_WANTED)
     return found
 
 

@@ -272,10 +272,10 @@ class TrainingTemplate:
 
 
 def training_template(analysis: Analysis, *, briefly: bool = False) -> TrainingTemplate:
-    """Return the template with generation markers. Raises TrainingTemplateError.
+    """Return the template with `{% generation %}` markers. Raises TrainingTemplateError.
 
-    With `briefly`, the proof uses one message of each kind of turn instead of the whole battery. A
-    template that raises on all of them proves nothing, which is an error as well.
+    With `briefly`, the proof renders one message of each kind instead of the whole battery. It is
+    an error as well if the template raises on all of them, since that proves nothing.
     """
     made = _prove_template(analysis, briefly=briefly)
     if made.proof.refused == made.proof.conversations:

@@ -248,7 +248,7 @@ def check_step(at: int, prompt_ids: Sequence[int], so_far: Sequence[int]) -> Non
     pairs = zip(prompt, so_far, strict=False)
     parted = next((place for place, (one, other) in enumerate(pairs) if one != other), len(prompt))
     raise RequestError(
-        f"the prompt parts from what stands before it at token {parted}",
+        f"the prompt differs from the tokens before it at token {parted}",
         place=f"trajectory[{at}].prompt_ids",
         hint="make prompts by bridge_to_next_turn, or a sample of each stretch that holds together",
     )

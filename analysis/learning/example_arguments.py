@@ -270,7 +270,7 @@ class ShownArguments(Struct, frozen=True):
     entries: EntryFrame = field(default_factory=EntryFrame)
     """The literals around arguments one by one, e.g. separated by `", "`."""
     guesses: tuple[str, ...] = ()
-    """The conclusions that no example shows, e.g. `"no example has a call without arguments"`."""
+    """The conclusions that no example shows, e.g. `"calls without arguments"`."""
 
     def before(self, literal: str) -> str:
         """Cut the opening of the first entry off the literal before the arguments."""
@@ -312,7 +312,7 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
         key=lambda pair: sum(pair[0].write(value, pair[1]) == text for value, text in seen),
     )
     # `{}` alone shows neither separators nor spacing.
-    guesses = () if any(value for value, _ in seen) else ("no example has an argument",)
+    guesses = () if any(value for value, _ in seen) else ("calls with arguments",)
     return ShownArguments(
         ArgumentFormat(best.object, best, indented if best.object.indent else "", encoded=encoded),
         guesses=guesses,
@@ -371,21 +371,21 @@ def _guess_words(
 ) -> Iterator[str]:
     """Yield, in words, the facts about arguments that the examples do not show."""
     if frame.guessed:
-        yield "no example has a call with two arguments: what separates them"
+        yield "the separator of two arguments"
     if JsonType.STRING not in entries.middles:
-        yield "no example has an argument that is a string: its quotes and escapes"
+        yield "the quotes and escapes of string arguments"
     if entries.middles.keys() == {JsonType.STRING}:
-        yield "no example has an argument of another type than string"
+        yield "arguments that are not strings"
     strings = [value for value, _ in entries.texts if isinstance(value, str)]
     quoted = bool(frame.closes.get(JsonType.STRING)) or escape is StringEscape.PYTHON
     if quoted and not any(set("\"'\\\n") & set(string) for string in strings):
-        yield "no example has a quote or a line break in a string: how they are escaped"
+        yield "escapes of quotes and line breaks in strings"
     if entries.guard is not None:
-        yield "no example has every sign for which a string gets a wrapper of its own"
+        yield "all characters that give a string its own wrapper"
     if not _nested_values(entries):
-        yield "no example has an array or an object as an argument: how it is written"
+        yield "arrays and objects as arguments"
     if all(any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields) for call in calls):
-        yield "no example has a call without arguments"
+        yield "calls without arguments"
 
 
 def _key_notation(entries: ShownEntries, escape: StringEscape) -> StringText:

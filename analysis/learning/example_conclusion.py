@@ -62,8 +62,8 @@ class ShownFormat(Struct, frozen=True):
     others: tuple[int, ...]
     """The numbers of the other examples, from 0: cut, malformed, or of another format."""
     guesses: tuple[str, ...] = ()
-    """The conclusions that no example shows, e.g. `"no example has two calls in one turn: how
-    they are separated"`."""
+    """The conclusions that no example shows, e.g. `"the separator of two calls in one
+    turn"`."""
 
     @property
     def rank(self) -> tuple[int, bool, int]:
@@ -90,9 +90,9 @@ def learn_examples(
             break
     if best is None:
         raise ExampleError(
-            "no example holds all that its message says",
+            "no example contains all parts of its message",
             place=examples[0].place if examples else None,
-            hint="give the output character for character, and the message that it means",
+            hint="give the exact output, and the message that it should parse to",
         )
     return best
 

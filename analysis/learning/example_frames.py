@@ -238,5 +238,5 @@ def _guess_separator(before: str, after: str, inner: str, base: int) -> ShownFra
     space = leading_space(before)
     rest = after[len(after.rstrip()) :]
     repetition = RepeatedText(space + wrapper[0], opening, separator, close, wrapper[1] + rest)
-    guess = "no example has two calls in one turn: how they are separated"
+    guess = "the separator of two calls in one turn"
     return ShownFrame(CallsFrame(repetition, inner, base), wrapper, (guess,))

@@ -299,7 +299,7 @@ def with_emptied_reasoning(
         and layout.literals[0].startswith(core)
         and (rest := layout.literals[0].removeprefix(opening).removeprefix(core)).strip()
     }
-    guess = "no example has reasoning: it is taken to stand in the block that is empty in all turns"
+    guess = "reasoning, assumed to fill the block that is empty in all turns"
     return {**example_layouts, **added}, (guess,) if added else ()
 
 
@@ -346,10 +346,10 @@ def _guessed_joint(
 
 def _unseen_words(before: str, after: str) -> str:
     if before == _START:
-        return f"no example begins with {after}"
+        return f"turns that begin with {after}"
     if after == _END:
-        return f"no example ends with {before}"
-    return f"no example has {after} after {before}: what stands between them"
+        return f"turns that end with {before}"
+    return f"the text between {before} and {after}"
 
 
 def _shown_edges(layouts: Iterable[TurnLayout]) -> tuple[StrippedEdges, StrippedEdges]:

@@ -23,7 +23,12 @@ class ExampleError(AutoparserError):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An output and its meaning."""
+    """An output with the message that it should parse to.
+
+        Example("[do look(city='Oslo')]", Message(calls=(ToolCall("look", {"city": "Oslo"}),)))
+
+    `learn` takes a list of examples.
+    """
 
     output: str
     r"""The text after the prompt, with or without the end of the turn, e.g.
@@ -135,7 +140,7 @@ def _call_meant(meant_call: _CallMeant, file: str, place: str) -> ToolCall:
         meant_call.arguments if meant_call.function is None else meant_call.function.arguments
     )
     if not name:
-        raise ExampleError("there is no name", file=file, place=place, hint=f"write {_CALL}")
+        raise ExampleError("missing name", file=file, place=place, hint=f"write {_CALL}")
     if isinstance(arguments, str):
         arguments = _decoded_arguments(arguments or "{}", file, place)
     return ToolCall(name, arguments, meant_call.id or "")

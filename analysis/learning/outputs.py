@@ -72,9 +72,7 @@ def given_outputs(text: str, file: str) -> tuple[LoggedOutput, ...]:
         if line.strip()
     )
     if not found:
-        raise OutputError(
-            "there are no outputs", file=file, hint=f"write an output a line, or {_LINE}"
-        )
+        raise OutputError("no outputs", file=file, hint=f"write an output a line, or {_LINE}")
     return found
 
 

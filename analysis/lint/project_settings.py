@@ -249,7 +249,7 @@ def _broken(file: Path, words: str) -> SettingsError:
     match = _AT.match(words)
     place = match["place"] if match else None
     return SettingsError(
-        f"broken TOML: {match['words'] if match else words}",
+        f"invalid TOML: {match['words'] if match else words}",
         file=str(file),
         place=place,
         hint="fix the TOML there",

@@ -83,12 +83,12 @@ class DebuggedConversation:
     about: str = ""
     """Its purpose, in words."""
 
-    def trace(self, template: ChatTemplate) -> RenderTrace:
-        """Render step by step. Raises TemplateSyntaxError."""
+    def trace(self, template: ChatTemplate, *, in_full: bool = False) -> RenderTrace:
+        """Render step by step; values are short unless `in_full`. Raises TemplateSyntaxError."""
         # Any other variables of the template, whose names mypy cannot know.
         switches: dict[str, Any] = {**self.switches}
         return template.step_through(
-            template.variables(self.messages, self.tools, self.prompts, **switches)
+            template.variables(self.messages, self.tools, self.prompts, **switches), in_full=in_full
         )
 
     @property

@@ -85,14 +85,14 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
         if not path.is_file() and not path.is_dir():
             # A template is read for its digest and again for its record; a pipe has one reading.
             raise TemplateNotFoundError(
-                "this is neither a file nor a directory",
+                "neither a file nor a directory",
                 file=place,
                 hint="save what it gives as a file",
             )
         inside = [place] if path.is_file() else [str(found) for found in _files_below(path)]
         if not inside:
             raise TemplateNotFoundError(
-                "there is no template in this directory or below it",
+                "no template in this directory or below it",
                 file=place,
                 hint=f"templates are files named *{SUFFIXES[0]}, or in a {CONFIGURATION}; saved"
                 f" formats are named *{FORMAT}",
@@ -409,7 +409,7 @@ def journal_of(content: bytes, file: str) -> SurveyJournal:
     # A half-written line at the end of another file must not be taken for a survey's, and be cut
     # off.
     if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
-        raise AutoparserError("this is not a survey", file=file, hint=_OTHER)
+        raise AutoparserError("not a survey", file=file, hint=_OTHER)
     return SurveyJournal(records, len(whole) + len(newline), bool(rest))
 
 
@@ -417,7 +417,7 @@ def _read_record(line: bytes, file: str, place: str) -> SurveyRecord:
     try:
         document: object = json.loads(line)
     except (ValueError, RecursionError):
-        words = "this is not a line of a survey"
+        words = "not a line of a survey"
         raise AutoparserError(words, file=file, place=place, hint=_OTHER) from None
     return read_value(document, SurveyRecord, file=file, place=place, hint=_OTHER)
 

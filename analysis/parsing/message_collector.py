@@ -6,7 +6,7 @@ deltas and `message` the message so far.
 Owed to `StreamParser`: `message` is the sum of the deltas that `take` returned and of the text that
 is still held back. Two kinds of text are: whitespace until text comes after it, since the
 template may strip it, and a call until `_BEGUN` characters of its arguments have come or it has
-closed, so that most broken calls turn into content without a delta that a client cannot take back.
+closed, so that most broken calls turn into content without a delta that a client cannot roll back.
 """
 
 from __future__ import annotations

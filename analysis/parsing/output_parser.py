@@ -90,18 +90,22 @@ def _not_a_text(value: object) -> RequestError:
 
 @runtime_checkable
 class StreamParser(Protocol):
-    """Reads one output piece by piece.
+    """Parses one output in pieces.
 
-    Contract: nothing that was sent is taken back; the sum of the deltas is the message, however the
-    text is cut into pieces. Five modules keep it:
+        stream = parser.stream()
+        deltas = [*stream.feed("Hel"), *stream.feed("lo."), *stream.finish()]
+        stream.message.content  # 'Hello.'
 
-    - `text_tape`: no text is read twice, and each character goes to one span;
-    - `text_lookahead`: the front of a possible stop is not passed on;
-    - `raw_text`: a value is not passed on from the first place where it may have ended;
-    - `section_reader`: a call becomes content only if none of its arguments were passed on;
-    - `message_collector`: whitespace and the beginning of a call wait for what follows them.
+    Contract: a delta is never revised; the deltas add up to the message, however the text is cut
+    into pieces. Five modules ensure it:
 
-    Each says at its head what it owes.
+    - `text_tape`: no text is read twice, and each character is in one span;
+    - `text_lookahead`: the prefix of a possible stop is held back;
+    - `raw_text`: a value is held back from the first place where it may have ended;
+    - `section_reader`: a call becomes content only if none of its arguments were sent;
+    - `message_collector`: whitespace and the beginning of a call wait for the next text.
+
+    Each states its part of the contract at its head.
     """
 
     def __repr__(self) -> str:
@@ -208,8 +212,8 @@ class TurnStream(StreamParser):
             raise _not_a_text(text)
         if ids is not None:
             raise RequestError(
-                "token ids were given to a parser that does not know their texts",
-                hint="make the parser with tokenizer=…",
+                "a parser without a tokenizer cannot take token ids",
+                hint="create the parser with tokenizer=…",
             )
         if not text or self._tape.closed:
             return []
@@ -407,7 +411,15 @@ def row_after_reasoning(row: StrictRow, close: str) -> StrictRow | None:
 
 
 class OutputParser:
-    """Parses the outputs of a model for one request. No text makes it raise."""
+    """Parses the outputs of a model for one request; no text raises.
+
+        parser = analysis.parser(tools)
+        message = parser.parse(text)
+        stream = parser.stream()
+        deltas = [*stream.feed("<think>Hm"), *stream.feed(".</think>Hi"), *stream.finish()]
+
+    Each output that is streamed needs a stream of its own.
+    """
 
     def __init__(
         self,
@@ -477,18 +489,18 @@ class OutputParser:
         """
         if self._tokens is None:
             raise RequestError(
-                "token ids cannot be read by a parser that does not know their texts",
-                hint="make the parser with tokenizer=…",
+                "a parser without a tokenizer cannot read token ids",
+                hint="create the parser with tokenizer=…",
             )
         return ReasoningEnd(self.turn, self._tokens.tokenizer)
 
     def parse(
         self, text: str, *, complete: bool = True, ids: Sequence[int] | None = None
     ) -> ParsedMessage:
-        """Parse a whole output; `complete=False` means that it was cut on purpose.
+        """Parse a whole output; `complete=False` marks it as truncated, e.g. by `max_tokens`.
 
-        `ids` are its token ids, for a parser made with a tokenizer: a marker that has a token of
-        its own is text if other tokens spell it. Raises RequestError for ids without a tokenizer.
+        `ids` are its token ids, for a parser with a tokenizer: a marker with a token of its own is
+        text if other tokens spell it. Raises RequestError for ids without a tokenizer.
         """
         stream = self.stream()
         stream.feed(text, ids)
@@ -496,7 +508,7 @@ class OutputParser:
         return stream.message
 
     def stream(self) -> StreamParser:
-        """Begin to read an output that comes in pieces."""
+        """Return a parser of one output that arrives in pieces."""
         stream: StreamParser = self._stream(self._reader)
         if self._without_calls is not None:
             stream = ExactStream(self.turn, stream, self._stream(self._without_calls))

@@ -40,7 +40,7 @@ REASONING_FIELD = "reasoning_content"
 
 
 class Status(StrEnum):
-    """How a message or a call came out."""
+    """How a message or a call was parsed, e.g. `Status.OK` if it has the template's format."""
 
     OK = "ok"
     UNFINISHED = "unfinished"
@@ -69,7 +69,7 @@ class Status(StrEnum):
 
     @property
     def regular(self) -> bool:
-        """Whether all was read as the template writes it, with the turn's end or without it."""
+        """Whether everything matches the template's format, with or without the end of the turn."""
         return self in (Status.OK, Status.UNFINISHED)
 
 
@@ -86,7 +86,13 @@ class DeltaKind(StrEnum):
 
 
 class Delta(Struct, gc=False):
-    """A piece of the message; a struct, since one is made for almost every token."""
+    """A piece of a streamed message; a struct, since almost every token makes one.
+
+        (delta,) = parser.stream().feed("Hel")
+        delta.to_openai()  # {'content': 'Hel'}
+
+    The meaning of `text` depends on `kind`.
+    """
 
     kind: DeltaKind
     """The field that it extends, such as `DeltaKind.CONTENT`."""
@@ -98,10 +104,10 @@ class Delta(Struct, gc=False):
     """Of the call: as it is written, or made where none is written."""
 
     def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
-        """Return the delta of an OpenAI streaming chunk.
+        """Return the delta of an OpenAI streaming chunk, such as `{"content": "Hel"}`.
 
-        For the last delta it is the `finish_reason` alone, which a chunk has in its choice, beside
-        an empty delta: `to_openai_choice` returns the whole choice.
+        The last delta is `{"finish_reason": "stop"}`, which belongs into the chunk's choice, next
+        to an empty delta: `to_openai_choice` returns the whole choice.
         """
         match self.kind:
             case DeltaKind.FINISH:
@@ -125,7 +131,7 @@ class Delta(Struct, gc=False):
     def to_openai_choice(
         self, index: int = 0, *, reasoning_field: str = REASONING_FIELD
     ) -> dict[str, Json]:
-        """Return the choice of an OpenAI streaming chunk, with the delta and the `finish_reason`.
+        """Return the choice of an OpenAI streaming chunk: the delta and the `finish_reason`.
 
         `index` is that of the choice.
         """
@@ -152,7 +158,7 @@ class CallAttempt(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """One call that was read."""
+    """One parsed tool call, such as `get_weather` with the arguments `'{"city": "Oslo"}'`."""
 
     name: str
     """The function's name, such as `"get_forecast"`."""
@@ -171,10 +177,10 @@ class ParsedCall:
 
     @property
     def schema_errors(self) -> tuple[SchemaBreach, ...]:
-        """Where the arguments are not as the schema asks: `days: 'x' is not of type 'integer'`.
+        """The violations of the tool's schema, such as `"days: 'x' is not of type 'integer'"`.
 
-        Computed when asked for: no call is refused for it. Empty if nothing is wrong, if no schema
-        is known, and if the arguments are not JSON, which the call's status reports.
+        Computed on first access: no call is rejected for it. Empty if there are none, if no schema
+        is known, or if the arguments are not JSON, which the call's status reports.
         """
         if self.schema is None:
             return ()
@@ -188,13 +194,20 @@ class ParsedCall:
 
     @property
     def sent_id(self) -> str:
-        """The id that clients know: the written one, unless the call was sent before it came."""
+        """The id that clients have: the model's own, or the one sent before that arrived."""
         return self.made_id or self.id
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ParsedMessage(Shown):
-    """The message that a model wrote."""
+    r"""The parsed message of a model.
+
+        message = parser.parse("<think>\nHm.\n</think>\n\nHello.<|im_end|>")
+        message.reasoning_content, message.content  # ('Hm.', 'Hello.')
+        message.to_openai()["reasoning_content"]  # 'Hm.'
+
+    A `StreamParser` has the message so far as `message`.
+    """
 
     shown_as: ClassVar[str] = "message"
 
@@ -234,28 +247,28 @@ class ParsedMessage(Shown):
 
     @property
     def leaves_call(self) -> bool:
-        """Whether a call stays in the content: one of another format, or one that is a guess."""
+        """Whether a call stays in the content: in another format, or only a guess."""
         return self.status in (Status.OTHER_FORMAT, Status.NEEDS_ALL)
 
     @property
     def begun_calls(self) -> tuple[ParsedCall, ...]:
-        """All calls that a stream has sent, by their index: the one that the end cut, too."""
+        """All calls that a stream has sent, by index, including one that the end truncated."""
         return (*self.tool_calls, *filter(None, [self.partial_call]))
 
     @property
     def malformed_calls(self) -> tuple[ParsedCall, ...]:
-        """The broken calls among `tool_calls`, whose partial arguments were closed."""
+        """The malformed calls among `tool_calls`, whose partial arguments were closed."""
         return tuple(call for call in self.tool_calls if call.status is Status.MALFORMED)
 
     def ended(self) -> ParsedMessage:
-        """Return the same message where its end was seen outside the text, as a stop token."""
+        """Return a copy marked as ended by a stop token."""
         status = Status.OK if self.status is Status.UNFINISHED else self.status
         return replace(self, status=status, missing_end="")
 
     def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
-        """Return the message as an OpenAI chat completion has it.
+        """Return the message of an OpenAI chat completion.
 
-        `reasoning_field` is the key of the reasoning; some servers and templates want `reasoning`.
+        `reasoning_field` is the key of the reasoning; some servers and templates use `reasoning`.
         The `finish_reason` is not part of a message: `to_openai_choice` returns it.
         """
         message: dict[str, Json] = {"role": "assistant", "content": self.content}
@@ -275,9 +288,9 @@ class ParsedMessage(Shown):
     def to_openai_choice(
         self, index: int = 0, *, reasoning_field: str = REASONING_FIELD
     ) -> dict[str, Json]:
-        """Return the choice of an OpenAI chat completion: the message and the `finish_reason`.
+        """Return the choice `index` of an OpenAI chat completion: message and `finish_reason`.
 
-        `index` is that of the choice. The `finish_reason` is null while more may come.
+        The `finish_reason` is null while the output may continue.
         """
         message: Json = self.to_openai(reasoning_field=reasoning_field)
         return {"index": index, "message": message, "finish_reason": self.finish_reason}

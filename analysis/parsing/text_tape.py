@@ -24,7 +24,7 @@ Reading: TypeAlias = Generator[None, None, Result]
 
 
 class SpanKind(StrEnum):
-    """The kinds of parts of the text."""
+    """The roles of parts of an output, e.g. `SpanKind.MARKUP` for `"<tool_call>"`."""
 
     MARKUP = "markup"
     REASONING = "reasoning"
@@ -36,7 +36,7 @@ class SpanKind(StrEnum):
 
 
 class Span(NamedTuple):
-    """A part of the text, by character offsets; `end` is exclusive."""
+    """A part of an output by character offsets, e.g. `Span(0, 6, SpanKind.CONTENT)`."""
 
     start: int
     """The offset of the first character."""

@@ -390,7 +390,7 @@ def read_options(kind: type[Fields], tools: object, options: Mapping[str, object
         tools is not None and (not isinstance(tools, Sequence) or isinstance(tools, str | bytes))
     ):
         raise RequestError(
-            f"this is {kind_of(tools)}, not a list", place="tools", hint=f"give [{_TOOL}]"
+            f"must be an array, got {kind_of(tools)}", place="tools", hint=f"give [{_TOOL}]"
         )
     given = {name: value for name, value in options.items() if value is not None}
     if not given:
@@ -456,7 +456,7 @@ def _name_and_schema(at: int, tool: object) -> tuple[str, Json]:
     name = None if function is None else function.get("name")
     if function is None or not isinstance(name, str) or not name:
         raise RequestError(
-            "this is not a valid tool",
+            "invalid tool",
             place=f"tools[{at}]",
             hint=f"give {_TOOL}",
         )
@@ -484,8 +484,8 @@ def _chosen_tool(tool_choice: object, offered: Mapping[str, Json] | None) -> str
     if not isinstance(tool_choice, str) or (offered is not None and tool_choice not in offered):
         names = ", ".join(offered or ()) or "none"
         raise RequestError(
-            f"the tool choice {tool_choice!r} names no tool that is offered",
-            hint=f"give auto, none, required or one of the tools: {names}",
+            f"unknown tool_choice {tool_choice!r}",
+            hint=f"choose from auto, none, required and the tools: {names}",
         )
     return tool_choice
 

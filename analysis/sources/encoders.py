@@ -102,18 +102,21 @@ def load_encoder(
     tokenizer: str | os.PathLike[str] | None = None,
     special_tokens: Mapping[str, str] | None = None,
 ) -> EncodedTemplate:
-    """Import a function and make a chat template of it: this runs its module's code.
+    """Import a function as a chat template; this runs the code of its module.
 
-    ``named`` is as above. ``tokenizer`` is what to load to read the ids of a function that gives
-    ids. Raises TemplateNotFoundError, TemplateReadError.
+        load_encoder("encoding.py:encode_messages?thinking_mode=chat")
+
+    `named` is `path/to/module.py:function` or `package.module:function`, with parameters as
+    `?name=value`. `tokenizer` is the source of a tokenizer for functions that return token ids.
+    Raises TemplateNotFoundError, TemplateReadError.
     """
     target, _, values = named.partition("?")
     place, _, function_name = target.rpartition(":")
     if not place or not function_name.isidentifier():
         raise TemplateReadError(
-            "this names no function",
+            "missing function name",
             file=named,
-            hint="give path/to/module.py:function, or package.module:function",
+            hint="pass path/to/module.py:function, or package.module:function",
         )
     given = {key: variable_value(value) for key, value in parse_qsl(values, keep_blank_values=True)}
     module = _import_module(place, named)
@@ -156,12 +159,12 @@ def _import_module(place: str, source_name: str) -> ModuleType:
                 return _import_file(Path(place))
             return importlib.import_module(place)
     except FileNotFoundError:
-        words, hint = "there is no such file", "name the module's file, or its package"
+        words, hint = "no such file", "pass the module's file, or its package"
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a stranger's code raises what it likes
         if isinstance(error, ModuleNotFoundError) and error.name == place.partition(".")[0]:
-            words = f"there is no module {place!r}"
+            words = f"no module {place!r}"
             hint = "give its file as path/to/module.py:function, or install its package"
         else:
             words = f"the module cannot be imported ({type(error).__name__}: {error})"
@@ -260,7 +263,9 @@ class _Adapter:
         with contextlib.suppress(TypeError, ValueError):
             parameters = inspect.signature(self.function).parameters
         if not parameters:
-            raise self._wrong_encoder("the function takes nothing", "name one that takes messages")
+            raise self._wrong_encoder(
+                "the function has no parameters", "pass one that takes messages"
+            )
         return parameters
 
     def _stand_ins(self, names: Sequence[str], text: str) -> dict[str, object]:
@@ -269,8 +274,8 @@ class _Adapter:
         for name in names:
             if name not in mentioned:
                 raise self._wrong_encoder(
-                    f"the function wants {name}, and nothing says what that may be",
-                    f"give a value: --encoder '{self.source_name}?{name}=VALUE'",
+                    f"the function needs a value for {name}",
+                    f"add it: --encoder '{self.source_name}?{name}=VALUE'",
                 )
         return {name: mentioned[name][0] for name in names}
 
@@ -332,13 +337,13 @@ class _Adapter:
         ids = [token for token in row if isinstance(token, int)]
         if not is_row(result) or len(ids) < len(row):
             raise self._wrong_encoder(
-                f"the function gives a {kind}, neither a text nor token ids",
-                "name one that gives the prompt",
+                f"the function returned a {kind}, not a string or token ids",
+                "pass one that returns the prompt",
             )
         if self.tokenizer is None:
             raise self._wrong_encoder(
-                "the function gives token ids, and there is no tokenizer to read them",
-                "give --tokenizer PATH",
+                "the function returned token ids, but there is no tokenizer to decode them",
+                "add --tokenizer PATH",
             )
         return str(self.tokenizer.decode(ids, skip_special_tokens=False))
 

@@ -56,7 +56,7 @@ class GgufWindow:
                 raise TemplateReadError(
                     f"the file ends at byte {start}, although it should have {self.size}",
                     file=self.name,
-                    hint="it was cut short; fetch it again",
+                    hint="it is truncated; download it again",
                 )
             self.content += fetched
 
@@ -162,13 +162,13 @@ class _HeaderReader:
 
     def header(self, wanted: Callable[[str], bool]) -> GgufHeader:
         if self.take(len(MAGIC)) != MAGIC:
-            raise self.wrong("this is not a GGUF file", 0)
+            raise self.wrong("not a GGUF file", 0)
         version = self.number("I")
         if not version & 0xFFFF:
             self.order = ">"
             version = int.from_bytes(version.to_bytes(4, "little"), "big")
         if version not in VERSIONS:
-            raise self.wrong(f"GGUF of version {version} cannot be read, but 2 and 3 can", 4)
+            raise self.wrong(f"unsupported GGUF version {version}, not 2 or 3", 4)
         self.number("Q")
         count = self.counted("key-value pairs", SMALLEST_PAIR)
         values: dict[str, Value] = {}
@@ -176,7 +176,7 @@ class _HeaderReader:
             start = self.at
             key = self.text(LONGEST_KEY)
             if key in values:
-                raise self.wrong(f"the key {key!r} is there twice", start)
+                raise self.wrong(f"duplicate key {key!r}", start)
             if wanted(key):
                 values[key] = self.value(self.number("I"))
             else:
@@ -217,12 +217,12 @@ class _HeaderReader:
             raise self.wrong("arrays are nested too deep", start)
         inner = self.number("I")
         if inner not in SMALLEST:
-            raise self.wrong(f"there is no type {inner} of values", start)
+            raise self.wrong(f"unknown value type {inner}", start)
         return inner, self.counted("values of an array", SMALLEST[inner])
 
     def scalar(self, kind: int) -> str:
         if kind not in SCALARS:
-            raise self.wrong(f"there is no type {kind} of values", self.at - 4)
+            raise self.wrong(f"unknown value type {kind}", self.at - 4)
         return SCALARS[kind]
 
     def text(self, longest: int | None = None) -> str:
@@ -267,7 +267,7 @@ class _HeaderReader:
             words,
             file=self.window.name,
             place=f"byte {place}",
-            hint="the file is broken or cut short; fetch it again, or pass another one",
+            hint="the file is corrupt or truncated; download it again, or pass another one",
         )
 
 
@@ -342,7 +342,7 @@ def gguf_contents(window: GgufWindow) -> GgufContents:
     }
     if not templates:
         raise TemplateNotFoundError(
-            "this GGUF file holds no chat template",
+            "no chat template in this GGUF file",
             file=header.file,
             hint=f"it was looked for under {TEMPLATE} and {TEMPLATE}.*; pass the model's own files",
         )
@@ -393,5 +393,5 @@ def _wrong(header: GgufHeader, key: str, what: str) -> TemplateReadError:
         f"the value is {what}",
         file=header.file,
         place=key,
-        hint="the file is broken; fetch it again, or pass another one",
+        hint="the file is corrupt; download it again, or pass another one",
     )

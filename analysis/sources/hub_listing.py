@@ -194,7 +194,7 @@ def _check_name(name: str, repository: str) -> None:
         raise TemplateReadError(
             f"this repository lists a file by a name that leads elsewhere: {name!r}",
             file=repository,
-            hint="nothing of it was read; do not trust where it comes from",
+            hint="nothing was read; do not trust its source",
         )
 
 
@@ -202,7 +202,7 @@ def _checked_commit(commit: str | None, repository: str) -> str:
     if commit is not None and _COMMIT.fullmatch(commit):
         return commit
     raise TemplateReadError(
-        f"the Hub names no commit, but {commit!r}",
+        f"the Hub returned {commit!r}, not a commit",
         file=repository,
         hint="check that a Hub answers there (HF_ENDPOINT)",
     )
@@ -320,7 +320,7 @@ def _check_size(listing: HubListing, name: str, size: int) -> None:
             f"this file is larger than {LARGEST_FILE >> 20} MiB",
             file=listing.repository,
             place=name,
-            hint="nothing that is read is so large; do not trust where it comes from",
+            hint="no file of this kind is so large; do not trust its source",
         )
 
 
@@ -409,9 +409,9 @@ class _RemoteFile:
             self.hub.utils.hf_raise_for_status(response)
             if start and response.status_code != PARTIAL_CONTENT:
                 raise TemplateReadError(
-                    "the server sends whole files only, not parts of them",
+                    "the server does not support range requests",
                     file=self.name,
-                    hint="fetch the file, and pass it",
+                    hint="download the file, and pass its path",
                 )
             for part in response.iter_bytes():
                 content += part[: stop - start - len(content)]
@@ -429,9 +429,9 @@ class _RemoteFile:
         size: int | None = metadata.size
         if size is None:
             raise TemplateReadError(
-                "the Hub does not say how large this file is",
+                "the Hub does not report the size of this file",
                 file=self.name,
-                hint="fetch the file, and pass it",
+                hint="download the file, and pass its path",
             )
         return size
 

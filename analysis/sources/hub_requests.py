@@ -416,7 +416,7 @@ def _named_in(url: str) -> HubName:
 
 def _no_model(url: str) -> TemplateNotFoundError:
     return TemplateNotFoundError(
-        "this URL is of no model on the Hub, nor of a file of one",
+        "not the URL of a model or a file on the Hub",
         file=url,
         hint=f"give one such as {_HUB}/org/name, or {_HUB}/org/name/blob/main/chat_template.jinja",
     )

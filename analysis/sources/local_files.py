@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from autoparser.analysis.core.documents import SAVED_FORMATS
-from autoparser.analysis.core.errors import TemplateReadError, is_mapping, kind_of as value_kind
+from autoparser.analysis.core.errors import TemplateReadError, is_mapping, kind_of
 
 LARGEST = 64 << 20
 """Bytes of a text that is read; the largest of real models have a few million."""
@@ -119,15 +119,15 @@ def _read_pipe(path: Path, hint: str) -> bytes:
     finally:
         os.close(descriptor)
     raise TemplateReadError(
-        f"this is a named pipe, and nothing was written into it for {seconds:g} seconds",
+        f"nothing was written to this named pipe for {seconds:g} seconds",
         file=str(path),
-        hint="start its writer first, or wait longer with --timeout SECONDS",
+        hint="start its writer first, or raise --timeout",
     )
 
 
 def _too_large(file: str, hint: str) -> TemplateReadError:
     return TemplateReadError(
-        f"this is larger than {LARGEST >> 20} MiB, the most that is read of a text",
+        f"larger than {LARGEST >> 20} MiB, the limit for a text",
         file=file,
         hint=hint,
     )
@@ -350,7 +350,7 @@ def path_exists(path: Path) -> bool:
     if broken:
         target = path.readlink()
         raise TemplateReadError(
-            f"this link leads to no file ({target})", file=str(path), hint="name the file itself"
+            f"broken link to {target}", file=str(path), hint="name the file itself"
         )
     return there
 
@@ -362,11 +362,9 @@ def decode_text(content: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         kind = binary_kind(content)
         if kind is not None:
-            raise TemplateReadError(
-                f"this is {kind}, not text", file=file, hint=TEMPLATE_HINT
-            ) from None
+            raise TemplateReadError(f"{kind}, not text", file=file, hint=TEMPLATE_HINT) from None
         raise TemplateReadError(
-            f"this is not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
+            f"not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
             file=file,
             place=f"byte {error.start}",
             hint="save the file as UTF-8",
@@ -381,29 +379,24 @@ def read_json_object(path: Path) -> Mapping[str, object]:
         value: object = json.loads(text)
     except json.JSONDecodeError as error:
         raise TemplateReadError(
-            f"broken JSON: {error.msg}",
+            f"invalid JSON: {error.msg}",
             file=str(path),
             place=f"line {error.lineno}, column {error.colno}",
             hint="correct the JSON there",
         ) from None
     except (RecursionError, ValueError) as error:
         raise TemplateReadError(
-            f"JSON that cannot be read ({error})",
+            f"cannot read this JSON ({error})",
             file=str(path),
             hint="write a simpler file",
         ) from None
     if not is_mapping(value):
         raise TemplateReadError(
-            f"this JSON is {json_kind(value)}, not an object",
+            f"must be a JSON object, got {kind_of(value)}",
             file=str(path),
             hint="pass a file that holds a JSON object",
         )
     return value
-
-
-def json_kind(value: object) -> str:
-    """Name the kind of a decoded JSON value, with its article."""
-    return "null" if value is None else value_kind(value)
 
 
 _LARGEST_FORMAT = 64 << 20

@@ -74,16 +74,17 @@ def load_template(
     revision: str | None = None,
     special_tokens: Mapping[str, str] | None = None,
 ) -> ChatTemplate:
-    """Load the chat template that ``source`` names.
+    """Load the chat template of a source.
 
-    ``source`` is a text file, a model directory, a ``tokenizer_config.json`` or another JSON
-    file with a ``chat_template``, a GGUF file, ``-`` for standard input, or a model on the Hub:
-    ``org/name``, ``org/name/file.gguf``, ``org/name:Q4_K_M``, or the URL of the model or of one
-    of its files. What is there as a file or a directory is never looked for on the Hub. ``name``
-    chooses among named templates; None takes the default one. ``revision`` is a branch, a tag or a
-    commit of a model on the Hub. ``special_tokens``, such as ``{"bos_token": "<s>"}``, add to
-    those that lie beside the template, and replace them. Raises TemplateNotFoundError,
-    TemplateReadError. Whether the text is sound Jinja shows on the first use of the template.
+        load_template("org/model", revision="main", special_tokens={"bos_token": "<s>"})
+
+    `source` is a text file, a model directory, a `tokenizer_config.json` or another JSON file with
+    a `chat_template`, a GGUF file, `-` for standard input, or a model on the Hub: `org/name`,
+    `org/name/file.gguf`, `org/name:Q4_K_M`, or the URL of the model or of one of its files. An
+    existing file or directory is never looked up on the Hub. `name` selects one of several named
+    templates; None takes the default. `revision` is a branch, tag or commit on the Hub.
+    `special_tokens` extend and override those next to the template. Raises TemplateNotFoundError,
+    TemplateReadError. Jinja checks the text only when the template is first used.
     """
     named = os.fspath(source)
     found = _templates_at(named, revision).choose(name, named)
@@ -279,15 +280,17 @@ class FetchedFiles(JsonDocument, frozen=True):
 
 
 def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -> FetchedFiles:
-    """Fetch the templates and tokenizer of a model on the Hub into the Hub's cache.
+    """Download the templates and the tokenizer of a model into the Hub's cache.
 
-    ``to`` is a new directory to write it to, too, whole or not at all. Raises
-    TemplateNotFoundError, TemplateReadError, and AutoparserError where it cannot be written.
+        fetch("Qwen/Qwen3-8B", to=Path("qwen3"))
+
+    `to` is a new directory to write them to as well, whole or not at all. Raises
+    TemplateNotFoundError, TemplateReadError, and AutoparserError if it cannot be written.
     """
     name = hub_name(source)
     if name is None or Path(source).exists():
         raise AutoparserError(
-            "this is not a model on the Hub",
+            "not a model on the Hub",
             file=source,
             hint="give org/name, or org/name/file.gguf; a local path needs no fetching",
         )
@@ -329,7 +332,7 @@ def _from_header(header: GgufContents) -> dict[str, bytes]:
     for name, text in header.templates.items():
         if name is not None and not _PLAIN_NAME.fullmatch(name):
             raise AutoparserError(
-                f"the template's name {name!r} cannot be that of a file",
+                f"the template name {name!r} is not a valid file name",
                 file=header.file,
                 hint="read the template with --name, without writing it",
             )
@@ -347,7 +350,7 @@ def _write(contents: Mapping[str, bytes], to: Path) -> None:
     """Write files to a new directory, built beside it and then moved into place."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise AutoparserError(
-            "there is something already", file=str(to), hint="name a new or an empty directory"
+            "this already exists", file=str(to), hint="name a new or an empty directory"
         )
     made: Path | None = None
     try:

@@ -102,7 +102,7 @@ def _git_revisions(path: Path, name: str | None) -> Iterator[TemplateRevision]:
     log = _git(directory, "log", *follow, "--name-only", form, *names)
     if not log:
         raise TemplateNotFoundError(
-            "git knows no commit of this", file=str(path), hint="commit the template first"
+            "git has no commit of this file", file=str(path), hint="commit the template first"
         )
     yield TemplateRevision("", "", "", "not committed", current)
     inside = PurePosixPath(path.resolve().relative_to(root.resolve()).as_posix())

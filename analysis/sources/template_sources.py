@@ -23,6 +23,7 @@ from autoparser.analysis.core.errors import (
     TemplateReadError,
     is_list,
     is_mapping,
+    kind_of,
     spelling_hint,
 )
 from autoparser.analysis.core.provenance import Provenance, SourceKind
@@ -37,7 +38,7 @@ from .hub_listing import (
     list_repository,
 )
 from .hub_requests import HubName
-from .local_files import cached_file, json_kind, model_file, read_json_object, read_text
+from .local_files import cached_file, model_file, read_json_object, read_text
 from .written_files import cache_file
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class FoundTemplates(Struct, frozen=True):
     def _no_such_name(self, name: str, source: str) -> TemplateNotFoundError:
         names = sorted(self.by_name)
         return TemplateNotFoundError(
-            f"there is no template named {name!r} here",
+            f"no template named {name!r}",
             file=source,
             hint=spelling_hint(name, names, f"choose by name one of {', '.join(map(repr, names))}"),
         )
@@ -147,7 +148,7 @@ def _text(value: object, place: str, path: Path) -> str:
 
 def _wrong_type(value: object, place: str, path: Path) -> TemplateReadError:
     return TemplateReadError(
-        f"this cannot be {json_kind(value)}",
+        f"cannot be {kind_of(value)}",
         file=str(path),
         place=place,
         hint="give one text, or a list of objects with the texts name and template",
@@ -237,7 +238,7 @@ def templates_in_directory(directory: Path, source: Provenance | None = None) ->
     )
     if not by_name:
         raise TemplateNotFoundError(
-            "this directory holds no chat template",
+            "no chat template in this directory",
             file=str(directory),
             hint=f"it was looked for in {LOOKED_IN}: add one of them or pass a file",
         )

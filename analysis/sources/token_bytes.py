@@ -153,7 +153,7 @@ _MOST = 8192
 
 
 class OpaqueTokens(Struct, frozen=True, dict=True):
-    """Special tokens that a grammar refers to by id; by default there are none."""
+    """Special tokens that a grammar refers to by id, such as `<tool_call>`; none by default."""
 
     ids: Mapping[str, int] = field(default_factory=dict[str, int])
     """Ids by text, e.g. `{"<tool_call>": 151657}`."""

@@ -208,7 +208,7 @@ class TokenText:
                 raise _unknown_id(bad) from None
             raise TokenizerError(
                 f"the tokenizer cannot decode its tokens ({reason})",
-                hint="give the tokenizer of the template's model",
+                hint="use the tokenizer of the template's model",
             ) from None
         return text.removeprefix(head)
 
@@ -269,13 +269,13 @@ def _cannot_encode(text: str, reason: str) -> TokenizerError:
     if broken is not None:
         before = text[max(0, broken - 20) : broken]
         return TokenizerError(
-            f"half of a pair of UTF-16 ({text[broken]!r}) stands after {before!r}",
+            f"unpaired surrogate {text[broken]!r} after {before!r}",
             place=f"character {broken} of the prompt",
-            hint="no tokenizer encodes it: put the whole character there",
+            hint="no tokenizer encodes it: pass the whole character",
         )
     return TokenizerError(
         f"the tokenizer cannot encode {text[:40]!r} ({reason})",
-        hint="give the tokenizer of the template's model",
+        hint="use the tokenizer of the template's model",
     )
 
 
@@ -369,22 +369,20 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
             guess = self._in_llguidance(self.hf.to_str(), None).eos_token
             if guess not in self.added_by_id:
                 raise TokenizerError(
-                    "the tokenizer does not say which token ends an answer",
+                    "the tokenizer has no end-of-sequence token",
                     file=self.file,
-                    hint="name it, by its text or its id",
+                    hint="pass its text or its id",
                 )
             return (guess,)
         named = [self.eos] if isinstance(self.eos, int | str) else self.eos
         if not named:
-            raise TokenizerError("no token was named to end an answer with", file=self.file)
+            raise TokenizerError("no end-of-sequence token was passed", file=self.file)
         return tuple(dict.fromkeys(map(self._end, named)))
 
     def _end(self, token: int | str) -> int:
         number = self.hf.token_to_id(token) if isinstance(token, str) else token
         if number is None or self.hf.id_to_token(number) is None:
-            raise TokenizerError(
-                f"there is no token {token!r} to end an answer with", file=self.file
-            )
+            raise TokenizerError(f"unknown end-of-sequence token {token!r}", file=self.file)
         return number
 
     @cached_property
@@ -426,9 +424,9 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
             return LLTokenizer(text, n_vocab=self.width, eos_token=ends)
         except ValueError as error:
             raise TokenizerError(
-                f"llguidance cannot take this tokenizer: {error}",
+                f"llguidance does not support this tokenizer: {error}",
                 file=self.file,
-                hint="it takes those that decode to bytes: ByteLevel, or with ByteFallback",
+                hint="it supports those that decode to bytes: ByteLevel, or with ByteFallback",
             ) from error
 
     @cached_property
@@ -478,9 +476,9 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
         """
         if not 0 <= token < self.vocab_size:
             raise TokenizerError(
-                f"there is no token {token} in a vocabulary of {self.vocab_size}",
+                f"token {token} is not in the vocabulary of {self.vocab_size}",
                 file=self.file,
-                hint="the tokenizer must be the one of the model",
+                hint="use the model's own tokenizer",
             )
         return self.piece(token)
 

@@ -95,12 +95,12 @@ def _entries(path: Path) -> Iterator[tuple[bytes, int]]:
     except OSError as error:
         raise _wrong(path, f"cannot read the file ({error.strerror})", None) from None
     if len(content) > LARGEST_TIKTOKEN:
-        raise _wrong(path, f"this is larger than {LARGEST_TIKTOKEN >> 20} MiB", None)
+        raise _wrong(path, f"larger than {LARGEST_TIKTOKEN >> 20} MiB", None)
     for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
             entry = _entry(line)
             if entry is None:
-                raise _wrong(path, "this is not a token in base64 with its rank", number)
+                raise _wrong(path, "not a token in base64 with its rank", number)
             yield entry
 
 
@@ -215,7 +215,7 @@ def read_tokenizer_json(path: Path) -> Tokenizer:
         _check_growth(tokenizer, path)
         return tokenizer
     raise TokenizerError(
-        f"this is not a tokenizer ({reason})",
+        f"not a tokenizer ({reason})",
         file=str(path),
         hint="give a tokenizer.json as the tokenizers library writes it",
     )
@@ -233,7 +233,7 @@ def _content(path: Path) -> bytes:
         ) from None
     if len(content) > LARGEST_TOKENIZER_JSON or content.count(b",") > MOST_COMMAS:
         raise TokenizerError(
-            f"this is larger than any tokenizer: more than {LARGEST_TOKENIZER_JSON >> 20} MiB or"
+            f"larger than any tokenizer: more than {LARGEST_TOKENIZER_JSON >> 20} MiB or"
             f" {MOST_COMMAS} entries",
             file=str(path),
             hint="it was not read; give the tokenizer.json of a model",
@@ -247,7 +247,7 @@ def check_ids(tokenizer: Tokenizer, path: Path) -> None:
     largest = max(ids, default=0)
     if largest > 4 * len(ids) + (1 << 16):
         raise TokenizerError(
-            f"there are {len(ids)} tokens, and one of them has the id {largest}",
+            f"the vocabulary has {len(ids)} tokens, but one has the id {largest}",
             file=str(path),
             hint="no model has such a vocabulary; give the tokenizer.json of one",
         )
@@ -259,7 +259,7 @@ def _check_growth(tokenizer: Tokenizer, path: Path) -> None:
         return
     if _growth(json.loads(normalizer.__getstate__())) > MOST_GROWTH:
         raise TokenizerError(
-            f"its normalizers blow text up: one character becomes more than {MOST_GROWTH} of them",
+            f"its normalizers expand one character to more than {MOST_GROWTH}",
             file=str(path),
             hint="no model needs that; give the tokenizer.json of one",
         )
@@ -293,9 +293,11 @@ def load_tokenizer(
 ) -> Tokenizer:
     """Load the tokenizer of a file, a directory, a GGUF file, or a model on the Hub.
 
-    ``segmenting`` says that texts are to be cut into the tokens that the model's own tokenizer
-    would make of them; without, the tokens alone are of use, as for masks. Raises
-    TokenizerError, and what reading the source raises.
+        load_tokenizer("models/base").encode("Hello")
+
+    With `segmenting`, texts are split into the same tokens as by the model's own tokenizer;
+    without, only the vocabulary is loaded, which suffices for masks. Raises TokenizerError, and the
+    errors of reading the source.
     """
     named = os.fspath(source)
     path = Path(named)
@@ -367,8 +369,7 @@ def read_tokenizer(path: Path, *, segmenting: bool = True) -> Tokenizer:
         return read_tiktoken(file, segmenting=segmenting)
     if file.suffix == ".model":
         raise TokenizerError(
-            "this is a sentencepiece model, which cannot be read: there is no tokenizer.json"
-            " beside it",
+            "sentencepiece models are not supported, and there is no tokenizer.json beside it",
             file=str(file),
             hint="convert it once with transformers (AutoTokenizer … save_pretrained) and give the"
             " tokenizer.json with --tokenizer",
@@ -378,7 +379,7 @@ def read_tokenizer(path: Path, *, segmenting: bool = True) -> Tokenizer:
 
 def _none_here(source_name: str) -> AutoparserError:
     return TokenizerError(
-        "there is no tokenizer here",
+        "no tokenizer found",
         file=source_name,
         hint=f"give a {TOKENIZER_FILE}, a directory that holds one, or a GGUF file",
     )

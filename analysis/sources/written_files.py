@@ -103,7 +103,7 @@ def check_unread(path: Path) -> None:
     """Raise AutoparserError if this command has read the file, by this name or another one."""
     if file_identity(path) in (read_files.get() or ()):
         raise AutoparserError(
-            "not written: this command has read this file, which would be lost",
+            "not written: it would overwrite a file that this command has read",
             file=os.fspath(path),
             hint="name another file",
         )
@@ -172,9 +172,9 @@ def _write_pipe(path: Path, content: bytes) -> None:
         if descriptor is not None:
             os.close(descriptor)
     raise AutoparserError(
-        f"this is a named pipe, and nobody read it for {seconds:g} seconds",
+        f"nothing read from this named pipe for {seconds:g} seconds",
         file=os.fspath(path),
-        hint="start its reader first, or wait longer with --timeout SECONDS",
+        hint="start its reader first, or raise --timeout",
     )
 
 

@@ -85,7 +85,7 @@ class ExampleVerdict:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TaughtFormat:
-    """The result of learning from examples, and the format in use."""
+    """The result of `learn`: the verdict on each example, and the format in use."""
 
     analysis: Analysis
     """The analysis with the format in use; its phases are the template's."""
@@ -109,7 +109,7 @@ class TaughtFormat:
 
     @property
     def odd(self) -> tuple[ExampleVerdict, ...]:
-        """The examples that are not read as they mean."""
+        """The examples that parse to a different message."""
         return tuple(example for example in self.examples if example.odd)
 
     @property
@@ -119,29 +119,32 @@ class TaughtFormat:
 
     @property
     def read(self) -> int:
-        """The number of examples that are read."""
+        """The number of examples that parse to their messages."""
         return len(self.examples) - len(self.odd)
 
     @property
     def score(self) -> str:
-        """The number of examples read, and of all, in words."""
+        """The number of examples parsed, and of all, e.g. `"2 of 3 examples"`."""
         return f"{self.read} of {len(self.examples)} examples"
 
     @property
     def ok(self) -> bool:
-        """Whether every example is read."""
+        """Whether every example parses to its message."""
         return not self.odd
 
 
 def learn(
     analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind = EvidenceKind.EXAMPLE
 ) -> TaughtFormat:
-    """Learn from examples the format of parts that the template's renders do not show.
+    """Learn the parts of the format that the template does not render, from labeled examples.
 
-    The template's own format stays in use unless the learned one, alone or beside it, reads more of
-    the examples, and the template's own turns are read as before. The header, the prompts and the
-    ends are always the template's. `kind` is the source of the outputs' meanings. Raises
-    ExampleError if nothing can be learned and the template's own format reads no example.
+        learned = learn(analysis, [Example("[do look(city='Oslo')]", Message(calls=(call,)))])
+        learned.ok, learned.score  # (True, '1 of 1 examples')
+
+    The template's own format stays in use unless the learned one, alone or in addition, parses more
+    of the examples and the template's own turns as before. Header, prompts and ends are always the
+    template's. `kind` is the source of the labels. Raises ExampleError if nothing can be learned
+    and the template's own format parses no example.
     """
     verdicts = _verdicts(analysis, examples, analysis.format)
     own = TaughtFormat(analysis, verdicts, (), UsedFormat.TEMPLATE)
@@ -211,7 +214,7 @@ def _refusal(candidate: TaughtFormat, own: TaughtFormat) -> str:
     if lost and _writes_calls(own.analysis.format):
         return f"{what} misreads {lost[0]}, which is read without it"
     spoiled = spoiled_render(own.analysis, candidate.analysis)
-    return f"{what} misreads what the template itself writes: {spoiled}" if spoiled else ""
+    return f"{what} misparses the template's own turns: {spoiled}" if spoiled else ""
 
 
 def _confirmed(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat:
@@ -272,7 +275,7 @@ def _check(verdicts: Sequence[ExampleVerdict]) -> Check:
             verdict.example.message,
             verdict.written,
             verdict.expected,
-            "the example is read as another message" if verdict.odd else "it is written otherwise",
+            "it parses to a different message" if verdict.odd else "it renders differently",
         )
         for verdict in verdicts
         if not verdict.exact

@@ -135,7 +135,7 @@ class ReadFormat:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InferredFormat:
-    """The format learned from a template and unlabeled outputs."""
+    """The result of `learn_outputs`: the reading of each output, and the format in use."""
 
     analysis: Analysis
     """The analysis with the learned format; its phases are the template's."""
@@ -191,13 +191,15 @@ def learn_outputs(
     tools: Sequence[Tool],
     tokens: Sequence[str] = (),
 ) -> InferredFormat:
-    """Learn from unlabeled outputs how a model writes calls, by the tools' names in them.
+    """Learn the notation of calls from unlabeled outputs, by the tools' names in them.
 
-    A plain text is an output after the template's default prompt. A template that writes calls
-    itself is widened: the parser reads both ways, the grammar writes the template's. `tokens` are
-    the added tokens of the model's tokenizer, which suggest markers where the outputs leave them
-    open. Raises OutputError if no output shows a call, or no format reads any, and the template's
-    own format reads none either.
+        learn_outputs(analysis, [LoggedOutput(text) for text in log], tools).ok
+
+    A plain string is an output after the template's default prompt. If the template renders calls
+    itself, the parser reads both notations and the grammar writes the template's. `tokens` are the
+    added tokens of the model's tokenizer, which suggest markers if the outputs leave them open.
+    Raises OutputError if no output shows a call, or if neither a learned format nor the template's
+    own parses any.
     """
     logged = [
         LoggedOutput(each, place=place_in("outputs", at)) if isinstance(each, str) else each
@@ -231,7 +233,7 @@ def learn_outputs(
             reading.message and reading.message.calls for reading in own if not reading.problem
         ):
             raise
-        return replace(kept, refusal="no format reads the others")
+        return replace(kept, refusal="no format parses the others")
     widened = widened_analysis(analysis, found.format, EvidenceKind.OUTPUT)
     # Read in both ways, an output may give another message than in the learned way alone.
     read = iter(found.readings)
@@ -250,7 +252,7 @@ def learn_outputs(
         return _refused(kept, learned, spoiled)
     if len(rest) - len(learned.odd) < _FEWEST_BESIDE and kept.calls:
         # A model that writes calls as its template does has probably garbled this one.
-        return replace(kept, refusal="one output alone shows another way")
+        return replace(kept, refusal="only one output shows another notation")
     return learned
 
 
@@ -263,7 +265,7 @@ def _refused(fallback: InferredFormat, learned: InferredFormat, spoiled: str) ->
     """Return the template's own format, with the reason to keep it."""
     refusal = f"with the learned format it is {len(learned.readings) - len(learned.odd)}"
     if spoiled:
-        refusal = f"the learned format misreads what the template itself writes: {spoiled}"
+        refusal = f"the learned format misparses the template's own turns: {spoiled}"
     return replace(fallback, refusal=refusal)
 
 
@@ -278,7 +280,7 @@ def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool
         same = message_of(parser.parse(output.text), output.text) == reading.message
     except ValueError:
         same = False
-    return reading if same else replace(reading, problem="the template's own way reads more of it")
+    return reading if same else replace(reading, problem="the template's own format parses more")
 
 
 def _check(readings: Sequence[LoggedReading]) -> Check:
@@ -371,13 +373,13 @@ class _OutputTrial:
                     return best
         if not sighted:
             raise OutputError(
-                "no output holds the name of a tool and arguments that fit it",
-                hint="give the tools that were offered when the outputs were written",
+                "no output contains the name of a tool with arguments that fit its schema",
+                hint="pass the tools that these outputs were sampled with",
             )
         if best is None or not best.rank[0]:
             raise OutputError(
-                "no format reads the calls of any output and writes it back",
-                hint="give more outputs, or examples with their messages: --examples",
+                "no format parses the calls of an output and reproduces it",
+                hint="add more outputs, or pass labeled ones with --examples",
             )
         return best
 
@@ -391,10 +393,7 @@ class _OutputTrial:
             except ExampleError:
                 break
             found = self.read_by(shown.format)
-            # What other outputs show, nobody read.
-            none = "no output" if found.complete else "no output that is read"
-            words = (guess.replace("no example", none) for guess in shown.guesses)
-            found = replace(found, guesses=tuple(words))
+            found = replace(found, guesses=shown.guesses)
             if best is not None and found.rank < best.rank:
                 break
             # A format concluded from readings is better founded than one concluded from guesses.
@@ -510,13 +509,13 @@ class _OutputJudge:
             return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
         written = written_turn(self.format, message)
         problem = self._problem_of_calls(message)
-        fault = "" if parsed.status.regular else f"it is read with a fault: {parsed.status}"
+        fault = "" if parsed.status.regular else f"parsed with status {parsed.status}"
         if parsed.status is Status.OTHER_FORMAT:
             # The text that holds the call is known better than that there is one.
             problem = problem or self._problem_of_texts(message, output.text) or fault
         problem = problem or fault or self._problem_of_texts(message, output.text)
         if not problem and not is_turn(written, expected, start, output.text):
-            problem = "its message is written otherwise"
+            problem = "its message renders differently"
         return LoggedReading(output, message, written, expected, problem)
 
     def _problem_of_calls(self, message: Message) -> str:
@@ -524,7 +523,7 @@ class _OutputJudge:
             if not self.offered.fits(call.name, dict(call.arguments)):
                 return f"the arguments of {call.name} do not fit its schema"
         if any(is_misread(call.name, call.arguments, self.offered) for call in message.calls):
-            return "an argument holds another one"
+            return "one argument contains another one"
         return ""
 
     def _problem_of_texts(self, message: Message, text: str) -> str:
@@ -534,25 +533,25 @@ class _OutputJudge:
         # Without a call, a name in the output belongs to content or reasoning; if it is in neither,
         # the format has a tool's name in its markup.
         if not message.calls and held < len(self.offered.names_in(text)):
-            return "the name of a tool is taken for markup"
+            return "the name of a tool is parsed as markup"
         if any(holds_call(text, self.offered) for text in texts):
-            return "a call stands in it that is written otherwise"
+            return "it contains a call in another notation"
         word = next((word for text in texts if (word := marked_word(text, self.offered))), "")
         if word:
-            return f"{word} stands in its text beside markup"
+            return f"its text has {word} next to markup"
         if calls is None:
             return ""
         if begins_call(message.content, calls):
-            return "a call begins in it that cannot be read"
+            return "it contains the start of a call that cannot be parsed"
         openings = [f"{self.prompted}{head}" for head in self.heads.values()]
         if message.calls and ends_in_opening(message.content or message.reasoning, openings):
-            return "what opens a call stands in its text"
+            return "its text contains the opening marker of a call"
         if ends_call(message.content, calls):
-            return "a call ends in it that nothing opens"
+            return "it contains the closing marker of a call that was never opened"
         if any(ends_in_name(text, self.heads) for text in texts):
-            return "it ends in the name of a tool"
+            return "it ends inside the name of a tool"
         name = next((name for text in texts if (name := self._garbled_call(text))), "")
-        return f"a call of {name} is garbled in it" if name else ""
+        return f"a call of {name} is malformed" if name else ""
 
     def _garbled_call(self, text: str) -> str:
         """Return the tool whose call is read once its name is restored, or an empty text."""

@@ -80,7 +80,7 @@ def _matched(value: Any, schema: Mapping[str, Any]) -> Any:
     if not any(key in schema for key in _PATTERNS):
         return value
     if not isinstance(value, str):
-        raise ResponseSchemaError(f"a pattern is for a text, and this is none: {value!r}")
+        raise ResponseSchemaError(f"a pattern needs a string, got {value!r}")
     text: str = value
     for pattern, replacement in schema.get("x-regex-substitutions", ()):
         text = re.sub(pattern, replacement, text, flags=re.DOTALL)
@@ -147,7 +147,7 @@ def _object(raw_value: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
         raise ResponseSchemaError(f"not an object: {raw_value!r}")
     missing = [name for name in schema.get("required", ()) if name not in read]
     if missing:
-        raise ResponseSchemaError(f"there is no {', '.join(missing)}")
+        raise ResponseSchemaError(f"missing {', '.join(missing)}")
     return read
 
 

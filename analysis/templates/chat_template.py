@@ -138,7 +138,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, repr=False)
 class ChatTemplate:
-    """The text of a chat template with the variables of its renders."""
+    """The text of a chat template with its special tokens, rendered as transformers does.
+
+        template = ChatTemplate("{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}",
+                                {"eos_token": "</s>"})
+        template.render([{"role": "user", "content": "Hi"}])  # 'Hi</s>'
+
+    The template is compiled when it is first used.
+    """
 
     text: str
     """The Jinja source."""
@@ -174,12 +181,12 @@ class ChatTemplate:
         documents: Sequence[object] | None = None,
         **switches: object,
     ) -> str:
-        """Return the text that transformers' ``apply_chat_template(tokenize=False)`` returns.
+        """Return the text of transformers' `apply_chat_template(tokenize=False)`.
 
-        ``messages``, ``tools`` and ``documents`` are lists of dicts; ``switches`` are any
-        other variables of the template and override special tokens. Raises
-        TemplateSyntaxError or TemplateRenderError for what the template does, TypeError or
-        ValueError for messages or tools of a wrong type.
+        `messages`, `tools` and `documents` are lists of dicts; `switches` are any other variables
+        of the template and override special tokens. Raises TemplateSyntaxError or
+        TemplateRenderError for errors of the template, TypeError or ValueError for messages or
+        tools of a wrong type.
         """
         given = self.variables(
             messages, tools, add_generation_prompt, documents=documents, **switches
@@ -212,11 +219,11 @@ class ChatTemplate:
     def render_prepared(self, variables: Mapping[str, object]) -> str:
         """Render with exactly these variables: nothing is normalized or added.
 
-        The fast path for many renders. The caller merges `special_tokens` and passes
-        ``messages``, ``tools``, ``documents`` and ``add_generation_prompt`` in the form that
-        transformers gives them. A variable overrides a global of the same name, so a fixed
-        clock is a ``strftime_now`` among them. They are copied only where the sandbox lets the
-        template change them. Raises TemplateSyntaxError, TemplateRenderError.
+        The fast path for many renders. The caller merges `special_tokens` and passes `messages`,
+        `tools`, `documents` and `add_generation_prompt` in the form that transformers gives them. A
+        variable overrides a global of the same name, so a fixed clock is a `strftime_now` among
+        them. Variables are copied only if the sandbox lets the template change them. Raises
+        TemplateSyntaxError, TemplateRenderError.
         """
         return self._run(self._compiled.template, variables)
 
@@ -230,16 +237,21 @@ class ChatTemplate:
             raise trace.failure
         return source_map(trace.pieces, trace.sites)
 
-    def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
+    def step_through(
+        self, variables: Mapping[str, object], *, in_full: bool = False
+    ) -> RenderTrace:
         """Render as `render_prepared` does, and return a trace of each step.
 
-        The trace of a render that fails ends there, with its error. Raises TemplateSyntaxError.
+        The trace of a render that fails ends there, with its error. Its values are shortened,
+        unless `in_full`. Raises TemplateSyntaxError.
         """
         from .trace_recorder import MOST_STEPS
 
-        return self._traced(variables, most_steps=MOST_STEPS)
+        return self._traced(variables, most_steps=MOST_STEPS, in_full=in_full)
 
-    def _traced(self, variables: Mapping[str, object], *, most_steps: int) -> RenderTrace:
+    def _traced(
+        self, variables: Mapping[str, object], *, most_steps: int, in_full: bool = False
+    ) -> RenderTrace:
         from .traced_render import render_traced
 
         made = self._traceable
@@ -250,7 +262,9 @@ class ChatTemplate:
 
             return self._bounded(pieces)
 
-        return render_traced(made, self._own_variables(variables), render, most_steps)
+        return render_traced(
+            made, self._own_variables(variables), render, most_steps, in_full=in_full
+        )
 
     @cached_property
     def _traceable(self) -> TraceableTemplate:
@@ -330,7 +344,7 @@ class ChatTemplate:
 
     @property
     def code(self) -> CodeType:
-        """The compiled template, for environments that differ in filters or undefined alone.
+        """The compiled template, for environments that differ only in filters or `undefined`.
 
         Raises TemplateSyntaxError.
         """

@@ -85,8 +85,11 @@ class EncodedTemplate(ChatTemplate):
         """Encode, and attribute all text to the first line, since the origin is unknown."""
         return SourceMap((SourceSpan(self.render_prepared(variables), 0, 0, 1),))
 
-    def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
+    def step_through(
+        self, variables: Mapping[str, object], *, in_full: bool = False
+    ) -> RenderTrace:
         """Encode, as one piece of unknown origin."""
+        del in_full
         failure = None
         try:
             text = self.render_prepared(variables)
@@ -168,9 +171,11 @@ class IsolatedTemplate(ChatTemplate):
         """Render in a worker, with the origin of the text. Otherwise as `ChatTemplate` does."""
         return cast("SourceMap", self._in_worker("source_map", variables))
 
-    def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
+    def step_through(
+        self, variables: Mapping[str, object], *, in_full: bool = False
+    ) -> RenderTrace:
         """Render in a worker, with a trace. Otherwise as `ChatTemplate` does."""
-        return cast("RenderTrace", self._in_worker("step_through", variables))
+        return cast("RenderTrace", self._in_worker("step_through", variables, in_full=in_full))
 
     def check_syntax(self) -> None:
         """Compile in a worker. Raises TemplateSyntaxError if Jinja cannot."""
@@ -199,29 +204,35 @@ class IsolatedTemplate(ChatTemplate):
             self.text, self.special_tokens, self.name, self.origin, self.source, self.sandbox
         )
 
-    def _in_worker(self, method: str, variables: Mapping[str, object]) -> object:
+    def _in_worker(self, method: str, variables: Mapping[str, object], **options: bool) -> object:
         lost: TemplateRenderError
         try:
-            return self._run_task(method, dict(variables))
+            return self._run_task(method, dict(variables), **options)
         except TaskLimitError as error:
             lost = TemplateLimitError(error.limit, error.message, file=self._file, hint=error.hint)
         except WorkerDiedError as error:
             lost = TemplateRenderError(error.message, file=self._file, hint=error.hint)
         raise lost
 
-    def _run_task(self, method: str, *arguments: object) -> object:
+    def _run_task(self, method: str, *arguments: object, **options: object) -> object:
         # Whoever renders in this process needs no workers.
         from .worker_pool import run_task  # noqa: PLC0415
 
         source = self.original or _Source(self.text, self._file, self.sandbox)
-        return run_task(_call, source, method, *arguments, limits=self.limits, file=self._file)
+        limits, file = self.limits, self._file
+        return run_task(_call, source, method, *arguments, limits=limits, file=file, **options)
 
     def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         return isolated, (self.plain(), self.limits)
 
 
 def isolated(template: ChatTemplate, limits: Limits = DEFAULT_LIMITS) -> IsolatedTemplate:
-    """Return the same template as one that renders in workers, under these limits."""
+    """Return a copy of the template that renders in workers, under these limits.
+
+        template = isolated(load_template("org/model"), Limits(seconds=30))
+
+    Its renders raise TemplateLimitError beyond a limit, and TemplateRenderError if the worker dies.
+    """
     if isinstance(template, IsolatedTemplate):
         return replace(template, limits=limits)
     return IsolatedTemplate(
@@ -241,7 +252,9 @@ def _compiled(source: _Source) -> ChatTemplate:
     return ChatTemplate(source.text, origin=source.file, sandbox=source.sandbox)
 
 
-def _call(source: _Source | ChatTemplate, method: str, *arguments: object) -> Any:
+def _call(
+    source: _Source | ChatTemplate, method: str, *arguments: object, **options: object
+) -> Any:
     """Call a method of a template, in a worker."""
     template = _compiled(source) if isinstance(source, _Source) else source
-    return getattr(template, method)(*arguments)
+    return getattr(template, method)(*arguments, **options)

@@ -69,7 +69,7 @@ def silence_error(seconds: float, file: str | None) -> AutoparserError:
     """Return the error of a task whose worker did not answer and was killed."""
     return TaskLimitError(
         LimitKind.TASK_TIME,
-        f"its worker gave no answer in {seconds:.3g} s and was killed",
+        f"its worker did not answer in {seconds:.3g} s and was killed",
         file=file,
         hint=raise_limit_hint(LimitKind.TASK_TIME),
     )

@@ -35,20 +35,20 @@ from .source_text import TemplateToken, written_places
 LONGEST_STRING = 160
 """Most characters of a described text; a longer one is cut in the middle."""
 
-DEEPEST = 2
-MOST_ITEMS = 6
+DEEPEST, MOST_ITEMS = 2, 6
+FULL_STRING, FULL_DEPTH, FULL_ITEMS = 20_000, 32, 500
+"""The same limits for values in full."""
 
 
 class _JinjaWords(reprlib.Repr):
     """Python's own short `repr`, with Jinja's words and unsorted keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int, deepest: int, items: int) -> None:
         super().__init__()
         self.fillvalue = "…"
-        self.maxlevel = DEEPEST
-        self.maxstring = LONGEST_STRING
-        self.maxlong = LONGEST_STRING
-        self.maxlist = self.maxtuple = self.maxdict = MOST_ITEMS
+        self.maxlevel = deepest
+        self.maxstring = self.maxlong = longest
+        self.maxlist = self.maxtuple = self.maxdict = items
 
     def repr1(self, x: object, level: int) -> str:
         """Describe a value."""
@@ -79,15 +79,17 @@ class _JinjaWords(reprlib.Repr):
         return f"<{type(x).__name__}>"
 
 
-_WORDS = _JinjaWords()
+_WORDS = _JinjaWords(LONGEST_STRING, DEEPEST, MOST_ITEMS)
+_WORDS_IN_FULL = _JinjaWords(FULL_STRING, FULL_DEPTH, FULL_ITEMS)
 
 
-def traced_value(value: object) -> str:
+def traced_value(value: object, *, in_full: bool = False) -> str:
     """Describe a value in a bounded number of characters, without changing it.
 
-    For example `{'role': 'user', 'content': 'Hi'}`, `none`, `undefined`, `<Macro>`.
+    For example `{'role': 'user', 'content': 'Hi'}`, `none`, `undefined`, `<Macro>`. Nested values
+    are shortened to `{…}` or `[…]`, unless `in_full`.
     """
-    return _WORDS.repr(value)
+    return (_WORDS_IN_FULL if in_full else _WORDS).repr(value)
 
 
 class FoundSite(Struct, frozen=True):
@@ -238,10 +240,11 @@ class _Open:
 class TraceRecorder:
     """Records one render."""
 
-    def __init__(self, names: Sequence[str], most_steps: int) -> None:
+    def __init__(self, names: Sequence[str], most_steps: int, *, in_full: bool = False) -> None:
         """Store the names that the code looks up; for 0 steps, no value is described."""
         self._names = names
         self._most_steps = most_steps
+        self._in_full = in_full
         self._open: list[_Open] = []
         self._passes: dict[int, int] = {}
         self._buffers: dict[int, list[PromptPiece]] = {}
@@ -264,7 +267,7 @@ class TraceRecorder:
     def note_name(self, name: int, value: Value) -> Value:
         """Record the value of a name."""
         if self._open and self._most_steps:
-            noted = SeenValue(self._names[name], traced_value(value))
+            noted = SeenValue(self._names[name], traced_value(value, in_full=self._in_full))
             if noted not in self._open[-1].values:
                 self._open[-1].values.append(noted)
         return value
@@ -352,7 +355,8 @@ class TraceRecorder:
         if len(self.steps) >= self._most_steps:
             self.left_out += 1
         else:
-            self.steps.append(TraceStep(kind, site, traced_value(value), outcome, number, values))
+            words = traced_value(value, in_full=self._in_full)
+            self.steps.append(TraceStep(kind, site, words, outcome, number, values))
 
     def _put(self, pieces: list[PromptPiece], buffer: object) -> None:
         kept = self.pieces if buffer is None else self._buffers.setdefault(id(buffer), [])

@@ -229,13 +229,15 @@ def render_traced(
     variables: dict[str, object],
     render: Callable[[Callable[[], Any]], object],
     most_steps: int,
+    *,
+    in_full: bool = False,
 ) -> RenderTrace:
     """Render, and return the trace; with no steps allowed, only the origin of the text.
 
     `render` gets what starts the render, and takes its pieces; what it raises as a
     TemplateRenderError is the end of the trace.
     """
-    recorder = TraceRecorder(traceable.names, most_steps)
+    recorder = TraceRecorder(traceable.names, most_steps, in_full=in_full)
     environment: SandboxedEnvironment = traceable.environment.overlay()
     environment.__dict__["concat"] = recorder.concat
     template = Template.from_code(environment, traceable.code, dict(environment.globals))

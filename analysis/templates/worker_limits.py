@@ -35,7 +35,10 @@ MEGABYTE = 1_000_000
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Resource limits of a task. The defaults are ten times what real templates need."""
+    """Resource limits of a task, e.g. `Limits(seconds=30)`; None is no limit.
+
+    The defaults are ten times what real templates need.
+    """
 
     render_seconds: float | None = 5.0
     """Processor time of one render, in seconds; compiling the template is held to it, too."""

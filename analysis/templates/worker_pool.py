@@ -240,7 +240,7 @@ GROWN_TOO_LARGE = 300_000_000
 
 
 class TaskOutcome(Struct, Generic[Value], frozen=True):
-    """The outcome of one task."""
+    """The outcome of one task: its value or its error, from `WorkerPool.map`."""
 
     value: Value | None = None
     """The value that the function returned, or None if there is an error."""
@@ -255,7 +255,7 @@ class TaskOutcome(Struct, Generic[Value], frozen=True):
 
 
 class WorkerPool(ClosedAtExit):
-    """Workers for tasks of a kind. A context manager."""
+    """Worker processes for tasks of one kind; a context manager."""
 
     def __init__(self, workers: int | None = None, *, limits: Limits = DEFAULT_LIMITS) -> None:
         """Start so many workers, or by default as many as are worthwhile."""
@@ -270,7 +270,7 @@ class WorkerPool(ClosedAtExit):
         return f"<{type(self).__name__}: {len(self._idle) + busy} workers, {busy} busy>"
 
     def close(self) -> None:
-        """End the workers, whatever they are doing."""
+        """End the workers, even if they are busy."""
         for worker in (*self._idle, *(worker for _, worker in self._busy.values())):
             worker.close()
         self._idle.clear()
@@ -283,9 +283,10 @@ class WorkerPool(ClosedAtExit):
         *,
         name: Callable[[Item], str] | None = None,
     ) -> Generator[TaskOutcome[Value]]:
-        """Yield the outcome of each item, in order, as soon as it and those before are done.
+        """Yield the outcome of each item, in order, once it and those before it are done.
 
-        `name` returns the file name for errors. Only one map at a time: the workers are shared.
+        `name` returns an item's file name for errors. Only one map at a time: the workers are
+        shared.
         """
         waiting = enumerate(items)
         outcomes: dict[int, TaskOutcome[Value]] = {}

@@ -218,7 +218,7 @@ def test_port_in_use_is_a_one_line_error(autoparser: Run) -> None:
         asked = ("--server", "http://127.0.0.1:9", "--engine", "vllm", "--port", port)
         ran = autoparser("serve", TEMPLATE, *asked)
     assert ran.code == 2
-    assert f"cannot listen at 127.0.0.1:{port}" in ran.err
+    assert f"cannot listen on 127.0.0.1:{port}" in ran.err
 
 
 @pytest.fixture

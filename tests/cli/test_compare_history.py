@@ -32,12 +32,12 @@ def test_each_revision_says_what_it_changed(template: str, autoparser: Run) -> N
     assert (ran.code, ran.err) == (0, "")
     newest, repaired, broken, renamed, first = ran.out.split("\n\n")[0], *ran.out.split("\n\n")[1:]
     assert newest.endswith("revisions of the template, newest first")
-    assert "Repair it\n  nothing to compare it with" in repaired
+    assert "Repair it\n  no earlier revision to compare with" in repaired
     assert "Break it\n  no analysis: " in broken
     assert "Rename the block\n  The output changes" in renamed
     assert "-  <muse>" in renamed
     assert "+  <plan>" in renamed
-    assert "Add it\n  nothing to compare it with" in first
+    assert "Add it\n  no earlier revision to compare with" in first
 
 
 def test_the_forms_have_every_revision(template: str, autoparser: Run) -> None:
@@ -55,7 +55,7 @@ def test_the_forms_have_every_revision(template: str, autoparser: Run) -> None:
 def test_options_that_name_a_second_template_are_refused(template: str, autoparser: Run) -> None:
     ran = autoparser("compare", "--history", template, template)
     assert (ran.code, ran.out) == (2, "")
-    assert "--history has every revision of one source; leave out B" in ran.err
+    assert "--history compares the revisions of one source; leave out B" in ran.err
     ran = autoparser("compare", template)
     assert (ran.code, ran.out) == (2, "")
     assert "Missing argument B" in ran.err

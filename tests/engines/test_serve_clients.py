@@ -116,7 +116,7 @@ def test_errors_are_exceptions_of_each_client(url: str) -> None:
     asked: Any = [{"role": "user", "content": [picture]}]
     file: Any = [{"role": "user", "content": [{"type": "input_file", "text": "x"}]}]
     with ours:
-        with pytest.raises(openai.BadRequestError, match="no response is kept here"):
+        with pytest.raises(openai.BadRequestError, match="responses are not stored"):
             ours.responses.create(model="m", input="x", previous_response_id="resp_1")
         with pytest.raises(openai.BadRequestError, match="only texts reach the model"):
             ours.responses.create(model="m", input=file)

@@ -54,13 +54,13 @@ pytestmark = pytest.mark.engine
 table = case_tables(__file__, "serve_requests.yaml")
 
 
-LATE = "timeout_error", "there is no answer within 0.2 s"
-BROKEN = "backend_error", "the backend broke off in the middle of its answer"
-ENDED = "backend_error", "the backend ended its answer in the middle"
-REFUSED = "backend_error", "the backend refuses: no memory"
-INVALID = "invalid_request_error", "the backend refuses: the prompt is too long"
+LATE = "timeout_error", "no answer within 0.2 s"
+BROKEN = "backend_error", "the backend closed the connection before the end of its response"
+ENDED = "backend_error", "the backend's response ended early"
+REFUSED = "backend_error", "the backend rejected the request: no memory"
+INVALID = "invalid_request_error", "the backend rejected the request: the prompt is too long"
 DEEP = '{"a": ' * 5000 + "1" + "}" * 5000
-NESTED_ANSWER = "backend_error", f"the backend refuses: {one_line(DEEP, SHOWN)}"
+NESTED_ANSWER = "backend_error", f"the backend rejected the request: {one_line(DEEP, SHOWN)}"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_body_beyond_the_limit_is_one_error() -> None:
     for answer in refused:
         kind, said = words(answer.text)
         assert (answer.status_code, kind) == (413, "invalid_request_error")
-        assert said.startswith("the body has more than 1000 bytes")
+        assert said.startswith("the body is larger than 1000 bytes")
 
 
 @table("refused")
@@ -188,7 +188,7 @@ def test_unexpected_exception_is_a_500_with_its_traceback_in_the_log(
     broken = mock.patch.object(ChatPreparer, "encode", side_effect=KeyError("/root/secret"))
     with broken:
         (answer,) = answered(whole, BODY)
-    error = {"message": "the server failed; its log says why", "type": "server_error"}
+    error = {"message": "the server failed; see the server's log", "type": "server_error"}
     assert answer.json() == {"error": {**error, "param": None, "code": None}}
     assert answer.status_code == 500
     assert "KeyError: '/root/secret'" in caplog.text
@@ -238,9 +238,12 @@ def test_no_backend_is_one_error() -> None:
     with running_serve(analyzed(TEMPLATE), "http://127.0.0.1:9") as url:
         answer = ask(url)
         assert answer.status_code == 502
-        assert words(answer.text) == ("backend_error", "the backend cannot be reached")
+        assert words(answer.text) == ("backend_error", "cannot connect to the backend")
         health = httpx2.get(f"{url}/health")
-        assert (health.status_code, health.json()["status"]) == (503, "the backend does not answer")
+        assert (health.status_code, health.json()["status"]) == (
+            503,
+            "the backend does not respond",
+        )
         lost = httpx2.get(f"{url}/nothing")
         assert lost.status_code == 404
         assert "there is nothing at GET /nothing" in lost.json()["error"]["message"]

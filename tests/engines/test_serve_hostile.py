@@ -185,7 +185,7 @@ def test_400_mb_from_a_backend_are_one_error_in_bounded_memory(between: bytes) -
         answer = httpx2.post(f"{url}/v1/chat/completions", json=BODY, timeout=30)
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert answer.status_code == 502
-    assert answer.json()["error"]["message"] == "the backend answers with more than 32 MB"
+    assert answer.json()["error"]["message"] == "the backend's response is larger than 32 MB"
     assert sent < 50
     assert grown < 300_000, f"{grown} kB"
 

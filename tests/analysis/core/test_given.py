@@ -64,9 +64,9 @@ def test_a_wrong_value_is_refused_with_its_place_and_a_way_out(case: Any) -> Non
 
 
 def test_error_place_extends_the_callers_and_keeps_its_hint() -> None:
-    with pytest.raises(AutoparserError, match=r"not a text; start again$"):
+    with pytest.raises(AutoparserError, match=r"must be a string, got a number; start again$"):
         read_value({"leaves": [{"name": 1}]}, Tree, file="f", hint="start again")
-    with pytest.raises(AutoparserError, match=r"^f: line 3\.leaves\[0\]: this has no name"):
+    with pytest.raises(AutoparserError, match=r"^f: line 3\.leaves\[0\]: missing name"):
         read_value({"leaves": [{}]}, Tree, file="f", place="line 3")
     assert place_in("", "a", 0, "b c") == 'a[0]."b c"'
     assert kind_of({1}) == "a set"

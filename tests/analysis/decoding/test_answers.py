@@ -107,7 +107,7 @@ CLOSED = turn(REASONING, CONTENT, end="<end>\n", prompt="A:(r)(/r)")
 @pytest.mark.parametrize(
     ("template", "text", "rendering", "words"),
     [
-        (turn(CONTENT, end="\n<end>\n"), "", MessageRendering.WHITESPACE, "rendered"),
+        (turn(CONTENT, end="\n<end>\n"), "", MessageRendering.WHITESPACE, "the render"),
         (calling(), '<do>{"name": "note", "arguments": {"t": "é"}}</do>', None, ""),
         (calling(), call(p=2.5).replace("2.5", "25e-1"), MessageRendering.SPELLING, "'.5"),
         (calling(), call(p=1).replace("1", "1e999"), MessageRendering.UNWRITTEN, "beyond"),
@@ -182,7 +182,10 @@ def test_another_text_is_a_fault_and_shows_where_they_part() -> None:
     """Nothing opens this reasoning, so that content alone is read as reasoning."""
     (complaint,) = judgment(trial_of("reasoning-delimiter"), "Hello.").complaints
     assert complaint.fault is AnswerFault.RENDERING
-    assert complaint.detail == ("after 'Hello.' stands '', rendered '\\n=== ANSWER ===\\n<|eot|>'")
+    assert (
+        complaint.detail
+        == "after 'Hello.' the output has '', the render '\\n=== ANSWER ===\\n<|eot|>'"
+    )
     assert judgment(trial_of("reasoning-forced-open"), "Hm.\n</muse>\n\nYes.").clean
 
 
@@ -233,7 +236,7 @@ def test_a_limit_cuts_walks_that_then_did_not_end() -> None:
     report = judge_answers(asked.walks(3, seed=0, limit=5), asked.judge)
     assert report.faults == {AnswerFault.NOT_ENDED: 3}
     assert not report.ok
-    assert report.examples[AnswerFault.NOT_ENDED].detail == "5 tokens, and no end"
+    assert report.examples[AnswerFault.NOT_ENDED].detail == "no end after 5 tokens"
     assert not judge_answers([], asked.judge).ok, "no answers prove nothing"
     broken = judge_answers([DecodedAnswer("walk 0", "", broken="no token at all")], asked.judge)
     assert broken.faults == {AnswerFault.REFUSED: 1}

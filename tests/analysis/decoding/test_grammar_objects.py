@@ -167,7 +167,7 @@ def test_a_refused_token_changes_nothing(bytes_backend: GrammarBackend) -> None:
     assert not grammar.try_accept(tokenizer.eos_id)
     assert allowed(grammar) == [tokenizer.eos_id]
     for count in (-1, 5):
-        with pytest.raises(ConstraintError, match="cannot take back"):
+        with pytest.raises(ConstraintError, match="cannot roll back"):
             grammar.rollback(count)
 
 
@@ -207,11 +207,11 @@ def test_masks_in_numpy_and_in_plain_memory_are_alike(bytes_backend: GrammarBack
         (np.zeros((1, 99), dtype=np.int64), 0, "of int32"),
         (np.zeros(99, dtype=np.int32), 0, "two-dimensional"),
         (np.zeros((99, 4), dtype=np.int32).T, 0, "contiguous"),
-        (np.zeros((2, 99), dtype=np.int32), 2, "there is no row 2 in a mask of 2"),
-        (np.zeros((2, 99), dtype=np.int32), -1, "there is no row -1"),
-        (memoryview(bytes(400)).cast("i", (1, 100)), 0, "can be written"),
+        (np.zeros((2, 99), dtype=np.int32), 2, "row 2 is out of range for a mask of 2 rows"),
+        (np.zeros((2, 99), dtype=np.int32), -1, "row -1 is out of range"),
+        (memoryview(bytes(400)).cast("i", (1, 100)), 0, "writable"),
         (array("i", [0] * 99), 0, "two-dimensional"),
-        ([[0]], 0, "a list is not memory for a mask"),
+        ([[0]], 0, "a list cannot be used as a mask"),
     ],
 )
 def test_memory_that_does_not_fit_is_refused(

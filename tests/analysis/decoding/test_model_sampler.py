@@ -136,7 +136,7 @@ def test_devices_that_are_not_there(torch: Any, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(DeviceError, match="the device cuda is not there"):
         choose_device("cuda")
     for wrong in ("tpu7", "meta", ""):
-        with pytest.raises(DeviceError, match="there is no device"):
+        with pytest.raises(DeviceError, match="unknown device"):
             choose_device(wrong)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     assert choose_device("cuda:0").index == 0
@@ -146,12 +146,12 @@ def test_devices_that_are_not_there(torch: Any, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("torch")
 def test_model_dtype_follows_its_directory_or_loading_fails(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="there is no model here"):
+    with pytest.raises(ModelError, match="no model in this directory"):
         load_model(tmp_path, "cpu")
     (tmp_path / "config.json").write_text("{}", "utf-8")
     with pytest.raises(ModelError, match="cannot be loaded"):
         load_model(tmp_path, "cpu")
-    with pytest.raises(DeviceError, match="there is no device 'tpu7'"):
+    with pytest.raises(DeviceError, match="unknown device 'tpu7'"):
         load_model(tmp_path, "tpu7")
     directory = save_tiny_model(tmp_path, small())
     width = load_model(directory, "auto").width

@@ -269,5 +269,5 @@ def test_turn_ends_are_eos_if_the_tokenizer_has_none() -> None:
         assert (backend.statistics.misses, backend.statistics.hits) == (1, 1)
     guarded = analysis.reasoning_gate(NUMBER, tokenizer=tokenizer, prompt="<think>\n")
     assert guarded.is_thinking
-    with pytest.raises(TokenizerError, match="does not say which token ends an answer"):
+    with pytest.raises(TokenizerError, match="has no end-of-sequence token"):
         analysis_of("reasoning-none").backend(bytes_and([]))

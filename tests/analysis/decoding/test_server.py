@@ -60,10 +60,10 @@ def test_an_answer_that_is_not_held_or_was_cut_is_a_fault(
 @pytest.mark.parametrize(
     ("mode", "words", "advice"),
     [
-        ("error", "answers with 400 Bad Request: ", "no such model"),
-        ("html", "answers with no completion: <html>It works!</html>", "choices"),
-        ("empty", 'answers with no completion: {"choices": []}', "choices"),
-        ("hang", "does not answer within 0.5 seconds", "--timeout"),
+        ("error", "responded with 400 Bad Request: ", "no such model"),
+        ("html", "no completion in the response: <html>It works!</html>", "choices"),
+        ("empty", 'no completion in the response: {"choices": []}', "choices"),
+        ("hang", "does not answer within 0.5 seconds", "raise --server-timeout"),
     ],
 )
 def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, advice: str) -> None:
@@ -81,9 +81,9 @@ def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, ad
     ("url", "words"),
     [
         ("http://127.0.0.1:1", "cannot be reached"),
-        ("127.0.0.1:8000", "this is not a server's address"),
-        ("file:///etc/hosts", "this is not a server's address"),
-        ("", "this is not a server's address"),
+        ("127.0.0.1:8000", "not the address of a server"),
+        ("file:///etc/hosts", "not the address of a server"),
+        ("", "not the address of a server"),
     ],
 )
 def test_a_server_that_is_not_there_is_one_line(url: str, words: str) -> None:

@@ -90,7 +90,7 @@ def test_failing_parsers_lose_only_their_answers(engine: EngineProcess) -> None:
     assert died == ParserError(words)
     engine._answer_seconds = 0.5
     slept = engine.read(ParserPair("sleeping"), [0], 0)
-    assert slept == ParserError("it hangs: no answer after 0.5 seconds")
+    assert slept == ParserError("no answer after 0.5 seconds")
     engine._answer_seconds = 60
     # Another process has the texts again.
     assert engine.read(ParserPair("careful"), [1], 0) == [ReadMessage("Hello.")]

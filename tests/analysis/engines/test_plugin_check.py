@@ -192,7 +192,7 @@ def test_no_engine_is_a_no(engine: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ("python", "timeout", "words"),
     [
         ("/nowhere/python", 9, "cannot be run: No such file"),
-        ("true", 9, "does not say what it has: nothing; name an interpreter"),
+        ("true", 9, "unexpected output: nothing; name an interpreter"),
         (sys.executable, 0.001, "does not answer within 0.001 seconds; add --no-import"),
     ],
 )

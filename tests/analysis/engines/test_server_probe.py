@@ -84,7 +84,7 @@ def test_non_engine_answers_are_errors(case: dict[str, Any]) -> None:
 
 def test_a_model_that_it_does_not_serve_is_an_error() -> None:
     told = complaint(listing(owner="vllm"), model="other")
-    assert "serves no model 'other'; it serves m" in told
+    assert "unknown model 'other'; choose from m" in told
 
 
 def test_a_server_that_hangs_or_drips_or_does_not_end_is_left() -> None:
@@ -100,9 +100,9 @@ def test_a_server_that_hangs_or_drips_or_does_not_end_is_left() -> None:
     stub.routes["/v1/models"] = slow
     for hanging in (stub, listing(200, drip())):
         told = complaint(hanging)
-        assert "does not answer within 0.3 seconds; see whether it hangs" in told
+        assert "does not answer within 0.3 seconds; check whether it hangs" in told
     endless = listing(200, (b"x" * 1_000_000 for _ in range(99)))
-    assert "/v1/models answers with more than 32 MB" in complaint(endless, timeout=60)
+    assert "/v1/models returned more than 32 MB" in complaint(endless, timeout=60)
 
 
 def test_nothing_that_listens_is_an_error() -> None:
@@ -313,7 +313,9 @@ def test_a_server_without_a_way_is_not_passed() -> None:
 
 
 def test_a_rung_that_a_server_has_not_is_an_error() -> None:
-    with pytest.raises(ProbeError, match="no way to have a text forced; it offers given, sampled"):
+    with pytest.raises(
+        ProbeError, match="not support the method forced; choose from given, sampled"
+    ):
         probed(stub_of(vllm_stub), rung=TextRoute.FORCED)
 
 
@@ -369,7 +371,7 @@ def test_sampled_answers_are_the_last_route() -> None:
     assert {(text.verdict, text.stream_verdict) for text in found.texts} == {
         (ReadVerdict.EXACT, ReadVerdict.EXACT)
     }
-    assert [message.reason for message in found.not_asked] == ["its model did not come to an end"]
+    assert [message.reason for message in found.not_asked] == ["its model did not stop"]
     assert found.texts[1].known_text.message.calls[0].arguments == {"city": "Oslo", "days": 3}
     assert "own reading" in found.blind[0]
 

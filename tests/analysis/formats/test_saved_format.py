@@ -68,7 +68,7 @@ def test_a_setting_that_was_not_tried_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TemplateNeededError) as caught:
         saved.parser(chat_template_kwargs=new)
     words = str(caught.value)
-    assert 'how turns are written with enable_thinking="entirely new" was not learned' in words
+    assert 'the format of turns with enable_thinking="entirely new" was not learned' in words
     assert f"autoparser analyze {analysis.template.origin} --format file -o {tmp_path}" in words
 
 
@@ -90,7 +90,7 @@ def saved_file(folder: Path, change: str = "renders", value: object = 5) -> Path
 @pytest.mark.parametrize("name", ["turns", "prober", "rendering", "continuations", "trials"])
 def test_saved_format_refuses_what_needs_renders(name: str, tmp_path: Path) -> None:
     saved = load_format(saved_file(tmp_path))
-    with pytest.raises(TemplateNeededError, match=f"{name} takes renders, and a saved format has"):
+    with pytest.raises(TemplateNeededError, match=f"{name} needs renders, and a saved format has"):
         getattr(saved, name)
     assert not hasattr(saved, "nobody_asks_this")
 
@@ -125,7 +125,9 @@ def test_a_format_at_its_template_has_the_gate_of_the_analysis(tmp_path: Path) -
     assert again.gate == analysis.gate
     assert again.gate.asked
     template.write_text(f"{text} ", "utf-8")
-    with pytest.raises(TemplateNeededError, match="has changed since this was learned from it"):
+    with pytest.raises(
+        TemplateNeededError, match="has changed since the format was learned from it"
+    ):
         template_of_format(saved)
 
 

@@ -254,7 +254,9 @@ def test_a_prompt_that_was_rendered_anew_is_named() -> None:
     first, second = play(renderer)
     prompt = [*second.prompt_ids]
     prompt[3] += 1
-    with pytest.raises(RequestError, match="parts from what stands before it at token 3") as raised:
+    with pytest.raises(
+        RequestError, match="differs from the tokens before it at token 3"
+    ) as raised:
         renderer.training_sample([first, TrajectoryStep(prompt, second.completion_ids)], tools())
     assert raised.value.place == "trajectory[1].prompt_ids"
 

@@ -105,7 +105,7 @@ def test_lines_of_engines_are_read_and_others_left_out() -> None:
     assert [record.line for record in found.records] == [2, 3, 3, 4, 5, 6]
     assert [record.prompt_ids for record in found.records[3:]] == [None, tuple(asked), tuple(asked)]
     assert found.records[-1].conversation == "c"
-    reasons = ["there is no completion", "this is not JSON"]
+    reasons = ["missing completion", "invalid JSON"]
     assert [line.message for line in found.left_out] == reasons
 
 

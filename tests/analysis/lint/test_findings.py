@@ -99,8 +99,8 @@ ENTRY = dict.fromkeys(ONE.__struct_fields__, "x")
 WRONG = {
     "another version": '{"schema": "autoparser.lint-baseline/9", "findings": []}',
     "not a baseline: its schema": '{"schema": "autoparser.lint/1", "findings": []}',
-    "this is a list, not an object": "[]",
-    "this has no findings": json.dumps({"schema": VERSION}),
+    "must be an object, got an array": "[]",
+    "missing findings": json.dumps({"schema": VERSION}),
     r"findings\[1\]\.code: this is a": json.dumps(
         {"schema": VERSION, "findings": [ENTRY, {**ENTRY, "code": 1}]}
     ),

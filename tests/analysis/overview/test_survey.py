@@ -75,8 +75,12 @@ def test_foreign_file_or_wrong_line_is_not_a_survey() -> None:
             journal_of(content, "notes.txt")
     lines = "".join(map(line_of, RECORDS))
     for old, new, words in (
-        ('"total": 44', '"total": "44"', r"line \d\.check\.total: this is a text, not a number"),
-        ("survey/1", "survey/2", r"line 1\.schema: this is 'autoparser.survey/2', not "),
+        ('"total": 44', '"total": "44"', r"line \d\.check\.total: must be a number, got a string"),
+        (
+            "survey/1",
+            "survey/2",
+            r"line 1\.schema: must be autoparser.survey/1, got 'autoparser.survey/2'",
+        ),
     ):
         with pytest.raises(AutoparserError, match=words):
             journal_of(lines.replace(old, new).encode(), "s.jsonl")
@@ -94,7 +98,7 @@ def test_templates_are_found_once_and_in_order(tmp_path: Path) -> None:
 
 def test_nothing_to_survey_is_an_error(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(AutoparserError, match=r"there is no template|no such file"):
+        with pytest.raises(AutoparserError, match=r"no template|no such file"):
             templates_in([str(place)])
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(AutoparserError, match="neither a file nor a directory"):

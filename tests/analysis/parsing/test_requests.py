@@ -36,12 +36,12 @@ END = "<|im_end|>"
 @pytest.mark.parametrize(
     ("tools", "choice", "error"),
     [
-        (["f"], "auto", "not a valid tool"),
-        ([{"function": {}}], "auto", "not a valid tool"),
-        ([{"type": "function"}], "auto", "not a valid tool"),
+        (["f"], "auto", "invalid tool"),
+        ([{"function": {}}], "auto", "invalid tool"),
+        ([{"type": "function"}], "auto", "invalid tool"),
         ([{"name": "f", "parameters": 3}], "auto", "schema"),
-        (TOOLS, "nothing_such", "names no tool"),
-        (TOOLS, 3, "names no tool"),
+        (TOOLS, "nothing_such", "unknown tool_choice"),
+        (TOOLS, 3, "unknown tool_choice"),
     ],
 )
 def test_an_invalid_request_is_refused(tools: list[object], choice: object, error: str) -> None:
@@ -54,12 +54,12 @@ def test_an_invalid_request_is_refused(tools: list[object], choice: object, erro
     [
         ("tool", TOOLS, "did you mean tools"),
         ("parallel_tool_call", False, "did you mean parallel_tool_calls"),
-        ("parallel_tool_calls", "yes", "parallel_tool_calls: this is a text, not true or false"),
-        ("prompt", 5, "prompt: this is a number, not a text"),
-        ("json_schema", "text", "json_schema: this is a text, not an object"),
-        ("chat_template_kwargs", "x", "chat_template_kwargs: this is a text, not an object"),
-        ("tools", "get_forecast", "tools: this is a text, not a list"),
-        ("tools", TOOLS[0], "tools: this is an object, not a list"),
+        ("parallel_tool_calls", "yes", "parallel_tool_calls: must be a boolean, got a string"),
+        ("prompt", 5, "prompt: must be a string, got a number"),
+        ("json_schema", "text", "json_schema: must be an object, got a string"),
+        ("chat_template_kwargs", "x", "chat_template_kwargs: must be an object, got a string"),
+        ("tools", "get_forecast", "tools: must be an array, got a string"),
+        ("tools", TOOLS[0], "tools: must be an array, got an object"),
     ],
 )
 def test_an_option_of_another_name_or_type_is_one_line_of_parser_and_grammar(

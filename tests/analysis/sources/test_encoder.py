@@ -108,7 +108,7 @@ def test_it_works_on_a_copy_and_gives_text_or_ids(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "hi"}]
     assert [template.render(messages) for _ in range(2)] == ["hi!", "hi!"]
     template = encoder(tmp_path, "def f(m): return {'text': 1}")
-    with pytest.raises(AutoparserError, match="the function gives a dict, neither a text nor"):
+    with pytest.raises(AutoparserError, match="the function returned a dict, not a string or"):
         template.render(USER)
 
 

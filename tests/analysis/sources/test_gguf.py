@@ -84,7 +84,7 @@ SHORT_LIST = LIST + struct.pack("<IQ", INT32, 3) + bytes(8)
 DEEP_LIST = LIST + struct.pack("<IQ", ARRAY, 1) * 9 + bytes(99)
 LIES: list[tuple[bytes, str]] = [
     (b"", "byte 0: the file ends in the middle of its header"),
-    (b"PK\3\4" + bytes(40), "byte 0: this is not a GGUF file"),
+    (b"PK\3\4" + bytes(40), "byte 0: not a GGUF file"),
     (header(b"", 0, version=1), "byte 4: GGUF of version 1 cannot be read, but 2 and 3 can"),
     (header(ONE, 1 << 60), f"byte 16: {1 << 60} key-value pairs are claimed, and 44 bytes"),
     (header(HUGE + b"abcdefgh", 1), f"byte 24: {1 << 60} bytes of a text are claimed, and 8 bytes"),
@@ -94,7 +94,7 @@ LIES: list[tuple[bytes, str]] = [
     # Unused numbers are skipped, after their count is checked.
     (header(text("scores") + SHORT_LIST, 1), "byte 46: 3 values of an array are claimed, and 8"),
     (header(text("a") + DEEP_LIST, 1), "byte 85: arrays are nested too deep"),
-    (header(pair("a", 99, bytes(20)), 1), "byte 33: there is no type 99 of values"),
+    (header(pair("a", 99, bytes(20)), 1), "byte 33: unknown value type 99"),
     (header(pair("a", ARRAY, struct.pack("<IQ", 99, 1)), 1), "byte 37: there is no type 99"),
     (header(ONE + ONE, 2), "byte 68: the key 'tokenizer.chat_template' is there twice"),
     (header(ONE, 1)[:40], "byte 24: 23 bytes of a text are claimed, and 8 bytes are left"),
@@ -148,7 +148,7 @@ def test_its_tokenizer_and_where_a_template_was_looked_for(tmp_path: Path) -> No
     with pytest.raises(TemplateNotFoundError) as caught:
         load_template(path)
     assert str(caught.value) == (
-        f"{path}: this GGUF file holds no chat template; it was looked for under"
+        f"{path}: no chat template in this GGUF file; it was looked for under"
         " tokenizer.chat_template and tokenizer.chat_template.*; pass the model's own files"
     )
 

@@ -73,7 +73,7 @@ def test_added_tokens() -> None:
     )
     assert bytes_tokenizer.eos_id == size - 1
     for token in (-1, size):
-        with pytest.raises(TokenizerError, match=f"there is no token {token}"):
+        with pytest.raises(TokenizerError, match=f"token {token} is not in"):
             bytes_tokenizer.bytes_of(token)
 
 
@@ -134,13 +134,13 @@ WORDS = Tokenizer(models.WordLevel({"<unk>": 0, "a": 1}, "<unk>"))
 @pytest.mark.parametrize(
     ("source", "options", "says"),
     [
-        (Path("/nowhere"), {}, "/nowhere: there is no tokenizer here"),
+        (Path("/nowhere"), {}, "/nowhere: no tokenizer found"),
         (3, {}, "tokenizer: int is not a tokenizer"),
-        (byte_tokenizer(), {"eos": "<|no|>"}, "there is no token '<|no|>' to end an answer with"),
-        (byte_tokenizer(), {"eos": 4000}, "there is no token 4000"),
-        (WORDS, {"eos": 1}, "llguidance cannot take this tokenizer"),
-        (byte_tokenizer(), {"eos": []}, "no token was named"),
-        (byte_tokenizer(), {}, "does not say which token ends an answer"),
+        (byte_tokenizer(), {"eos": "<|no|>"}, "unknown end-of-sequence token '<|no|>'"),
+        (byte_tokenizer(), {"eos": 4000}, "unknown end-of-sequence token 4000"),
+        (WORDS, {"eos": 1}, "llguidance does not support this tokenizer"),
+        (byte_tokenizer(), {"eos": []}, "no end-of-sequence token"),
+        (byte_tokenizer(), {}, "has no end-of-sequence token"),
         (byte_tokenizer(), {"eos": "<|end|>", "vocab_size": 9}, "more than the 9 asked for"),
     ],
 )

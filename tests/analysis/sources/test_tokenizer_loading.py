@@ -37,7 +37,7 @@ def replacing(count: int, length: int) -> dict[str, Any]:
 
 
 NESTED = '"normalizer": ' + '{"type":"Sequence","normalizers":[' * 50_000 + "]}" * 50_000
-BROKEN, LARGE = "this is not a tokenizer (", "this is larger than any tokenizer"
+BROKEN, LARGE = "not a tokenizer (", "larger than any tokenizer"
 BOMBS: dict[str, tuple[str, Callable[[], str]]] = {
     "nested": (BROKEN, lambda: changed().replace('"normalizer": null', NESTED)),
     "many entries": (LARGE, lambda: '{"model":{"vocab":{' + '"a":1,' * 3_000_001 + '"b":2}}}'),
@@ -133,7 +133,7 @@ def test_malformed_tiktoken_ranks_are_errors(tmp_path: Path) -> None:
         path.write_bytes(b"YQ== 0\n" + line)
         with pytest.raises(TokenizerError) as caught:
             load_tokenizer(path, segmenting=False)
-        words = "line 2: this is not a token in base64 with its rank"
+        words = "line 2: not a token in base64 with its rank"
         assert str(caught.value).startswith(f"{path}: {words}")
 
 
@@ -142,7 +142,7 @@ def test_sentencepiece_model_is_named_as_unsupported(tmp_path: Path) -> None:
     with pytest.raises(TokenizerError) as caught:
         load_tokenizer(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path}/tokenizer.model: this is a sentencepiece model, which cannot be read: there"
+        f"{tmp_path}/tokenizer.model: sentencepiece models are not supported, and there"
         " is no tokenizer.json beside it; convert it once with transformers (AutoTokenizer …"
         " save_pretrained) and give the tokenizer.json with --tokenizer"
     )
@@ -163,7 +163,7 @@ def test_tokenizer_beside_a_source_is_found(tmp_path: Path) -> None:
 
 def test_a_tokenizer_on_the_hub(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.add("org/none", {"chat_template.jinja": "A"})
-    with pytest.raises(AutoparserError, match="org/none: there is no tokenizer here"):
+    with pytest.raises(AutoparserError, match="org/none: no tokenizer found"):
         load_tokenizer("org/none")
     hub.requests.clear()
     hub.add("org/model", {"tokenizer.json": changed(), "chat_template.jinja": "A", "w.bin": b"0"})

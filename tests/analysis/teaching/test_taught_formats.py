@@ -193,7 +193,7 @@ def test_a_line_of_a_log_is_an_output(line: str, text: str) -> None:
 
 
 def test_a_log_without_lines_is_an_error() -> None:
-    with pytest.raises(AutoparserError, match="there are no outputs"):
+    with pytest.raises(AutoparserError, match="no outputs"):
         given_outputs("\n\n", "log")
 
 

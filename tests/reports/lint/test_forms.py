@@ -100,7 +100,7 @@ def plain() -> LintRun:
             InspectedTemplate("models/good.jinja", None, TEMPLATE, in_lines=True, findings=()),
         ),
         (
-            InputProblem("bad.jinja", "this is not UTF-8", "save it as UTF-8", "byte 3"),
+            InputProblem("bad.jinja", "not UTF-8", "save it as UTF-8", "byte 3"),
             InputProblem("c.jinja", "this ignore of AP101 gives no reason", "say why", line=3),
         ),
         all_rules(),
