@@ -440,7 +440,7 @@ class ChatEndpoint:
         """Read a request's body. Raises ChatError if it is too large, too late, or cut off."""
         taken, length = bytearray(), 0
         if self._bodies >= self.limits.requests + BESIDE:
-            words = f"{self._bodies} request bodies are being received"
+            words = f"too many requests arriving ({self._bodies})"
             raise ChatError(words, ChatErrorKind.BUSY, hint="try again later")
         self._bodies += 1
         try:
@@ -599,7 +599,7 @@ class _Room:
         """Occupy more of the capacity. Raises ChatError if too many chats are running."""
         running, limits = self._endpoint.running, self._endpoint.limits
         if places and running >= limits.requests:
-            words = f"{running} chats are in progress"
+            words = f"too many chats in progress ({running})"
             raise ChatError(words, ChatErrorKind.BUSY, hint="try again later")
         self._taken += places
         self._endpoint.count_running(places)

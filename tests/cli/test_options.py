@@ -113,6 +113,19 @@ def test_the_help_of_a_command_has_an_example_that_works(
     assert "Traceback" not in ran.err
 
 
+def test_demo_prints_commands_of_80_columns_that_run_when_pasted(
+    autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = autoparser("demo").out
+    assert max(map(len, told.splitlines())) <= 80
+    (command,) = re.findall(r"^autoparser parse (?:.*\\\n)*.*$", told, re.MULTILINE)
+    words = shlex.split(command.replace("\\\n", ""))  # as a shell joins lines
+    assert words.pop(0) == "autoparser"
+    ran = autoparser(*words)
+    assert (ran.code, ran.err) == (0, "")
+
+
 @pytest.mark.parametrize("use", ["survey", "lint --no-cache", "fix --no-cache"])
 def test_progress_in_a_log_is_a_line_every_so_often(
     use: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -102,7 +102,7 @@ def test_a_huge_file_is_refused_before_it_is_read(
         file.truncate(1 << 30)
     # What is read of a file passes here; a byte would do to fail.
     monkeypatch.setattr(local_files, "decode_text", pytest.fail)
-    words = f"{source}: larger than 64 MiB, the most that is read of a text"
+    words = f"{source}: larger than 64 MiB, the limit for a text"
     for use in (("analyze", source), ("parse", TEMPLATE, "--input", source)):
         ran = autoparser(*use)
         assert (ran.code, ran.out) == (2, "")

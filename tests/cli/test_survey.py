@@ -146,7 +146,7 @@ def test_reports_lie_beside_the_page_that_links_them(
     kept, folder = tmp_path / "survey.jsonl", tmp_path / "new" / "reports"
     use = ("survey", corpus, "--records", kept, "--reports", folder, "--jobs", "1")
     ran = autoparser(*use)
-    assert (ran.code, ran.err) == (0, f"the reports begin with {folder / 'index.html'}\n")
+    assert (ran.code, ran.err) == (0, f"Open {folder / 'index.html'}\n")
     index = (folder / "index.html").read_text("utf-8")
     linked = re.findall(r'<a href="([^"#]+)">([^<]+)</a>', index)
     names = {"Content plain!.jinja", *(f"{name}.jinja" for name in NAMES)}

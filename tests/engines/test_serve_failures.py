@@ -188,7 +188,7 @@ def test_unexpected_exception_is_a_500_with_its_traceback_in_the_log(
     broken = mock.patch.object(ChatPreparer, "encode", side_effect=KeyError("/root/secret"))
     with broken:
         (answer,) = answered(whole, BODY)
-    error = {"message": "the server failed; see the server's log", "type": "server_error"}
+    error = {"message": "internal server error; see the server's log", "type": "server_error"}
     assert answer.json() == {"error": {**error, "param": None, "code": None}}
     assert answer.status_code == 500
     assert "KeyError: '/root/secret'" in caplog.text
@@ -246,7 +246,7 @@ def test_no_backend_is_one_error() -> None:
         )
         lost = httpx2.get(f"{url}/nothing")
         assert lost.status_code == 404
-        assert "there is nothing at GET /nothing" in lost.json()["error"]["message"]
+        assert "unknown endpoint GET /nothing" in lost.json()["error"]["message"]
 
 
 # Real sockets on both sides.
@@ -351,7 +351,10 @@ def test_request_over_the_limit_gets_503_with_retry_after() -> None:
         with begun_stream(url):
             answer = ask(url)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-        assert words(answer.text) == ("overloaded_error", "1 chats are being answered; try again")
+        assert words(answer.text) == (
+            "overloaded_error",
+            "too many chats in progress (1); try again later",
+        )
         metrics(url, "autoparser_running 0.0")
 
 

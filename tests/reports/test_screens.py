@@ -85,7 +85,7 @@ DECODED = DecodingReport(
     judged(
         JUNK,
         JUNK,
-        AnswerJudgment((AnswerComplaint(AnswerFault.NOT_ENDED, "9 tokens, and no end"),)),
+        AnswerJudgment((AnswerComplaint(AnswerFault.NOT_ENDED, "no end after 9 tokens"),)),
         AnswerJudgment((), MessageRendering.SAME, calls=2),
         SPELLED,
         AnswerJudgment((), MessageRendering.UNWRITTEN, "the template refuses it: two calls"),

@@ -149,7 +149,7 @@ def test_model_dtype_follows_its_directory_or_loading_fails(tmp_path: Path) -> N
     with pytest.raises(ModelError, match="no model in this directory"):
         load_model(tmp_path, "cpu")
     (tmp_path / "config.json").write_text("{}", "utf-8")
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match="cannot load the model"):
         load_model(tmp_path, "cpu")
     with pytest.raises(DeviceError, match="unknown device 'tpu7'"):
         load_model(tmp_path, "tpu7")

@@ -43,7 +43,7 @@ BOMBS: dict[str, tuple[str, Callable[[], str]]] = {
     "many entries": (LARGE, lambda: '{"model":{"vocab":{' + '"a":1,' * 3_000_001 + '"b":2}}}'),
     "too many bytes": (LARGE, lambda: " " * (65 << 20)),
     "ids far apart": (
-        "there are 1 tokens, and one of them has the id 4294967295",
+        "the vocabulary has 1 tokens, but one has the id 4294967295",
         lambda: changed(model=model(vocab={"a": 4_294_967_295})),
     ),
     "growing normalizers": (

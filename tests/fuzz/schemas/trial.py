@@ -103,7 +103,7 @@ FORMS: tuple[Form, ...] = ("lark", "gbnf")
 class Fault(StrEnum):
     """A fault of a grammar."""
 
-    NOT_LOADED = "llguidance refuses the grammar"
+    NOT_LOADED = "llguidance rejected the grammar"
     NOT_VALID = "what the grammar takes is not valid"
     NOT_TAKEN = "what is valid the grammar refuses"
     NOT_READ = "what the grammar takes is not read as a call"
