@@ -214,7 +214,7 @@ class IsolatedTemplate(ChatTemplate):
             lost = TemplateRenderError(error.message, file=self._file, hint=error.hint)
         raise lost
 
-    def _run_task(self, method: str, *arguments: object, **options: object) -> object:
+    def _run_task(self, method: str, *arguments: object, **options: bool) -> object:
         # Whoever renders in this process needs no workers.
         from .worker_pool import run_task  # noqa: PLC0415
 

@@ -217,7 +217,7 @@ def test_null_is_unset_and_unknown_fields_are_logged_once(caplog: pytest.LogCapt
     assert [answer.status_code for answer in answers] == [200] * 4
     assert asked == [asked[0]] * 4
     assert [record.message for record in caplog.records if record.name == "autoparser"] == [
-        "fields of a request are ignored: temprature\\n"
+        "ignored unsupported fields of a request: temprature\\n"
     ]
 
 
