@@ -105,7 +105,7 @@ def test_an_effort_without_a_switch_is_ignored_with_a_line_in_the_log(
 ) -> None:
     fields = {"reasoning_effort": "high"}
     assert asked_of(fields)["prompt"] == asked_of({})["prompt"]
-    assert "ignored: reasoning_effort" in caplog.text
+    assert "ignored unsupported fields of a request: reasoning_effort" in caplog.text
 
 
 def test_a_message_that_the_template_drops_is_named_once_in_the_log(

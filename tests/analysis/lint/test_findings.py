@@ -101,7 +101,7 @@ WRONG = {
     "not a baseline: its schema": '{"schema": "autoparser.lint/1", "findings": []}',
     "must be an object, got an array": "[]",
     "missing findings": json.dumps({"schema": VERSION}),
-    r"findings\[1\]\.code: this is a": json.dumps(
+    r"findings\[1\]\.code: must be a string": json.dumps(
         {"schema": VERSION, "findings": [ENTRY, {**ENTRY, "code": 1}]}
     ),
     "not a baseline": "{",
