@@ -6,7 +6,7 @@ For example, of a class `Chat` with the field `messages: tuple[str, ...]`,
 
 raises the error
 
-    chat.yaml: messages[1]: this is a number, not a text; put it in quotes
+    chat.yaml: messages[1]: must be a string, got a number; put it in quotes
 
 Contract: a document has the keys of its class, all of them and in their order, and no value that
 a JSON writer refuses. A class is a `JsonDocument`, or another frozen data class with the same
