@@ -53,6 +53,8 @@ LONG_TEXT = 100_000
 """Characters of a prompt from which on encoding releases the interpreter."""
 GRAMMARS = 64
 """Cached grammars, one for each set of tools."""
+MESSAGES = 10_000
+"""Remembered messages that were looked for in prompts."""
 _RENDER_NAMES = frozenset({"self", "messages", "tools", "add_generation_prompt"})
 """Parameters of a render that are not switches of the template."""
 
@@ -126,6 +128,8 @@ class ChatPreparer:
         self._loosen = loosen
         self._dropped: set[str] = set()
         """Roles of messages that the template dropped, which the log has named."""
+        self._looked_at: set[int] = set()
+        """Hashes of the messages, by role and text, that were looked for in a prompt."""
         self._renderer: Renderer | None = None
         self._tokenizer = tokenizer
         self._engine = engine
@@ -239,10 +243,21 @@ class ChatPreparer:
         switches: Mapping[str, Any],
         prompt: str,
     ) -> None:
-        """Log, once a role, that the template drops a message: the prompt is the same without."""
+        """Log, once a role, that the template drops a message: the prompt is the same without.
+
+        A prompt that lacks the text of a message may still have it in another spelling, such as
+        JSON, which only another render tells. Chats send their earlier messages again, so each
+        message is looked for once, and a request pays for at most one such render.
+        """
         for index, message in enumerate(messages):
             role, text = str(message.get("role")), message.get("content")
-            if role in self._dropped or not isinstance(text, str) or text.strip() in prompt:
+            known = hash((role, text)) if isinstance(text, str) else None
+            if known is None or known in self._looked_at or role in self._dropped:
+                continue
+            if len(self._looked_at) >= MESSAGES:
+                self._looked_at.clear()
+            self._looked_at.add(known)
+            if text.strip() in prompt:
                 continue
             rest = [*messages[:index], *messages[index + 1 :]]
             try:
@@ -251,7 +266,7 @@ class ChatPreparer:
                 )
             except (AutoparserError, ValueError):
                 # No message is left, or none that the template takes.
-                continue
+                return
             if without == prompt:
                 self._dropped.add(role)
                 _LOG.warning(
@@ -260,6 +275,7 @@ class ChatPreparer:
                     role,
                     index,
                 )
+            return
 
     def _grammar(
         self, request: ChatRequest, offered: Sequence[Any], options: Mapping[str, Any]

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from autoparser import analyze
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ChatRequest, chat_request
@@ -120,6 +120,30 @@ def test_a_message_that_the_template_drops_is_named_once_in_the_log(
     for _ in range(2):
         assert preparer.prepare(chat_request({"messages": messages})).prompt.count("[") == 2
     assert caplog.text.count("drops a message of the role 'system' (messages[0])") == 1
+
+
+def test_a_growing_chat_renders_each_request_at_most_twice() -> None:
+    # No result is in the prompt as it was sent: each may have been dropped.
+    text = """
+        {%- for message in messages %}[{{ message.role }}]
+            {%- if message.role == 'tool' %}{{ message.content | tojson }}
+            {%- else %}{{ message.content }}{% endif %}
+        {%- endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"""
+    preparer = ChatPreparer(analyze(text))
+    messages = [{"role": "user", "content": "Hello."}]
+    render = mock.patch.object(
+        ChatTemplate, "render", autospec=True, side_effect=ChatTemplate.render
+    )
+    renders: list[int] = []
+    with render as rendered:
+        for turn in range(17):
+            if turn < 8:
+                results = [{"role": "tool", "content": f'"{turn}" of {at}'} for at in range(2)]
+                messages += [{"role": "assistant", "content": "Let me see."}, *results]
+            rendered.reset_mock()
+            preparer.prepare(chat_request({"messages": messages}))
+            renders.append(rendered.call_count)
+    assert renders == [2] * 16 + [1]
 
 
 def test_the_last_message_is_continued() -> None:
