@@ -4,7 +4,8 @@
                     -> the grammar takes them, or one of `AROUND` is a fault
 
 A variation counts where the parser gives the calls of the turn with status `ok`, and leaves no
-marker in content.
+marker in content. Templates whose turns have the same expression after their prompts have the same
+parser and grammar, so a text of theirs is asked about once in a process.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from llguidance import LLMatcher
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
@@ -22,7 +27,7 @@ from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status
 
 from .behind import rendered_turns
-from .corpus_templates import Board, of_sound
+from .corpus_templates import Board, by_cause, known_causes, of_sound
 from .grammar_readers import refused, started
 
 
@@ -76,6 +81,12 @@ INSIDE: Mapping[str, Callable[[FreeTurn], str]] = {
 """Within them, too: there a grammar has the template's whitespace, and refuses other."""
 
 
+Faults: TypeAlias = tuple[tuple[str, str], ...]
+"""Each a variation, and where the grammar refuses it."""
+FreeAnswer: TypeAlias = tuple[Counter[str], Faults]
+"""The variations of a turn that are read, and the faults among them."""
+
+
 @dataclass(slots=True)
 class Freed:
     """The variations of one template's turns."""
@@ -87,11 +98,54 @@ class Freed:
     """The variation, and where the grammar refuses it."""
     refused: str = ""
     """Why it has no grammar."""
+    formats: tuple[str, ...] = ()
+    """The digests of its formats, one for each set of tools."""
 
     @property
     def lost(self) -> list[tuple[str, str]]:
         """The faults around calls."""
         return [fault for fault in self.faults if fault[0] in AROUND]
+
+    @property
+    def cause(self) -> str:
+        """The known cause of its faults, or empty."""
+        return known_causes("free").get(self.name, "")
+
+
+@dataclass(frozen=True)
+class FreeFormat:
+    """The expression of a turn as `auto` reads and writes it, with what was answered about it."""
+
+    grammar: Grammar
+    answers: dict[tuple[str, int], FreeAnswer] = field(default_factory=dict[Any, Any])
+    """By the text of the turn and its number of calls."""
+
+    @cached_property
+    def start(self) -> LLMatcher:
+        """The grammar in llguidance; raises what writing and loading it raise."""
+        return started(self.grammar)
+
+    @cached_property
+    def parser(self) -> OutputParser:
+        return self.grammar.parser()
+
+    def answer(self, text: str, calls: int) -> FreeAnswer:
+        """Vary a turn with so many calls, unless the same turn was varied before."""
+        if (text, calls) not in self.answers:
+            self.answers[text, calls] = self._vary(FreeTurn(text, self.grammar), calls)
+        return self.answers[text, calls]
+
+    def _vary(self, turn: FreeTurn, calls: int) -> FreeAnswer:
+        varied = {kind: vary(turn) for kind, vary in {**AROUND, **INSIDE}.items()}
+        read = [kind for kind, text in varied.items() if _is_read(self.parser, text, turn, calls)]
+        places = {
+            kind: refused(self.start, varied[kind], len(varied[kind].encode())) for kind in read
+        }
+        return Counter(read), tuple((kind, place) for kind, place in places.items() if place)
+
+
+_FORMATS: dict[str, FreeFormat] = {}
+"""By the digest of the expression of the turn after the prompt and of the offered tools."""
 
 
 def freed_by(name: str, analysis: Analysis) -> Freed | None:
@@ -103,22 +157,18 @@ def freed_by(name: str, analysis: Analysis) -> Freed | None:
             continue
         try:
             grammar = analysis.grammar(turns.tools, prompt=turns.prompt)
-            start = started(grammar)
+            key = sha256(repr((grammar.turn, grammar.tools)).encode()).hexdigest()
+            format_ = _FORMATS.setdefault(key, FreeFormat(grammar))
+            _ = format_.start
         except (AutoparserError, ValueError) as error:
             return Freed(name, refused=str(error))
-        parser = analysis.parser(turns.tools, prompt=turns.prompt)
+        found.formats += (key,)
         for turn in calling:
             text = turn.text.encode()[: turn.least].decode(errors="ignore")
-            given = FreeTurn(text, grammar)
-            for kind, vary in {**AROUND, **INSIDE}.items():
-                varied = vary(given)
-                found.asked[kind] += 1
-                if not _is_read(parser, varied, given, len(turn.calls)):
-                    continue
-                found.read[kind] += 1
-                place = refused(start, varied, len(varied.encode()))
-                if place:
-                    found.faults.append((kind, place))
+            read, faults = format_.answer(text, len(turn.calls))
+            found.asked.update([*AROUND, *INSIDE])
+            found.read += read
+            found.faults += faults
     return found if found.asked else None
 
 
@@ -147,10 +197,18 @@ def _free_lines(found: Sequence[Freed]) -> Iterator[str]:
     for kind in (*AROUND, *INSIDE):
         takes = read[kind] - faults[kind]
         yield f"{takes:>6}  of {read[kind]} that are read (of {asked[kind]}): {kind}"
-    for row in found:
-        if row.lost:
+    yield f"{len({row.formats for row in found}):>6}  distinct formats"
+    for cause, rows in by_cause(filter(_is_lost, found), lambda row: row.cause):
+        yield f"{len(rows):>6}    {cause or 'for no known cause'}:"
+        for row in rows:
             kinds = ", ".join(dict.fromkeys(kind for kind, _ in row.lost))
             yield f"{'':8}{row.name}: {len(row.lost)} ({kinds}) {row.lost[0][1]}"
 
 
-FREE = Board(of_sound(freed_by, calling=True), _free_lines, lambda row: not row.lost)
+def _is_lost(row: Freed) -> bool:
+    return bool(row.lost)
+
+
+FREE = Board(
+    of_sound(freed_by, calling=True), _free_lines, lambda row: not row.lost or bool(row.cause)
+)

@@ -14,6 +14,7 @@ import pytest
 from .closed_loop import ENOUGH, LOOPS, Loop, loop_of, lost_texts, words_of
 from .corpus_templates import PROCESSES, known_causes, of_each, of_sound, own_paths
 from .exports import Exported, exports_board, exports_of
+from .free_answers import FREE
 from .outcomes import OUTCOMES, Ending, Outcome, outcome_of
 
 pytestmark = pytest.mark.rare
@@ -161,9 +162,17 @@ def test_tables_name_failing_templates(
         assert [word for word in words if word not in text] == []
 
 
-@pytest.mark.parametrize("board", ["parse", "gate", "grammar"])
+@pytest.mark.parametrize("board", ["parse", "gate", "grammar", "free"])
 def test_causes_name_templates_that_exist(board: str, corpus: list[Path]) -> None:
     assert known_causes(board).keys() <= {path.stem for path in (*corpus, *own_paths())}
+
+
+def test_every_text_that_auto_grammars_refuse_and_parsers_read_has_a_cause(
+    corpus: list[Path],
+) -> None:  # --free
+    found = FREE.answers(corpus)
+    assert {row.name for row in found if row.lost} == known_causes("free").keys()
+    assert len(found) > 330
 
 
 def test_five_thousand_texts_without_calls_parse_without_loss(corpus: list[Path]) -> None:

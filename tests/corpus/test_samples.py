@@ -109,14 +109,10 @@ def test_every_trigger_begins_calls_and_nothing_else(corpus: list[Path]) -> None
     assert sum(row.uncalled for row in found) > 3000
 
 
-OUTSIDE = {"trl-internal-testing-tiny-Llama4ForCausalLM"}
-"""Before its calls the template writes two markers that mean nothing, and no text."""
-
-
 def test_auto_grammar_accepts_readable_text_around_calls(corpus: list[Path]) -> None:  # --free
-    found = FREE.answers(corpus[::160])
-    assert [row.name for row in found if row.lost and row.name not in OUTSIDE] == []
-    assert sum(row.read.total() for row in found) > 250
+    found = FREE.answers(corpus[::40])
+    assert [row.name for row in found if row.lost and not row.cause] == []
+    assert sum(row.read.total() for row in found) > 1500
 
 
 OVERLAPPING = {"names-are-tags"}
