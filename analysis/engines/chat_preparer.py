@@ -251,8 +251,10 @@ class ChatPreparer:
         """
         for index, message in enumerate(messages):
             role, text = str(message.get("role")), message.get("content")
-            known = hash((role, text)) if isinstance(text, str) else None
-            if known is None or known in self._looked_at or role in self._dropped:
+            if not isinstance(text, str) or role in self._dropped:
+                continue
+            known = hash((role, text))
+            if known in self._looked_at:
                 continue
             if len(self._looked_at) >= MESSAGES:
                 self._looked_at.clear()
