@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from .conversation import Json, function_of
 from .documents import Count, SettingValues
-from .errors import is_list, is_mapping
+from .errors import is_list
 
 
 class AskedBounds(Struct, frozen=True):
@@ -163,17 +163,17 @@ class AskedTally(Struct):
             self._add_value(arguments)
 
     def _add_value(self, value: object) -> None:
+        # The commonest kinds come first: each argument of each render is asked.
         if isinstance(value, str):
             self._longest = max(self._longest, len(value))
-        elif isinstance(value, int | float):
-            if not isinstance(value, bool):
-                self._largest = max(self._largest, abs(value))
+        elif isinstance(value, dict):
+            for item in value.values():
+                self._add_value(item)
         elif is_list(value):
             for item in value:
                 self._add_value(item)
-        elif is_mapping(value):
-            for item in value.values():
-                self._add_value(item)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            self._largest = max(self._largest, abs(value))
 
 
 FIELD_FORM = "the field "

@@ -16,7 +16,7 @@ makes `enable_thinking` a switch of two values, and gives two settings to learn.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations, product
@@ -260,10 +260,16 @@ def find_switches(
     found = [_Trial(name, grounds, suggestions).result for name in names]
 
     def try_unmoved(others: Sequence[Ground]) -> None:
-        """Try the variables without an effect on other grounds."""
-        for at, result in enumerate(found):
-            if others and isinstance(result, UnmovedVariable) and not result.raises:
-                found[at] = _Trial(result.name, others, suggestions).result
+        """Try the variables without an effect on other grounds; alone only if one of them acts."""
+        trials = {
+            result.name: _Trial(result.name, others, suggestions)
+            for result in found
+            if others and isinstance(result, UnmovedVariable) and not result.raises
+        }
+        if _act_together(trials):
+            found[:] = [
+                trials[result.name].result if result.name in trials else result for result in found
+            ]
 
     # Few variables act on long messages alone, and a template may walk through each character.
     try_unmoved([replace(grounds[0], long=True)])
@@ -330,6 +336,18 @@ def _add_sighting(sightings: _Seen, texts: _Texts, value: Json) -> None:
         known.append(value)
 
 
+def _act_together(trials: Mapping[str, _Trial]) -> bool:
+    """Whether any render changes with all variables set, to one of their values after another."""
+    every = [(name, trial.values) for name, trial in trials.items()]
+    # Each begins at another value, so that two flags are not always both true.
+    settings = (
+        {name: values[(at + shift) % len(values)] for shift, (name, values) in enumerate(every)}
+        for at in range(max((len(values) for _, values in every), default=0))
+    )
+    first = next(iter(trials.values()), None)
+    return first is not None and any(map(first.acts_under, settings))
+
+
 class _Trial:
     """The trial of one variable on all grounds."""
 
@@ -353,6 +371,8 @@ class _Trial:
         # No template knows these words: their effect is that of any value that is not compared.
         marks = grounds[0].prober.sentinels
         self._any: Json = marks.integer if self._numeric else marks.next_user[::-1]
+        flags = (True, False) if self._flag else ()
+        self.values = (self._any, *self._compared, *flags, *self._structures)
 
     def _texts(self, ground: Ground, setting: Setting) -> tuple[str, ...]:
         if ground is self._grounds[0]:
@@ -364,6 +384,11 @@ class _Trial:
 
     def _all_texts(self, value: Json) -> _Texts:
         return tuple(self._texts(ground, self._under(ground, value)) for ground in self._grounds)
+
+    def acts_under(self, setting: Setting) -> bool:
+        """Whether values of this and other variables change any of the renders."""
+        settings = ({**ground.prober.setting, **setting} for ground in self._grounds)
+        return tuple(map(self._texts, self._grounds, settings)) != self._usual
 
     @property
     def result(self) -> Switch | UnmovedVariable:

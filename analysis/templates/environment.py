@@ -121,7 +121,8 @@ _get_attribute = object.__getattribute__
 _BUILT_IN = frozenset({dict, list, str})
 _PLAIN = _BUILT_IN | {LoopContext, TemplateDict, TemplateNamespace}
 """Classes of which every object has the same safe attributes: their names alone decide."""
-_METHODS = frozenset(dir(dict))
+_METHODS, _METHODS_OF_TEXT = frozenset(dir(dict)), frozenset(dir(str))
+_EQUALITY = frozenset({"==", "eq", "equalto"})
 _FORMATTING = frozenset({"format", "format_map"})
 """Methods of a string that the sandbox replaces."""
 _BOUND = (BuiltinMethodType, MethodType)
@@ -189,6 +190,8 @@ class _Remembering(SandboxedEnvironment):
                 return held[attribute]
             except KeyError:
                 return self.undefined(obj=obj, name=attribute)
+        if kind is str and attribute not in _METHODS_OF_TEXT:
+            return self.undefined(obj=obj, name=attribute)
         if self._safe.get((kind, attribute)) and attribute not in _FORMATTING:
             if kind is TemplateNamespace:
                 value = _get_attribute(obj, _VALUES).get(attribute, _ABSENT)
@@ -197,6 +200,26 @@ class _Remembering(SandboxedEnvironment):
             if value is not _ABSENT and (kind in _BUILT_IN or not isinstance(value, _BOUND)):
                 return value
         return super().getattr(obj, attribute)
+
+    def getitem(self, obj: object, argument: Any) -> Any:
+        """Answer as Jinja's own sandbox does, for a member of a text without two exceptions.
+
+        A template that expects parts of content asks each character of a text for its type.
+        """
+        if type(obj) is str and type(argument) is str and argument not in _METHODS_OF_TEXT:
+            return self.undefined(obj=obj, name=argument)
+        return super().getitem(obj, argument)
+
+    def call_test(
+        self, name: Any, value: Any, args: Any = None, kwargs: Any = None, *given: Any
+    ) -> Any:
+        """Answer as Jinja's own environment does, for equality without building a call of it.
+
+        `selectattr("type", "equalto", "text")` asks it of each part, or of each character.
+        """
+        if name in _EQUALITY and args and len(args) == 1 and not kwargs:
+            return value == args[0]
+        return super().call_test(name, value, args, kwargs, *given)
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call as Jinja's own sandbox does.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import median
 
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
+from autoparser.analysis.core.message_battery import LONG_TEXT_SIZE
 from autoparser.analysis.learning.found_switches import MOST_SETTINGS
 from tests.analysis.parsing.loop import fixture_names
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
@@ -56,6 +58,21 @@ def test_render_count_grows_with_effective_switches(changes: str, count: int, mo
     assert len(analysis.switches) == count
     assert analysis.renders <= most
     assert len(analysis.formats.openings) <= MOST_SETTINGS
+
+
+def test_long_renders_do_not_grow_with_idle_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    render, long = ChatTemplate.render_prepared, list[int]()
+
+    def count(template: ChatTemplate, variables: Mapping[str, object]) -> str:
+        long[-1] += len(repr(variables["messages"])) > LONG_TEXT_SIZE
+        return render(template, variables)
+
+    monkeypatch.setattr(ChatTemplate, "render_prepared", count)
+    for idle in (2, 20):
+        long.append(0)
+        read = "".join(f"{{% if s{at} %}}{{% endif %}}" for at in range(idle))
+        assert len(analyze(ChatTemplate(read + turn(CONTENT).text)).unmoved) == idle
+    assert long[0] == long[1] < 10
 
 
 def test_the_gate_renders_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,9 +59,10 @@ def test_unlearned_setting_is_rendered_and_refused_one_raises() -> None:
 TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ CONTENT }}<|end|>{% endfor %}"
 
 
-def test_a_switch_that_only_shortens_long_messages_is_found() -> None:
+def test_switch_that_only_shortens_long_messages_is_found_among_idle_variables() -> None:
+    idle = "".join(f"{{% if idle{at} %}}{{% endif %}}" for at in range(4))
     cut = TURNS.replace("CONTENT", "m.content[:1000] if brief and not loop.last else m.content")
-    (brief,) = analysis_of(cut).switches
+    (brief,) = analysis_of(idle + cut).switches
     assert (brief.name, brief.default, brief.values) == ("brief", False, (True, False))
 
 
