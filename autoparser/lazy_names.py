@@ -35,20 +35,16 @@ def lazy_imports(module: str) -> tuple[Callable[[str], object], Callable[[], lis
 def name_homes(module: str) -> dict[str, str]:
     """Return the home of every name that a module imports under `if TYPE_CHECKING`."""
     # Whoever asks for the version alone needs neither.
-    import ast  # noqa: PLC0415
+    import re  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
     from pkgutil import get_data  # noqa: PLC0415
 
     file = Path(sys.modules[module].__file__ or "").name
-    source = ast.parse(get_data(module, file) or b"")
-    return {
-        name.name: "." * node.level + (node.module or "")
-        for block in source.body
-        if isinstance(block, ast.If)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for name in node.names
-    }
+    source = (get_data(module, file) or b"").decode()
+    block = source.partition("\nif TYPE_CHECKING:\n")[2].partition("\nelse:")[0]
+    # A syntax tree of hundreds of names takes ten times as long.
+    imports = re.findall(r"^    from (\S+) import (\([^)]*\)|.*)$", block, re.MULTILINE)
+    return {name: home for home, names in imports for name in re.findall(r"\w+(?= as )", names)}
 
 
 def _import_name(module: str, homes: Mapping[str, str], name: str) -> object:

@@ -11,7 +11,6 @@ writing.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import sys
@@ -302,4 +301,6 @@ LARGE = 1 << 24
 def _content_digest(path: Path, file_stat: os.stat_result) -> bytes:
     if file_stat.st_size > LARGE:
         return f"{file_stat.st_mtime_ns} {file_stat.st_size}".encode()
+    import hashlib
+
     return hashlib.sha256(wings.read_path(path, noted=False)).digest()

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,8 +63,11 @@ def report_width() -> int:
     """Return the width of the terminal, or of plain text without one."""
     if not _is_plain(sys.stdout):
         return min(wings.Console().width, WIDEST)
-
-    return min(_plain_width(), WIDEST)
+    # As rich does it: from `COLUMNS`, or from any terminal, such as that of a pager.
+    columns = os.environ.get("COLUMNS", "")
+    terminals = (os.get_terminal_size(file).columns for file in (0, 1, 2) if os.isatty(file))
+    width = int(columns) if columns.isdigit() else next(terminals, 0)
+    return min(width or PLAIN_WIDTH, WIDEST)
 
 
 def _is_plain(stream: TextIO) -> bool:
@@ -73,17 +76,6 @@ def _is_plain(stream: TextIO) -> bool:
     `FORCE_COLOR` and the like are left to rich.
     """
     return not (stream.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE"))))
-
-
-def _plain_width() -> int:
-    """Return the width like rich: from `COLUMNS`, from any terminal of the process, or 80."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdigit():
-        return int(columns) or PLAIN_WIDTH
-    for descriptor in (0, 1, 2):
-        with suppress(OSError):
-            return os.get_terminal_size(descriptor).columns or PLAIN_WIDTH
-    return PLAIN_WIDTH
 
 
 def print_report(report: wings.Text, *, beside: bool = False) -> None:

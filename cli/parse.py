@@ -173,10 +173,11 @@ def parse(
     warn_of_request(source.label, analysis, request)
     why = None
     if explain:
-        why = _explain_output(analysis, request, text, complete=not cut, shrink=as_issue)
-    if why is not None and engines:
-        question = _engine_question(source.label, analysis, request)
-        why = _with_engines(why, question, text, engines, pair, shrink=as_issue)
+        reading = _plain_reading(analysis, request)
+        why = _explain_output(analysis, request, reading, text, complete=not cut, shrink=as_issue)
+        if engines:
+            question = _engine_question(source.label, analysis, request, reading)
+            why = _with_engines(why, question, text, engines, pair, shrink=as_issue)
     if why is not None and as_issue:
         message = parser.parse(text, complete=not cut)
         with open_outlet(output) as outlet:
@@ -191,9 +192,32 @@ def parse(
     return 0 if wings.all_read(message) else NOT_ALL_READ
 
 
+def _plain_parser(
+    analysis: wings.LearnedFormat, request: RequestValues, setting: Mapping[str, object] | None
+) -> wings.OutputParser:
+    """Return a parser of a request that reads as by default."""
+    return analysis.parser(request.tools, chat_template_kwargs=setting, **request.options)
+
+
+def _plain_reading(analysis: wings.LearnedFormat, request: RequestValues) -> wings.OutputReading:
+    """Return the parser of a request, and those after the template's other prompts."""
+    prompt, setting = request.prompt, request.setting
+    begun = analysis.begun(request.tools, prompt=prompt, chat_template_kwargs=setting)[0]
+    others = [
+        wings.PromptedParser(
+            type(begun)(format_, opening),
+            _plain_parser(analysis, replace(request, prompt=opening.text), opening.setting),
+        )
+        for format_ in analysis.formats
+        for opening in format_.openings
+    ]
+    return wings.OutputReading(begun, _plain_parser(analysis, request, setting), others)
+
+
 def _explain_output(
     analysis: wings.LearnedFormat,
     request: RequestValues,
+    reading: wings.OutputReading,
     text: str,
     *,
     complete: bool,
@@ -203,34 +227,15 @@ def _explain_output(
 
     `shrink` also searches the smallest part that deviates like the whole.
     """
-
-    def parser_after(
-        prompt: str | None,
-        setting: Mapping[str, object] | None,
-        asked: RequestValues = request,
-    ) -> wings.OutputParser:
-        options = replace(asked, prompt=prompt).options
-        return analysis.parser(asked.tools, chat_template_kwargs=setting, **options)
-
-    prompt, setting = request.prompt, request.setting
-    begun = analysis.begun(request.tools, prompt=prompt, chat_template_kwargs=setting)[0]
-    others = [
-        wings.PromptedParser(
-            type(begun)(format_, opening), parser_after(opening.text, opening.setting)
-        )
-        for format_ in analysis.formats
-        for opening in format_.openings
-    ]
-    reading = wings.OutputReading(begun, parser_after(prompt, setting), others)
     places = wings.explain_output(reading, text, complete=complete)
     allowed = replace(request, tool_choice="auto", parallel=True, tools=request.tools or None)
-    unrestricted = None if allowed == request else parser_after(prompt, setting, allowed)
+    unrestricted = None if allowed == request else _plain_parser(analysis, allowed, allowed.setting)
     cause = wings.loss_cause(
         reading,
         text,
         places,
         unrestricted=unrestricted,
-        prompt_known=prompt is not None or setting is not None,
+        prompt_known=request.prompt is not None or request.setting is not None,
         complete=complete,
     )
     smallest = ""
@@ -282,7 +287,10 @@ def _with_engines(
 
 
 def _engine_question(
-    label: str, analysis: wings.LearnedFormat, request: RequestValues
+    label: str,
+    analysis: wings.LearnedFormat,
+    request: RequestValues,
+    reading: wings.OutputReading,
 ) -> wings.OutputQuestion:
     """Return the request as engines are asked. Raises AutoparserError for a saved format."""
     if not isinstance(analysis, wings.Analysis):
@@ -291,11 +299,10 @@ def _engine_question(
             file=label,
             hint="name the template",
         )
-    prompt, setting = request.prompt, request.setting
     tools = request.tools or ()
-    begun = analysis.begun(request.tools, prompt=prompt, chat_template_kwargs=setting)[0]
-    parser = analysis.parser(request.tools, chat_template_kwargs=setting, **request.options)
-    return wings.OutputQuestion(analysis, parser, begun, prompt, tools)
+    return wings.OutputQuestion(
+        analysis, reading.parser, reading.prompt_format, request.prompt, tools
+    )
 
 
 def _issue(

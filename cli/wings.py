@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from autoparser.analysis.core.documents import (
         json_of as json_of,
+        json_text as json_text,
         read_value as read_value,
         text_digest as text_digest,
     )
@@ -252,7 +253,10 @@ if TYPE_CHECKING:
     )
     from autoparser.analysis.overview.template_state import state_of as state_of
     from autoparser.analysis.parsing.output_parser import OutputParser as OutputParser
-    from autoparser.analysis.parsing.parsed_message import ParsedMessage as ParsedMessage
+    from autoparser.analysis.parsing.parsed_message import (
+        ParsedMessage as ParsedMessage,
+        all_read as all_read,
+    )
     from autoparser.analysis.parsing.turn_request import (
         ReadingChoices as ReadingChoices,
         RequestOptions as RequestOptions,
@@ -391,13 +395,14 @@ if TYPE_CHECKING:
     )
     from autoparser.reports.lint.words import problem_words as problem_words
     from autoparser.reports.message import (
-        all_read as all_read,
-        chunk_document as chunk_document,
         chunk_report as chunk_report,
-        end_document as end_document,
         end_report as end_report,
-        message_document as message_document,
         message_report as message_report,
+    )
+    from autoparser.reports.message_document import (
+        chunk_document as chunk_document,
+        end_document as end_document,
+        message_document as message_document,
     )
     from autoparser.reports.places import provenance_words as provenance_words
     from autoparser.reports.probe import (
@@ -442,7 +447,6 @@ if TYPE_CHECKING:
     )
     from autoparser.reports.verdict import check_doubt as check_doubt, check_score as check_score
     from autoparser.reports.visible import (
-        json_text as json_text,
         number_of as number_of,
         visible as visible,
         visible_lines as visible_lines,

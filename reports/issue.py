@@ -15,11 +15,10 @@ from pathlib import PurePath
 from autoparser.analysis.core.conversation import Json, Tool, function_of
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.engines.output_reading import ExplainedOutput
-from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, all_read
 
 from .explanation import cause_sentence, departures, outcome_words, way_out
 from .markdown import code_span, fenced, inline, markdown_lines, plain
-from .message import all_read
 from .visible import number_of, visible_lines
 
 MOST_SHOWN = 8_000

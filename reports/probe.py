@@ -10,7 +10,7 @@ from msgspec import convert
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import JsonDocument, copy_fields, json_of
+from autoparser.analysis.core.documents import JsonDocument, copy_fields, json_of, json_text
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.engine_server import (
@@ -38,7 +38,7 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text
-from .visible import json_text, marker_text, setting_words, visible
+from .visible import marker_text, setting_words, visible
 
 LONGEST = 160
 """Longest text shown, in characters."""

@@ -49,7 +49,8 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .blocks import Blocks, Row, excerpt, heading, joined, prose, rows, sentence
 from .explanation import line_and_column
-from .message import ParsedDocument, message_report, parsed_document
+from .message import message_report
+from .message_document import ParsedDocument, parsed_document
 from .terminal import report_text
 from .visible import LEGEND, literal, marker_text, quoted, visible
 

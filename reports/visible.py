@@ -63,15 +63,6 @@ def visible_lines(text: str) -> str:
     return "".join(part if part in "\n\t" else escape_text(part) for part in _BREAKS.split(text))
 
 
-def json_text(value: object, indent: int | None = None) -> str:
-    """Return a value as ASCII JSON, which every reader and terminal takes literally.
-
-    Raises ValueError for a number that JSON cannot represent.
-    """
-    # The one control character that JSON lets stand as it is.
-    return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
-
-
 def marker_text(text: str) -> str:
     """Return a marker on one line, with visible signs for the spaces at its edges."""
     return visible(_EDGE_SPACES.sub(lambda match: _SPACE * len(match.group()), text))

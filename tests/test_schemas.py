@@ -19,7 +19,7 @@ from autoparser.reports.engines import PluginsDocument
 from autoparser.reports.fixing import FixDocument
 from autoparser.reports.learned import LearnedDocument
 from autoparser.reports.lint.document import LintDocument
-from autoparser.reports.message import ParsedDocument, StreamedDocument
+from autoparser.reports.message_document import ParsedDocument, StreamedDocument
 from autoparser.reports.probe import ProbeDocument
 from autoparser.reports.render_trace import RenderTraceDocument
 from autoparser.reports.request_grammar import AcceptanceDocument, GrammarDocument

@@ -15,7 +15,7 @@ fields; the string below a field is its description in the schema.
 
 from __future__ import annotations
 
-import hashlib
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -331,8 +331,19 @@ SettingValues = Annotated[
 ]
 
 
+def json_text(value: object, indent: int | None = None) -> str:
+    """Return a value as ASCII JSON, which every reader and terminal takes literally.
+
+    Raises ValueError for a number that JSON cannot represent.
+    """
+    # The one control character that JSON lets stand as it is.
+    return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
+
+
 def text_digest(text: str) -> str:
     """Return the SHA-256 of a text in UTF-8, which identifies a template."""
+    import hashlib  # noqa: PLC0415 - OpenSSL takes as long as a dozen of our modules
+
     # A template in JSON can escape half of a surrogate pair, which strict UTF-8 cannot encode.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -12,9 +12,9 @@ closed, so that most broken calls turn into content without a delta that a clien
 from __future__ import annotations
 
 import os
-import random
 import string
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -36,6 +36,9 @@ from .parsed_message import (
 from .text_tape import LaneSink, Span, TextTape, plain_sink
 from .turn_request import CallSchemas
 
+if TYPE_CHECKING:
+    from random import Random
+
 # Ids of calls that are written without one.
 
 
@@ -56,7 +59,11 @@ class CallIds:
 
     def __init__(self, seed: int | None = None) -> None:
         """Make a maker; with a `seed` its sequence of ids is repeatable."""
-        self._source = None if seed is None else random.Random(seed)
+        self._source: Random | None = None
+        if seed is not None:
+            from random import Random  # noqa: PLC0415 - few parsers have a seed
+
+            self._source = Random(seed)
 
     def __call__(self, name: str, index: int) -> str:
         """Make an id for a call of this function, with this number in its message."""

@@ -324,3 +324,20 @@ def message_of(parsed: ParsedMessage, text: str = "") -> Message:
 
 def _part(parsed: ParsedMessage, text: str, kind: SpanKind) -> str:
     return "".join(text[span.start : span.end] for span in parsed.spans if span.kind is kind)
+
+
+READ = (Status.OK, Status.UNFINISHED, Status.REPAIRED)
+
+_OUTRANKED = (*READ, Status.STRAY)
+"""Statuses of calls that the status of an unknown tool overrides."""
+
+
+def message_status(message: ParsedMessage) -> Status:
+    """Return the message's status, taking unknown tools into account."""
+    unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
+    return Status.UNKNOWN_TOOL if unknown and message.status in _OUTRANKED else message.status
+
+
+def all_read(message: ParsedMessage) -> bool:
+    """Return whether every part of a message was read, and every call's tool was offered."""
+    return message_status(message) in READ

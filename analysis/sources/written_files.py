@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import sys
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import gettempdir
 from time import monotonic, sleep
 from typing import BinaryIO, TextIO
 
@@ -144,7 +142,7 @@ def cache_file(path: Path, content: bytes) -> None:
 def _new_file(folder: Path, prefix: str, suffix: str) -> tuple[BinaryIO, Path]:
     """Create a file under a unique name, with the mode of the process' new files."""
     # Not by `tempfile`, whose files only their owner may read: this one is the user's result.
-    path = folder / f"{prefix}{secrets.token_hex(8)}{suffix}"
+    path = folder / f"{prefix}{os.urandom(8).hex()}{suffix}"
     return path.open("xb"), path
 
 
@@ -183,6 +181,9 @@ def write_fault(fault: BaseException) -> Path | None:
 
     It holds no argument of the command, which may be a key.
     """
+    # Only a fault needs it.
+    from tempfile import gettempdir  # noqa: PLC0415
+
     lines = [f"autoparser {__version__}, Python {sys.version}, {sys.platform}\n"]
     lines += traceback.format_exception(fault)
     content = "".join(lines).encode("utf-8", "backslashreplace")

@@ -78,14 +78,18 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([function_tool("get_weather", {"city": {"type": "string"}})]))
     parse = ("parse", saved, "--input", output, "--tools", tools)
-    found = imported(parse, (*parse, "--json"), (*parse, "--stream"))
+    shown = imported(parse, (*parse, "--stream"))
+    written = imported((*parse, "--json"), (*parse, "--json", "--stream"))
+    found = shown | written
     assert commands_in(found) == {"parse"}
     assert wings_in(found) <= {"core", "templates", "formats", "parsing", "sources", "learning"}
     heavy = {"jinja2", "yaml", "jsonschema", "huggingface_hub", "tokenizers", "numpy", "pydantic"}
-    heavy |= {"rich.console"}
+    heavy |= {"rich.console", "hashlib", "tempfile"}
     assert not found & {*heavy, "multiprocessing", "autoparser.analysis.learning.prober"}
-    reports = {name for name in found if name.startswith("autoparser.reports.")}
-    assert reports <= {f"autoparser.reports.{name}" for name in READ_FOR_MESSAGES}
+    for modules, names in ((shown, READ_FOR_MESSAGES), (written, ("message_document",))):
+        reports = {name for name in modules if name.startswith("autoparser.reports.")}
+        assert reports <= {f"autoparser.reports.{name}" for name in names}
+    assert not written & {"rich", "random"}
     # A limit that is asked for takes a worker.
     assert "multiprocessing" in imported((*parse, "--timeout", "9"))
 

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from autoparser import ChatTemplate, Delta, ParsedCall, ParsedMessage, Span, SpanKind, Status
 from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.documents import json_text
 from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingReport, JudgedAnswer
 from autoparser.analysis.decoding.answer_writers import ModelFigures
 from autoparser.analysis.decoding.message_rendering import (
@@ -58,10 +59,10 @@ from autoparser.reports.decode import DecodeSetting, decode_document, decode_rep
 from autoparser.reports.example import call_part_spans, example_call, example_message, turn_spans
 from autoparser.reports.explanation import explanation_report
 from autoparser.reports.files import export_report
-from autoparser.reports.message import chunk_report, end_report, message_document, message_report
+from autoparser.reports.message import chunk_report, end_report, message_report
+from autoparser.reports.message_document import message_document
 from autoparser.reports.request_grammar import grammar_report
 from autoparser.reports.roundtrip import ABOUT, FAULTS, roundtrip_report, roundtrip_screen
-from autoparser.reports.visible import json_text
 from tests.analysis.history.vocabularies import tiny
 from tests.analysis.tiny import CONTENT, turn
 from tests.fixture_analyses import TEMPLATES, analyzed

@@ -22,6 +22,7 @@ from autoparser import (
     WorkerPool,
     analyze,
 )
+from autoparser.analysis.core.documents import json_text
 from autoparser.analysis.templates.worker_pool import close_workers
 from autoparser.errors import (
     LimitKind,
@@ -32,7 +33,6 @@ from autoparser.errors import (
 )
 from autoparser.formats import analysis_document
 from autoparser.reports.analysis import analysis_report
-from autoparser.reports.visible import json_text
 from tests.fixture_analyses import TEMPLATES
 
 FIXTURES = TEMPLATES.parent
