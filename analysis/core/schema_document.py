@@ -529,15 +529,21 @@ def _shared_tokens(first: str, second: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def without_keyword(schema: Json, pointer: str) -> Json:
+def without_keyword(schema: Json, pointer: str, instead: Schema | None = None) -> Json:
     """Return a schema without the keyword at a pointer; the same one where nothing is there.
 
-    What allows members that have no name stays, and is said to be held to in part: `is_loose`.
+    Those of `instead` take its place if none of them is there. What allows members that have no
+    name stays, and is said to be held to in part: `is_loose`.
     """
     place, _, token = pointer.rpartition("/")
     # `~1` first, as RFC 6901 demands: `~01` stands for `~1`, not for `/`.
     keyword = token.replace("~1", "/").replace("~0", "~")
-    found = _change_at(schema, "#", place, lambda part: _without_own(part, keyword))
+
+    def changed(part: Schema) -> Schema:
+        rest = _without_own(part, keyword)
+        return rest if instead is None or instead.keys() & rest.keys() else {**rest, **instead}
+
+    found = _change_at(schema, "#", place, changed)
     if keyword in _SEEN:
         # Of what other keywords leave over, there would be more than before.
         found = map_schemas(found, lambda part: without_keywords(part, *_UNEVALUATED))
@@ -564,7 +570,7 @@ def is_loose(schema: Schema, keyword: str) -> bool:
     return keyword in schemas_of(schema, _LOOSE)
 
 
-def _without_own(schema: Schema, keyword: str) -> Json:
+def _without_own(schema: Schema, keyword: str) -> Schema:
     if keyword in _IN_PART and not is_loose(schema, keyword):
         return {**schema, _LOOSE: [keyword]}
     if keyword == "oneOf" and keyword in schema:

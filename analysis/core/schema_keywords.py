@@ -11,7 +11,7 @@ For example, a `oneOf` that only requires one of two members becomes an `anyOf`:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from itertools import product
 from math import prod
@@ -96,6 +96,8 @@ class SchemaError(AutoparserError):
         """The keyword that cannot be enforced, e.g. `"not"`; empty if no single one is to blame."""
         self.tools: tuple[str, ...] = ()
         """The names of all tools that are refused, if there are several."""
+        self.more: tuple[SchemaError, ...] = ()
+        """Other errors of the same schema that were found with this one."""
 
     def moved(self, pointer: str) -> SchemaError:
         """Return the same error at another pointer; an empty one changes nothing."""
@@ -112,19 +114,27 @@ class SchemaError(AutoparserError):
         return found
 
 
-def raise_refused(refused: Mapping[str, SchemaError]) -> None:
-    """Raise the first error, with the names of all tools; the name is empty without a tool."""
+def raise_refused(refused: Sequence[tuple[str, SchemaError]]) -> None:
+    """Raise the first error, with the names of all tools and the other errors of its own.
+
+    Each error has the name of its tool, empty without a tool.
+    """
     if refused:
-        error = next(iter(refused.values()))
-        error.tools = tuple(filter(None, refused))
+        tool, error = refused[0]
+        error.tools = tuple(dict.fromkeys(name for name, _ in refused if name))
+        for name, other in refused[1:]:
+            error.more += (other, *other.more) if name == tool else ()
         raise error
 
 
 class UnheldKeywordError(SchemaError):
     """A keyword that a grammar cannot enforce.
 
-    Without it the schema can be enforced, so a less strict grammar omits it.
+    Without it the schema can be enforced, so a less strict grammar omits it, or has `instead`.
     """
+
+    instead: Schema | None = None
+    """Looser keywords for its place, e.g. `{"pattern": "[a-z]*"}` for `[a-z]{0,61}`."""
 
 
 def escape_pointer(token: str) -> str:

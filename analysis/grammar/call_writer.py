@@ -167,13 +167,13 @@ class CallWriter:
         SchemaError for the first that is refused; it names all that are.
         """
         found: list[Path] = []
-        refused: dict[str, SchemaError] = {}
+        refused: list[tuple[str, SchemaError]] = []
         for name, schema in self.tools.items():
             self.table.scope = name
             try:
                 found += self._call(name, schema, first)
             except SchemaError as error:
-                refused[name] = error
+                refused.append((name, error))
             finally:
                 self.table.scope = ""
         raise_refused(refused)

@@ -24,8 +24,10 @@ from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, schem
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     SchemaError,
+    UnheldKeywordError,
     keyword_count,
     pointer_below,
+    raise_refused,
     schemas_of,
 )
 
@@ -82,6 +84,8 @@ class Converter:
             self.resolver, partial(ensure_short, rules=self.rules)
         )
         self._expressions: dict[str, str | None] = {}
+        self.refused: list[tuple[str, SchemaError]] = []
+        """The keywords that cannot be written: the schemas beside them are still looked at."""
         self._open: dict[str, str | None] = {}
         """The schemas being written, with the name of the rule of each that refers to itself."""
 
@@ -110,7 +114,13 @@ class Converter:
         if len(self._open) > DEEPEST:
             raise SchemaError(f"more than {DEEPEST} levels deep", pointer=option.pointer)
         self._open[key] = None
-        written = self._flat(option)
+        try:
+            written = self._flat(option)
+        except UnheldKeywordError as error:
+            # What is written of the rest is of no use: it is only asked for its errors.
+            self.refused.append(("", error))
+            self._open.pop(key)
+            return '""'
         name = self._open.pop(key)
         if name is not None and written is not None:
             written = self.rules.settle(name, written)
@@ -278,7 +288,9 @@ def schema_rules(schema: Json, rules: GbnfRules, style: JsonStyle) -> str:
     document = SchemaDocument.of(schema)
     survey_schema(document)
     root = document.root
-    expression = Converter(document, JsonTokens(rules, style)).value(root, ROOT)
+    converter = Converter(document, JsonTokens(rules, style))
+    expression = converter.value(root, ROOT)
+    raise_refused(converter.refused)
     if expression is None:
         place = schema_place(root, ROOT) if isinstance(root, dict) else ROOT
         raise SchemaError("no value meets this schema", pointer=place)

@@ -24,7 +24,7 @@ from .gbnf_numbers import number_range
 from .gbnf_patterns import RegexWriter, repeat_items
 from .gbnf_rules import GbnfRules, JsonTokens, gbnf_literal
 from .grammar_rules import CharacterQuoting
-from .regex_nodes import ANY, CodePoints
+from .regex_nodes import ANY, CodePoints, ecma_regex, with_open_counts
 from .regular_expressions import ANY_TEXT
 from .schema_numbers import Interval
 from .schema_survey import unwritable_keyword
@@ -299,12 +299,27 @@ def string_expression(
 def ensure_short(shape: StringShape, rules: GbnfRules) -> None:
     """Raise UnheldKeywordError for a length that an engine takes too long to count."""
     longest = rules.longest_count
-    if longest is None or shape.patterns:
+    if longest is None:
+        return
+    for keyword, regex in zip(shape.keywords, shape.patterns, strict=False):
+        opened = with_open_counts(regex, _SHORT_WORD, _FEW_LETTERS)
+        if opened != regex:
+            why = f"xgrammar takes 7 ms for each of more than {_SHORT_WORD} letters that it counts"
+            error = unwritable_keyword(keyword, shape.pointer, why)
+            error.instead = {"pattern": ecma_regex(opened)}
+            raise error
+    if shape.patterns:
         return
     for keyword, length in (("minLength", shape.least), ("maxLength", shape.most or 0)):
         if length > longest:
             why = f"xgrammar takes 80 ms for each character of more than {longest} that it counts"
             raise unwritable_keyword(keyword, shape.pointer, why)
+
+
+_SHORT_WORD = 16
+"""The largest count of a class of letters in a pattern, if a schema need not be held."""
+_FEW_LETTERS = len("0123456789abcdefABCDEF")
+"""The number of characters of a class that few tokens consist of, so that counts take no time."""
 
 
 # Names of members other than the known ones.

@@ -43,6 +43,7 @@ from .gbnf_rules import (
     join_alternatives,
 )
 from .gbnf_schemas import schema_rules
+from .gbnf_values import ensure_short
 from .grammar_rules import (
     NOTHING,
     CharacterQuoting,
@@ -121,13 +122,13 @@ class GbnfWriter:
 
     def write(self) -> str:
         """Write the whole grammar."""
-        table, refused = self.table, dict[str, SchemaError]()
+        table, refused = self.table, list[tuple[str, SchemaError]]()
         root = self.node(self.rules.root)
         for name, node in self.rules.rules_by_name.items():
             try:
                 table.define(self.names[name], self.node(node))
             except SchemaError as error:
-                refused.setdefault(self.rules.tools.get(name, ""), error)
+                refused.append((self.rules.tools.get(name, ""), error))
         raise_refused(refused)
         return table.text(root)
 
@@ -221,6 +222,7 @@ class GbnfWriter:
 
     def shaped(self, shape: StringShape) -> str:
         """Write the texts of a shape that nothing else delimits."""
+        ensure_short(shape, self.table)
         regex = shape.single()
         return self.table.never if regex is None else self.table.bare(regex)
 

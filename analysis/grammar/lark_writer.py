@@ -189,14 +189,14 @@ class _LarkWriter:
         """Write the root, and the rules that are not written yet."""
         self.rules, self.tools = rules.rules_by_name, rules.tools
         self.root = self.root or self.body(rules.root)
-        refused: dict[str, SchemaError] = {}
+        refused: list[tuple[str, SchemaError]] = []
         for name, node in rules.rules_by_name.items():
             if name not in self.rule_texts and not isinstance(node, JsonValue):
                 self.tool = rules.tools.get(name, "")
                 try:
                     self.rule_texts[name] = self.body(node)
                 except SchemaError as error:
-                    refused.setdefault(self.tool, error)
+                    refused.append((self.tool, error))
         raise_refused(refused)
         ensure_loaded(self.unsettled, self.askers)
         return self

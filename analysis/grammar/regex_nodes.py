@@ -52,6 +52,9 @@ class CodePoints(Struct, frozen=True):
     def __sub__(self, other: CodePoints) -> CodePoints:
         return self & other.inverse()
 
+    def __len__(self) -> int:
+        return sum(last + 1 - first for first, last in self.ranges)
+
     def __bool__(self) -> bool:
         return bool(self.ranges)
 
@@ -194,11 +197,13 @@ def _length(
             return 0
 
 
+@lru_cache(maxsize=1024)
 def shortest_match(regex: Regex) -> int:
     """Return the length in characters of the shortest text that matches."""
     return int(_length(regex, min, lambda item, least, _: item * least))
 
 
+@lru_cache(maxsize=1024)
 def longest_match(regex: Regex) -> int | None:
     """Return the length in characters of the longest matching text, or None if unbounded."""
 
@@ -367,7 +372,23 @@ def _beginnings(regex: Regex) -> list[tuple[CodePoints, Regex]]:
             return []
 
 
-# A regular expression as text, for Rust's `regex` and for Python's `re`.
+def with_open_counts(regex: Regex, most: int, few: int) -> Regex:
+    """Return a looser expression, without counts above `most` of more than `few` characters."""
+    match regex:
+        case RegexSequence(parts):
+            return RegexSequence(tuple(with_open_counts(part, most, few) for part in parts))
+        case RegexChoice(options):
+            return RegexChoice(tuple(with_open_counts(option, most, few) for option in options))
+        case RegexRepeat(item, least, last):
+            is_wide = isinstance(item, SetCharacter) and len(item.points) > few
+            if is_wide and max(least, last or 0) > most:
+                least, last = min(least, 1), None
+            return RegexRepeat(with_open_counts(item, most, few), least, last)
+        case _:
+            return regex
+
+
+# A regular expression as text, for Rust's `regex`, for Python's `re` and for schemas.
 
 
 @lru_cache(maxsize=1024)
@@ -380,6 +401,12 @@ def rust_regex(regex: Regex) -> str:
 def python_regex(regex: Regex) -> str:
     """Write an expression without anchors for Python's `re.fullmatch`."""
     return _text(regex, lambda point: f"\\U{point:08x}")
+
+
+def ecma_regex(regex: Regex) -> str:
+    """Write an expression without anchors for the `pattern` of a schema, as whole texts."""
+    written = _text(regex, lambda point: f"\\u{{{point:x}}}").replace(_ANY, r"[\d\D]")
+    return f"^(?:{written})$"
 
 
 def _text(regex: Regex, escape: Callable[[int], str]) -> str:
@@ -397,13 +424,16 @@ def _text(regex: Regex, escape: Callable[[int], str]) -> str:
             raise ValueError("anchors must be resolved before")
 
 
+_ANY = "(?s:.)"
+
+
 def _count(least: int, most: int | None) -> str:
     return f"{{{least},{'' if most is None else most}}}"
 
 
 def _character(points: CodePoints, escape: Callable[[int], str]) -> str:
     if points == ANY:
-        return "(?s:.)"
+        return _ANY
 
     def point(number: int) -> str:
         char = chr(number)

@@ -34,6 +34,7 @@ from autoparser.analysis.core.schema_keywords import (
     keyword_count,
     map_schemas,
     names_of,
+    raise_refused,
     schema_map,
     schema_references,
     schemas_of,
@@ -166,10 +167,15 @@ def _json_text(schema: Json) -> str:
 def _guidance_schema(source_text: str) -> GuidanceSchema:
     document = SchemaDocument.of(json.loads(source_text))
     unsettled: list[Json] = []
+    refused: list[tuple[str, SchemaError]] = []
     for schema, pointer in reachable_schemas(document):
-        _hold(schema, pointer, document)
+        try:
+            _hold(schema, pointer, document)
+        except UnheldKeywordError as error:
+            refused.append(("", error))
         if not is_plain(schema):
             unsettled.append(schema)
+    raise_refused(refused)
     text = _AS_JSON(map_schemas(document.root, _guidance_form))
     if any(reference for part in unsettled for reference in schema_references(part)):
         return GuidanceSchema(text, source_text, (text,))

@@ -24,6 +24,7 @@ from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordE
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
 from .call_writer import GrammarError
+from .schema_survey import plain_words
 
 Written = TypeVar("Written")
 GrammarForm: TypeAlias = Literal["gbnf", "ebnf", "lark", "structural_tag"]
@@ -133,6 +134,10 @@ def _without_refused(
     found: dict[str, _Loosened],
 ) -> Written:
     """Write a grammar of the tools, and add their refused schemas, loosened, to `found`."""
+    suspects = [name for name, schema in tools.items() if name not in found and _is_suspect(schema)]
+    if len(suspects) * _FEW <= len(tools) - len(found):
+        # Else all tools would be written in vain to find that one of these is refused.
+        found |= {name: _looser(tools[name], _only(write, name), name) for name in suspects}
     attempt = 0
     while True:
         try:
@@ -147,6 +152,12 @@ def _without_refused(
             if not any(found[name].loosened for name in tried):
                 raise
             attempt += 1
+
+
+def _is_suspect(schema: Json) -> bool:
+    """Return whether a schema has keywords that some grammar is often not held to."""
+    words = plain_words(schema)
+    return words is None or not words.isdisjoint(("minLength", "maxLength"))
 
 
 def _left_out(request: LooseRequest, found: Sequence[_Loosened]) -> tuple[Loosening, ...]:
@@ -191,6 +202,8 @@ class _Loosened(Struct, frozen=True):
 _SEEN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
 """The keywords left out of each schema, for a format and a form of the grammar."""
 _MOST_SEEN = 4096
+_FEW = 4
+"""One in so many new tools is tried alone before all are written."""
 _STEPS = 3
 """Errors whose tools alone are tried, in the writing of a grammar."""
 
@@ -221,17 +234,20 @@ def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosen
         try:
             attempt(with_places(schema))
         except UnheldKeywordError as error:
-            pointer = _place(schema, error)
-            if not pointer:
-                raise error.within(_owner(tool)) from None
-            looser = without_keyword(schema, pointer)
-            if looser == schema:
-                # It stays although it was left out: nothing would change.
-                raise error.moved(pointer).within(_owner(tool)) from None
-            schema = looser
-            hint = hint or error.hint
-            keyword = pointer.rpartition("/")[2]
-            left_out.append(Loosening(tool, pointer, keyword, error.message))
+            places: dict[str, SchemaError] = {}
+            for refusal in (error, *error.more):
+                places.setdefault(_place(schema, refusal), refusal)
+            for pointer, refusal in places.items():
+                looser = schema
+                if pointer and isinstance(refusal, UnheldKeywordError):
+                    looser = without_keyword(schema, pointer, refusal.instead)
+                if looser != schema:
+                    schema, hint = looser, hint or refusal.hint
+                    keyword = pointer.rpartition("/")[2]
+                    left_out.append(Loosening(tool, pointer, keyword, refusal.message))
+                elif refusal is error:
+                    # It stays although it was left out: nothing would change.
+                    raise error.moved(pointer).within(_owner(tool)) from None
         except SchemaError as error:
             raise error.within(_owner(tool)) from None
         else:

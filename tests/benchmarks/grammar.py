@@ -1,6 +1,8 @@
 """Measure what grammars of formats cost: `python -m tests.benchmarks.grammar`, from the root.
 
-With `--real-tools FOLDER`, what creation costs in real templates for the tools of a folder alone.
+With `--real-tools FOLDER`, what creation costs in real templates for the tools of a folder alone;
+`tags --real-tools FOLDER` compiles tags, EBNF and Lark of 50 of them, and measures their masks
+along two calls of each.
 
 Qwen's vocabulary, in which the markers of calls are added tokens (`</parameter>` is text), and for
 masks DeepSeek's, in which all are; tools of six properties. With `states` it asks six real
@@ -21,7 +23,7 @@ import itertools
 import json
 import multiprocessing
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import takewhile, zip_longest
@@ -32,7 +34,7 @@ from time import process_time, thread_time
 from typing import Any, TypeAlias
 
 import yaml
-from llguidance import LLMatcher
+from llguidance import LLMatcher, LLTokenizer
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
 from autoparser import Analysis, ChatTemplate, analyze
@@ -42,7 +44,8 @@ from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.matcher_grammar import GrammarObject, new_mask
-from autoparser.analysis.grammar.request_grammar import format_slices, grammar_of
+from autoparser.analysis.grammar.request_grammar import Grammar, format_slices, grammar_of
+from autoparser.analysis.grammar.schema_loosening import GrammarForm
 from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
@@ -50,6 +53,7 @@ from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.corpus_templates import FIXTURES, analysis_at
+from tests.corpus.real_tools import with_calls
 
 from .measuring import cells, corpus, function_tool, print_lines, timed
 
@@ -304,11 +308,8 @@ def _loads(
 
     The last figure is the size of the grammar in kB.
     """
-    parameters: dict[str, Any] = {tool["function"]["name"]: _parameters(tool) for tool in some}
-    for loosening in analysis.grammar(some).loosened("lark"):
-        parameters[loosening.tool] = without_keyword(parameters[loosening.tool], loosening.pointer)
     alone: list[str] = []
-    for schema_ in parameters.values():
+    for schema_ in map(_parameters, _without_loosened(analysis.grammar(some), "lark", some)):
         text = json.dumps(schema_)
         if LLMatcher.validate_grammar(_any_of([text]), tokenizer.ll):
             text = json.dumps({**schema_, "x-guidance": {"lenient": True}})
@@ -494,39 +495,139 @@ class _TagCosts:
             stop_token_ids=list(tokenizer.eos_ids),
         )
 
-    def of(self, tag: str, texts: Sequence[str]) -> tuple[float, ...]:
+    def of(self, tag: str, texts: Sequence[str], *, is_ebnf: bool = False) -> tuple[float, ...]:
         """Return compile time in ms, median, p99 and most of the masks in µs, and their number."""
-        made = [timed(partial(self._compiled, tag), process_time) for _ in range(3)]
+        made = [timed(partial(self._compiled, tag, is_ebnf), process_time) for _ in range(3)]
         compiled = made[0][1]
-        masks_ = sorted(mask for text in texts for mask in self._masks(compiled, text))
-        return (
-            min(took for took, _ in made) * 1e3,
-            statistics.median(masks_),
-            masks_[int(len(masks_) * 0.99)],
-            masks_[-1],
-            len(masks_),
-        )
+        mask = self.xgrammar.allocate_token_bitmask(1, self.info.vocab_size)
 
-    def _compiled(self, tag: str) -> Any:
-        compiler = self.xgrammar.GrammarCompiler(self.info, max_threads=1, cache_enabled=False)
-        return compiler.compile_structural_tag(tag)
-
-    def _masks(self, compiled: Any, text: str) -> list[float]:
-        """Return the least of three masks before each token of a text, while it is accepted."""
-        tokens, least = self.tokenizer.encode(text), list[float]()
-        for _ in range(3):
+        def fresh() -> _Walk:
             matcher = self.xgrammar.GrammarMatcher(compiled)
-            mask = self.xgrammar.allocate_token_bitmask(1, self.info.vocab_size)
+            return (
+                partial(matcher.fill_next_token_bitmask, mask),
+                lambda token: matcher.accept_token(token) and not matcher.is_terminated(),
+            )
+
+        masks_ = _least_masks(fresh, map(self.tokenizer.encode, texts))
+        return (min(took for took, _ in made) * 1e3, *masks_)
+
+    def _compiled(self, grammar: str, is_ebnf: bool) -> Any:
+        compiler = self.xgrammar.GrammarCompiler(self.info, max_threads=1, cache_enabled=False)
+        compiles = compiler.compile_grammar if is_ebnf else compiler.compile_structural_tag
+        return compiles(grammar)
+
+
+_Walk: TypeAlias = tuple[Callable[[], object], Callable[[int], bool]]
+"""Fills the next mask of an answer, and accepts a token of it."""
+
+
+def _least_masks(fresh: Callable[[], _Walk], answers: Iterable[Sequence[int]]) -> tuple[float, ...]:
+    """Return median, p99 and most of the masks in µs along answers, and their number.
+
+    Each mask is the least of three passes, and an answer is walked while it is accepted.
+    """
+    masks_: list[float] = []
+    for tokens in answers:
+        least: list[float] = []
+        for _ in range(3):
+            fill, accept = fresh()
             for at, token in enumerate(tokens):
-                if matcher.is_terminated():
-                    break
-                took, _ = timed(partial(matcher.fill_next_token_bitmask, mask), thread_time)
+                took, _ = timed(fill, thread_time)
                 if at == len(least):
                     least.append(took * 1e6)
                 least[at] = min(least[at], took * 1e6)
-                if not matcher.accept_token(token):
+                if not accept(token):
                     break
-        return least
+        masks_ += least
+    masks_.sort()
+    return statistics.median(masks_), masks_[int(len(masks_) * 0.99)], masks_[-1], len(masks_)
+
+
+def real_masks(folder: Path) -> Iterator[str]:
+    """Return compile times and masks of real tools under each form, beside the library's own.
+
+    The tools are `MASKED` of a folder, and the answers two valid calls of each. The library's own
+    tags and schemas are of the same tools without the keywords that the form beside them omits.
+    """
+    xgrammar: Any = importlib.import_module("xgrammar")
+    offered, known = _real_tools(folder)[:MASKED], corpus()
+    calls = [
+        ToolCall(tool.name, arguments_, "abcDEF123")
+        for tool in map(with_calls, offered)
+        for arguments_ in tool.valid[:2]
+    ]
+    columns = ("compile ms", "median µs", "p99", "most", "walked")
+    yield f"{f'{len(calls)} calls of {len(offered)} tools':<52}{cells(columns, '>11')}"
+    for name, vocabulary in REAL.items():
+        tokenizer, analysis = vocabulary(), analysis_at(known[name])
+        turns = analysis.turns(offered)
+        written = [turns.written_turn(Message("", calls=(call,))) for call in calls]
+        texts = [*map(_behind_prompt, written)]
+        grammar = analysis.grammar(offered, tool_choice="required", prompt=written[0].prompt)
+        asked = _TagCosts(xgrammar, tokenizer)
+        rows = {
+            "tag": asked.of(json.dumps(grammar.structural_tag()), texts),
+            "EBNF": asked.of(grammar.ebnf(), texts, is_ebnf=True),
+        }
+        if name in TAGGED_MODELS:
+            its = xgrammar.get_model_structural_tag(
+                TAGGED_MODELS[name],
+                tools=_without_loosened(grammar, "structural_tag", offered),
+                tool_choice="required",
+                reasoning=False,
+            ).model_dump_json()
+            alone = [_from_first(grammar.triggers, text) for text in texts]
+            rows["xgrammar's own tag"] = max(
+                (asked.of(its, given) for given in (texts, alone)), key=itemgetter(-1)
+            )
+        rows["Lark"] = _llguidance_costs(
+            tokenizer.ll_with(grammar.slices(tokenizer)),
+            LLMatcher.grammar_from_lark(grammar.lark(tokenizer)),
+            map(tokenizer.encode, texts),
+        )
+        schemas = [*map(_parameters, _without_loosened(grammar, "lark", offered))]
+        rows["llguidance's own schemas"] = _llguidance_costs(
+            tokenizer.ll,
+            _any_of([json.dumps({**schema, "x-guidance": _LENIENT}) for schema in schemas]),
+            (tokenizer.encode(json.dumps(call.arguments)) for call in calls),
+        )
+        for title, costs in rows.items():
+            yield f"{f'{name}, {title}':<52}{cells((f'{cost:.0f}' for cost in costs), '>11')}"
+
+
+MASKED = 50
+_LENIENT = {"lenient": True}
+
+
+def _without_loosened(
+    grammar: Grammar, form: GrammarForm, offered: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return tools without the keywords that a form of their grammar omits."""
+    found = {tool["function"]["name"]: deepcopy(tool) for tool in offered}
+    for loosening in grammar.loosened(form):
+        function = found[loosening.tool]["function"]
+        function["parameters"] = without_keyword(function["parameters"], loosening.pointer)
+    return [*found.values()]
+
+
+def _llguidance_costs(
+    loaded: LLTokenizer, grammar: str, answers: Iterable[Sequence[int]]
+) -> tuple[float, ...]:
+    """Return load time in ms, median, p99 and most of the masks in µs, and their number."""
+    least = min(timed(partial(LLMatcher, loaded, grammar), process_time)[0] for _ in range(3))
+    first = LLMatcher(loaded, grammar, log_level=0)
+    if first.is_error():
+        raise ValueError(first.get_error())
+    mask = allocate_token_bitmask(1, loaded.vocab_size)
+
+    def fresh() -> _Walk:
+        matcher = first.deep_copy()
+        return (
+            partial(fill_next_token_bitmask, matcher, mask),
+            lambda token: bool(matcher.consume_token(token)),
+        )
+
+    return (least * 1e3, *_least_masks(fresh, answers))
 
 
 def main() -> None:
@@ -536,7 +637,8 @@ def main() -> None:
     parser.add_argument("--real-tools", metavar="FOLDER", type=Path)
     options = parser.parse_args()
     if options.real_tools is not None:
-        print_lines(real_creation(options.real_tools))
+        table = real_masks if options.table == "tags" else real_creation
+        print_lines(table(options.real_tools))
         return
     took, tokenizer = timed(qwen)
     tokenizer.bytes_of(0)

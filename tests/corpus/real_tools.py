@@ -95,11 +95,12 @@ def real_tools(folder: Path, every: int = 1) -> list[RealTool]:
     """
     files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     return [
-        _with_calls(tool) for tool in [tool for file in files for tool in file["tools"]][::every]
+        with_calls(tool) for tool in [tool for file in files for tool in file["tools"]][::every]
     ]
 
 
-def _with_calls(tool: dict[str, Any]) -> RealTool:
+def with_calls(tool: dict[str, Any]) -> RealTool:
+    """Make valid and invalid calls of a tool, the same ones in each run."""
     schema = tool["function"].get("parameters") or {}
     maker = ArgumentMaker(random.Random(f"1 {tool['function']['name']}"), schema)
     judge = JUDGE(schema, format_checker=FORMATS)

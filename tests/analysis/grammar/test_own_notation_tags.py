@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.decoding.answer_judge import closing_texts
 from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAnswer
 from autoparser.analysis.decoding.matcher_grammar import mask_row, row_words
@@ -117,3 +117,24 @@ def test_xgrammar_walks_end_in_a_real_vocabulary(name: str) -> None:
         message = grammar.parser().parse(tokenizer.decode(tokens))
         assert message.status.regular, message
         assert message.tool_calls
+
+
+@pytest.mark.parametrize("name", ["a1-function-parameter", "j1-json-in-tags"])
+def test_counts_of_letters_in_a_pattern_are_opened_unless_strict(name: str) -> None:
+    """Each counted letter takes xgrammar milliseconds; the rest of the pattern still holds."""
+    pattern = r"^[a-z][a-z\d-]{0,61}:[0-9A-F]{20}\.$"
+    saved = tool("save", {"host": {"type": "string", "pattern": pattern}}, "host")
+    analysis = analysis_of(name)
+    loose = analysis.grammar([saved], tool_choice="required")
+    (left_out,) = loose.loosened("structural_tag")
+    assert left_out.pointer == "#/properties/host/pattern"
+    exact = analysis.grammar([saved], tool_choice="required", loosen=False)
+    assert "{0,61}" in json.dumps(exact.structural_tag())
+    host, rest = "a" * 63, ":" + "0A" * 10 + "."
+    for text, accepted in ((host[:9] + rest, True), (host + rest, None), (host, False)):
+        call = analysis.format.write(Message("", calls=(ToolCall("save", {"host": text}),)))
+        call = call[call.index("<tool_call>") :].removesuffix("<|im_end|>\n")
+        for grammar, expected in ((loose, accepted is not False), (exact, accepted is True)):
+            accepts = read_by_xgrammar(grammar.structural_tag())
+            found = any(accepts(f"{before}{call}") for before in ("", "\n</think>\n\n", "\n\n"))
+            assert found is expected, (text, grammar is loose)
