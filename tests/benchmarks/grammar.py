@@ -560,9 +560,10 @@ def real_masks(folder: Path) -> Iterator[str]:
     yield f"{f'{len(calls)} calls of {len(offered)} tools':<52}{cells(columns, '>11')}"
     for name, vocabulary in REAL.items():
         tokenizer, analysis = vocabulary(), analysis_at(known[name])
-        turns = analysis.turns(offered)
+        # A template may raise on one of the tools, and not on calls of them.
+        turns = analysis.turns(AGENT_TOOLS)
         written = [turns.written_turn(Message("", calls=(call,))) for call in calls]
-        texts = [*map(_behind_prompt, written)]
+        texts = [text for text in map(_behind_prompt, written) if text]
         grammar = analysis.grammar(offered, tool_choice="required", prompt=written[0].prompt)
         asked = _TagCosts(xgrammar, tokenizer)
         rows = {
@@ -637,8 +638,8 @@ def main() -> None:
     parser.add_argument("--real-tools", metavar="FOLDER", type=Path)
     options = parser.parse_args()
     if options.real_tools is not None:
-        table = real_masks if options.table == "tags" else real_creation
-        print_lines(table(options.real_tools))
+        of_real = real_masks if options.table == "tags" else real_creation
+        print_lines(of_real(options.real_tools))
         return
     took, tokenizer = timed(qwen)
     tokenizer.bytes_of(0)

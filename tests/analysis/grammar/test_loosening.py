@@ -94,12 +94,12 @@ def test_of_many_new_tools_only_the_refused_one_is_written_alone(
     long: Json = {"type": "string", "maxLength": 50}
     offered = [tool(f"plain_{number}", {f"a{number}": {"type": "string"}}) for number in range(20)]
     offered.append(tool("crawl", {"note": long, "title": long}))
-    written: list[object] = []
+    written: list[Any] = []
     spied = partial(_noted, written, schema_loosening.write_loosened)
     monkeypatch.setattr(request_grammar, "write_loosened", spied)
     assert len(analysis_of(style).grammar(offered).loosened("structural_tag")) == 2
     # The refused tool with and without its keywords, and all of them.
-    assert [len(tools) for tools, _ in written] == [1, 1, 21]
+    assert [len(schemas[0]) for schemas in written] == [1, 1, 21]
 
 
 def _noted(written: list[object], real: Any, write: Any, request: Any) -> Any:
