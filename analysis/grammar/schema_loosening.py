@@ -202,7 +202,7 @@ class _Loosened(Struct, frozen=True):
 _SEEN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
 """The keywords left out of each schema, for a format and a form of the grammar."""
 _MOST_SEEN = 4096
-_FEW = 4
+_FEW = 10
 """One in so many new tools is tried alone before all are written."""
 _STEPS = 3
 """Errors whose tools alone are tried, in the writing of a grammar."""
