@@ -232,11 +232,8 @@ def _survey_records(
     digests = ((source, _source_digest(source)) for source in sources)
     waiting = [pair for pair in digests if wanted.takes(pair[1])]
     earlier = [record for record in wanted.earlier if wanted.takes(record.sha256)]
-    joined: dict[str, wings.SurveyRecord] = {}
-    for line in (*earlier, *journal.records.values()):
-        first = joined.get(line.sha256, line)
-        # The page of a text has the name of its first file.
-        joined[line.sha256] = wings.record_at(wings.join_records(first, line), first.source)
+    # The page of a text has the name of its first file.
+    joined = wings.joined_texts((*earlier, *journal.records.values()))
     known = {digest: record for digest, record in joined.items() if wanted.is_complete(record)}
     before = sum(digest in known for _, digest in waiting)
     if before:

@@ -239,7 +239,7 @@ if TYPE_CHECKING:
         SurveyRecord as SurveyRecord,
         SurveySummary as SurveySummary,
         add_readings as add_readings,
-        join_records as join_records,
+        joined_texts as joined_texts,
         journal_of as journal_of,
         line_of as line_of,
         record_at as record_at,

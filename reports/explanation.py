@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
 
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.output_reading import EngineOutcome, ExplainedOutput
 from autoparser.analysis.formats.lost_calls import LossCause, LossOrigin, LossReason
 from autoparser.analysis.formats.output_explanation import (
@@ -19,7 +20,7 @@ from autoparser.analysis.formats.output_explanation import (
 from .blocks import Blocks, blank, excerpt, heading, joined, prose, rows, sentence
 from .engines import parser_flags
 from .terminal import report_text
-from .visible import number_of, quoted, setting_words, visible
+from .visible import number_of, quoted, setting_words, some_of, visible
 
 MOST = 12
 """Explanations that are shown; the rest are counted."""
@@ -110,8 +111,20 @@ def cause_blocks(explained: ExplainedOutput, text: str) -> Blocks:
     drawn = [*heading("Cause"), *prose(cause_sentence(explained, text))]
     way = way_out(explained)
     pairs = [("way out", Text(way))] if way else []
-    pairs += [(visible(outcome.engine), outcome_words(outcome)) for outcome in explained.engines]
+    pairs += [(visible(outcome.title), outcome_words(outcome)) for outcome in explained.engines]
+    if explained.cause.reason is LossReason.NOTHING:
+        pairs += _not_asked({outcome.engine for outcome in explained.engines})
     return [*drawn, *rows(pairs, indent=4)]
+
+
+def _not_asked(asked: Collection[str]) -> Iterator[tuple[str, Text]]:
+    """Yield how to ask the engines that nobody asked, since their parsers may lose the output."""
+    records = (engine.record for engine in ServerEngine)
+    titles = [record.title for record in records if record.package not in asked]
+    if titles:
+        names = some_of(titles, len(titles))
+        words = f"{names}: not asked; their parsers read the output, too, if you add"
+        yield ("engines", Text(f"{words} --python PATH/bin/python of their environment"))
 
 
 def cause_sentence(explained: ExplainedOutput, text: str) -> Text:
@@ -180,9 +193,11 @@ def way_out(explained: ExplainedOutput) -> str:
     """Return an action against the cause, or empty if nothing was lost."""
     cause = explained.cause
     if cause.reason is LossReason.PARSER:
-        best = next(outcome for outcome in explained.engines if outcome.wrong).best
-        if best.all_right:
-            return f"start the server with {parser_flags(best.pair)}, which reads it"
+        wrong = next(outcome for outcome in explained.engines if outcome.wrong)
+        if wrong.best is not None and wrong.best.all_right:
+            return f"start the server with {parser_flags(wrong.best.pair)}, which reads it"
+        if wrong.ranking is not None and not wrong.ranking.offered.has_parsers:
+            return "put autoparser serve in front of the server (docs/serve.md)"
         return "use autoparser's plugin (autoparser analyze TEMPLATE --show serve)"
     if cause.reason is LossReason.OTHER_PROMPT and cause.place is not None:
         held = cause.place.cause
@@ -195,24 +210,33 @@ def way_out(explained: ExplainedOutput) -> str:
 
 def outcome_words(outcome: EngineOutcome, *, best: bool = True) -> Text:
     """Return how an engine reads the output; ``best`` adds the parsers that read it best."""
-    if outcome.left_out:
-        return Text(visible(f"not asked: {outcome.left_out}"))
-    judged = outcome.judged
-    name = parser_flags(judged.pair) if outcome.has_parsers else "its own parser"
+    judged, ranked_best = outcome.judged, outcome.best
+    if judged is None or ranked_best is None or outcome.ranking is None:
+        way = f"; {outcome.way_out}" if outcome.way_out else ""
+        return Text(visible(f"no answer: {outcome.left_out}{way}"))
+    has_parsers = outcome.ranking.offered.has_parsers
+    name = parser_flags(judged.pair) if has_parsers else "its own parser"
     if judged.failure is None:
         return sentence((name, "bold"), " reads it")
     verdict = judged.failure.verdict
     words = sentence(
-        (visible(outcome.engine), "bold") if not best else "",
+        (visible(outcome.title), "bold") if not best else "",
         " with " if not best else "",
         (name, "bold"),
-        f" reads the {verdict.part} differently, {judged.failure.delivery}: expected ",
-        _piece(verdict.expected),
-        ", got ",
-        _piece(verdict.actual),
     )
-    if best and outcome.best.all_right and outcome.best.pair != judged.pair:
-        words.append(f"; {parser_flags(outcome.best.pair)} reads it")
+    if verdict.part == "message":
+        words.append_text(sentence(" cannot parse it: ", _piece(verdict.actual)))
+    else:
+        words.append_text(
+            sentence(
+                f" reads the {verdict.part} differently, {judged.failure.delivery}: expected ",
+                _piece(verdict.expected),
+                ", got ",
+                _piece(verdict.actual),
+            )
+        )
+    if best and ranked_best.all_right and ranked_best.pair != judged.pair:
+        words.append(f"; {parser_flags(ranked_best.pair)} reads it")
     return words
 
 

@@ -65,7 +65,7 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
     if explained.engines:
         yield from ("", "#### Read by engines", "")
         for outcome in explained.engines:
-            yield f"- {code_span(outcome.engine)}: {inline(outcome_words(outcome))}"
+            yield f"- {code_span(outcome.title)}: {inline(outcome_words(outcome))}"
     yield from markdown_lines(departures(explained.places, text))
     if explained.smallest and explained.smallest != text:
         size = number_of(len(explained.smallest), "character")
@@ -91,7 +91,9 @@ def _facts(report: ReportedOutput) -> Iterator[str]:
     if report.request:
         yield f"- request: {code_span(report.request)}"
     versions = [f"autoparser {report.version}", f"Python {platform.python_version()}"]
-    versions += [outcome.engine for outcome in report.explained.engines]
+    versions += [
+        outcome.title for outcome in report.explained.engines if outcome.ranking is not None
+    ]
     yield f"- versions: {', '.join(map(code_span, versions))}"
 
 

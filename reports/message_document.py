@@ -111,19 +111,23 @@ class EngineOutcomeDocument(JsonDocument, frozen=True):
     """How the parsers of an engine read the output."""
 
     engine: str
-    """The engine and its version, such as `"vllm 0.32.0"`."""
+    """The engine and its version, such as `"vllm 0.32.0"`; its name alone if it does not start."""
     tool_parser: str | None
     """The parser of tool calls, or null for none."""
     reasoning_parser: str | None
     """The parser of reasoning, or null for none."""
     right: bool | None
-    """Whether they read it as this package does; null if the engine was not asked."""
+    """Whether they read it as this package does; null without an answer."""
     part: str
     """The part of the message that differs, such as `content`; empty if none does."""
     expected: str
     """This package's reading of that part."""
     actual: str
     """The engine's reading of that part."""
+    left_out: str
+    """Why the engine was not asked, or did not answer in time; empty if it answered."""
+    way_out: str
+    """An action that lets the engine be asked, or empty."""
 
 
 class LossCauseDocument(JsonDocument, frozen=True):
@@ -354,15 +358,17 @@ def _loss(why: ExplainedOutput, text: str) -> LossCauseDocument:
 
 def _outcome_document(outcome: EngineOutcome) -> EngineOutcomeDocument:
     judged = outcome.judged
-    verdict = None if judged.failure is None else judged.failure.verdict
+    verdict = None if judged is None or judged.failure is None else judged.failure.verdict
     return EngineOutcomeDocument(
-        outcome.engine,
-        judged.pair.tool,
-        judged.pair.reasoning,
-        None if outcome.left_out else judged.all_right,
+        outcome.title,
+        None if judged is None else judged.pair.tool,
+        None if judged is None else judged.pair.reasoning,
+        None if judged is None else judged.all_right,
         "" if verdict is None else verdict.part,
         "" if verdict is None else verdict.expected,
         "" if verdict is None else verdict.actual,
+        outcome.left_out,
+        outcome.way_out,
     )
 
 

@@ -16,7 +16,6 @@ from autoparser.analysis.overview.template_state import (
     ClaimCount,
     Mistake,
     NotationCount,
-    ReadingCount,
     StateClaim,
     TemplateState,
 )
@@ -103,7 +102,7 @@ def state_page(state: TemplateState, title: str, name: str) -> StatePage:
         *_claims(claims, faults),
         *_notations(state, calls),
         *_round_trips(state),
-        *_readings(state.readings),
+        *_readings(state),
         *_mistakes(state),
         *_ending(),
     ]
@@ -218,18 +217,23 @@ def _round_trips(state: TemplateState) -> Iterator[str]:
         yield from ("", f"Not analyzed, {len(state.failed)}: {'; '.join(named)}.")
 
 
-def _readings(readings: Sequence[ReadingCount]) -> Iterator[str]:
+def _readings(state: TemplateState) -> Iterator[str]:
+    readings, asked = state.readings, len(state.asked)
     if not readings:
         return
-    asked = max(len(row.readings) for row in readings)
     yield from ("", "## Which built-in parsers read them", "")
     yield (
-        f"The engines' own parsers read the turns of {asked} of the templates that write calls, at"
-        " once and streamed, with no server and no model. *Hostile* counts texts in which a marker"
-        " or a call is quoted; the last two columns count templates. The best pair is what"
-        " `autoparser engines` ranks first, and is often not the pair that the model's makers name."
+        f"The engines' own parsers read the turns of {asked} of the {state.calling} templates that"
+        " write calls, at once and streamed, with no server and no model. *Hostile* counts texts in"
+        " which a marker or a call is quoted; the last two columns count templates. The best pair"
+        " is what `autoparser engines` ranks first, and is often not the pair that the model's"
+        " makers name."
     )
     yield ""
+    if asked < state.calling:
+        names = ", ".join(map(_name, state.asked))
+        alike = f"{state.asked_alike} of {state.calling} templates write calls in one of their ways"
+        yield from (f"Asked: {names}. In all, {alike}.", "")
     yield (
         "| engine | parsers | templates | texts right | streamed | hostile right | streamed | all"
         " right | 90% right |"
@@ -246,7 +250,9 @@ def _readings(readings: Sequence[ReadingCount]) -> Iterator[str]:
             texts = sum(reading.texts for reading in row.readings)
             yield ""
             choice = f"{plain(row.engine)}, {words[row.choice]}"
-            yield f"{choice}: {silent} of {texts} texts not answered."
+            late = sum(reading.late for reading in row.readings)
+            why = f", {late} of them for lack of time" if late else ""
+            yield f"{choice}: {silent} of {texts} texts not answered{why}."
         if row.choice == "best":
             named = [f"{code_span(name)} ({count})" for name, count in row.names[:_PARSERS]]
             yield from ("", f"Most often the best in {plain(row.engine)}: {', '.join(named)}.")

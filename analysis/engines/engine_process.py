@@ -1,13 +1,13 @@
 """Run an engine's parsers in a process of the engine's own Python.
 
-A request is a line of JSON, and so is its answer (`engine_worker/__main__.py` has all of them):
+A request is a line of JSON, and so is each answer (`engine_worker/__main__.py` has all of them):
 
     {"tool": "hermes", "reasoning": null, "texts": [0], "tokens": 0}
-    {"read": [{"reasoning": "", "content": "Hi", "calls": []}]}
+    {"read": {"reasoning": "", "content": "Hi", "calls": []}}
 
 Contract: the process ends with the block that started it. If a parser kills or hangs the process,
-only its answer is lost, and the next request starts another process. If no process can be started,
-AutoparserError is raised.
+only its answer is lost, and the next request starts another process. A time limit is one text's, so
+that a slow machine loses no texts. If no process can be started, AutoparserError is raised.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ START = 300.0
 TEXT = 5.0
 """Seconds of CPU time for one text."""
 ANSWER = 120.0
-"""Seconds for the answer about all texts."""
+"""Seconds for the answer about one text, while other processes use the processor, too."""
+MOST_LOST = 2
+"""Texts that may end or hang the process before a pair of parsers is asked no more.
+
+A parser that hangs on every text would take hours; one that hangs on one text is asked on.
+"""
 _FOLDER = Path(__file__).parent
 # The worker is a package of its own there, and no other module of this folder is importable.
 _PROGRAM = (
@@ -100,6 +105,8 @@ class ParserError:
 
     reason: str
     """E.g. `"KeyError: 'name'"` or `"no answer after 120 seconds"`."""
+    late: bool = False
+    """Whether a time limit ended it, so that it may be slow rather than wrong."""
 
 
 ParserAnswer = ReadMessage | ParserError
@@ -121,7 +128,7 @@ class EngineProcess(ClosedAtExit):
         text_seconds: float = TEXT,
         answer_seconds: float = ANSWER,
     ) -> None:
-        """Store the limits: `text_seconds` of CPU time for each text, `answer_seconds` for all."""
+        """Store the limits for a text: `text_seconds` of CPU time, `answer_seconds` in all."""
         self.engine, self.python = engine, python
         self._text_seconds, self._answer_seconds = text_seconds, answer_seconds
         self._running: _Running | None = None
@@ -171,29 +178,57 @@ class EngineProcess(ClosedAtExit):
     ) -> Sequence[ParserAnswer] | ParserError:
         """Return the answers of two parsers to texts, or the error if they cannot be made.
 
-        `tokens` is the number of tokens in a delta; 0 sends each text at once.
+        `tokens` is the number of tokens in a delta; 0 sends each text at once. After `MOST_LOST`
+        texts that ended or hung the process, the others have the last one's error.
         """
-        request = {
-            "tool": pair.tool,
-            "reasoning": pair.reasoning,
-            "texts": [*texts],
-            "tokens": tokens,
-        }
-        answer = self._ask(request, self._answer_seconds)
-        return answer if isinstance(answer, ParserError) else list(map(_answer, answer["read"]))
+        answers: list[ParserAnswer] = []
+        lost = 0
+        while (error := self._read_rest(pair, texts, tokens, answers)) is not None:
+            if self._running is not None:
+                return error
+            lost += 1
+            answers.append(error)
+            left = len(texts) - len(answers)
+            if lost == MOST_LOST or not left:
+                # Where no text was answered, the parsers cannot be used at all.
+                return error if lost == len(answers) else [*answers, *[error] * left]
+        return answers
+
+    def _read_rest(
+        self, pair: ParserPair, texts: Sequence[int], tokens: int, answers: list[ParserAnswer]
+    ) -> ParserError | None:
+        """Append the answers to the other texts; return an error that ends them, or None."""
+        rest = texts[len(answers) :]
+        request = {"tool": pair.tool, "reasoning": pair.reasoning, "texts": rest, "tokens": tokens}
+        seconds = self._answer_seconds
+        answer = self._ask(request, seconds) if rest else None
+        while answer is not None and not isinstance(answer, ParserError):
+            answers.append(_answer(answer["read"]))
+            # Each text has a line of its own.
+            answer = self._next(seconds) if len(answers) < len(texts) else None
+        return answer
 
     def _ask(self, request: Mapping[str, Any], seconds: float) -> Any:
         """Return an answer or a ParserError; start another process if the last one ended."""
+        if self._running is None:
+            self._running = _Running(self.python, self.engine)
+            if self._loaded is not None and request is not self._loaded:
+                loaded = self._ask(self._loaded, START)
+                if self._running is None:
+                    return loaded
+        self._running.ask(json.dumps(request))
+        return self._next(seconds)
+
+    def _next(self, seconds: float) -> Any:
+        """Return the next answer of the running process, or a ParserError."""
         running = self._running
         if running is None:
-            running = self._running = _Running(self.python, self.engine)
-            if self._loaded is not None and request is not self._loaded:
-                self._ask(self._loaded, START)
+            raise RuntimeError("nothing was asked")
         try:
-            line = running.ask(json.dumps(request), seconds)
+            line = running.answer(seconds)
         except queue.Empty:
             self.close()
-            return ParserError(f"no answer after {seconds:g} seconds")
+            return ParserError(f"no answer after {seconds:g} seconds", late=True)
         if not line:
             words = running.last_words()
             self.close()
@@ -228,15 +263,16 @@ class _Running:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._pass_on, daemon=True).start()
 
-    def ask(self, line: str, seconds: float) -> str:
-        """Return the answer to one line, or empty if the process ended. Raises queue.Empty."""
+    def ask(self, line: str) -> None:
+        """Send a line. That the process has ended is seen in its answer."""
         given = self._process.stdin
-        try:
+        with suppress(OSError):
             if given is not None:
                 given.write(f"{line}\n")
                 given.flush()
-        except OSError:
-            return ""
+
+    def answer(self, seconds: float) -> str:
+        """Return the next line, or empty if the process ended. Raises queue.Empty."""
         return self._lines.get(timeout=seconds)
 
     def last_words(self) -> str:
@@ -267,6 +303,6 @@ class _Running:
 
 def _answer(read: Mapping[str, Any]) -> ParserAnswer:
     if "error" in read:
-        return ParserError(read["error"])
+        return ParserError(read["error"], read["late"])
     calls = tuple(ReadCall(name, given) for name, given in read["calls"])
     return ReadMessage(read["content"], read["reasoning"], calls)

@@ -67,6 +67,8 @@ class DeliveryScore:
     """How the texts came."""
     verdicts: tuple[ReadingVerdict, ...]
     """The verdict on each text."""
+    late: int = 0
+    """Number of texts that a time limit ended, so that the engine may be slow rather than wrong."""
 
     @property
     def exact(self) -> int:
@@ -301,7 +303,8 @@ class _Ranking:
             answers = self._process.read(pair, self._text_places, delivery.tokens)
             every = [answers] * len(texts) if isinstance(answers, ParserError) else answers
             verdicts = tuple(map(judged_reading, texts, every))
-            scores.append(DeliveryScore(delivery, verdicts))
+            late = sum(isinstance(answer, ParserError) and answer.late for answer in every)
+            scores.append(DeliveryScore(delivery, verdicts, late))
             failures += [
                 ParserFailure(asked.title, delivery, asked.text, asked.meant, verdict)
                 for asked, verdict in zip(texts, verdicts, strict=True)

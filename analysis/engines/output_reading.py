@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, ReadingJudge, Tool, function_of
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.turn_format import PromptFormat
 from autoparser.analysis.formats.lost_calls import LossCause, LossReason, smallest_part
 from autoparser.analysis.formats.output_explanation import DeviationExplanation
@@ -26,23 +27,40 @@ class EngineOutcome:
     """How one engine reads an output."""
 
     engine: str
-    """The engine and its version, such as `"vllm 0.32.0"`."""
-    has_parsers: bool
-    """Whether its parsers are chosen by name."""
-    judged: PairScore
-    """The reading by the parsers that the user named or that the engine chooses, else by the best
-    ones."""
-    best: PairScore
-    """The reading by the parsers that read the output best."""
+    """The module of the engine, such as `"vllm"`."""
+    ranking: EngineRanking | None = None
+    """The readings of its parsers, or None if the engine cannot be asked at all."""
     left_out: str = ""
-    """Why the engine cannot be asked about this output, or empty if it can."""
+    """Why the engine was not asked, or did not answer in time; empty if it answered."""
+    way_out: str = ""
+    """An action that lets the engine be asked, or empty if none is known."""
     smallest: str = ""
     """The smallest part of the output that it also misreads, or empty if none was searched."""
 
     @property
+    def title(self) -> str:
+        """The engine with its version, such as `"vllm 0.32.0"`, if it could be asked."""
+        return self.engine if self.ranking is None else self.ranking.engine
+
+    @property
+    def judged(self) -> PairScore | None:
+        """The reading by the named parsers, else by the engine's choice, else by the best ones.
+
+        None without an answer.
+        """
+        if self.ranking is None or self.left_out:
+            return None
+        return self.ranking.auto or self.ranking.best
+
+    @property
+    def best(self) -> PairScore | None:
+        """The reading by the parsers that read the output best, or None without an answer."""
+        return None if self.judged is None or self.ranking is None else self.ranking.best
+
+    @property
     def wrong(self) -> bool:
         """Whether the engine was asked and reads the output differently."""
-        return not (self.left_out or self.judged.all_right)
+        return self.judged is not None and not self.judged.all_right
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +135,9 @@ class OutputQuestion:
         )
 
     def ask(
-        self, process: EngineProcess, text: str, pair: ParserPair | None
-    ) -> EngineRanking | None:
-        """Have the parsers of an engine read an output, or return None if it has no meaning."""
-        asked = self.asked(text)
-        if asked is None:
-            return None
+        self, process: EngineProcess, asked: AskedText, pair: ParserPair | None
+    ) -> EngineRanking:
+        """Have the parsers of an engine read an output. Raises AutoparserError."""
         texts = AskedTexts((asked,), 0, self.offered)
         return rank_parsers(process, self.analysis, texts, named=pair)
 
@@ -140,31 +155,43 @@ def read_by_engines(
     shrink: bool,
     say: Callable[[str], object],
 ) -> tuple[EngineOutcome, ...]:
-    """Have engines, given as (name, Python), read an output; `say` is called before each.
+    """Have engines, given as (name, Python), read an output; `say` is called before each step.
 
     `pair` has the parsers that the user's server uses, or None if they are not known. With
-    `shrink`, the smallest part that an engine misreads is searched. Raises AutoparserError.
+    `shrink`, the smallest part that an engine misreads is searched. The outcome of an engine that
+    cannot be asked has the reason. Returns nothing if this package cannot read the output.
     """
+    asked = question.asked(text)
+    if asked is None:
+        return ()
+    if asked.meant.calls and not asked.tools:
+        # Without tools, an engine has no reason to read calls.
+        words, way = "the output has calls, and no tools are offered", "add --tools FILE"
+        return tuple(EngineOutcome(engine, None, words, way) for engine, _ in engines)
     found: list[EngineOutcome] = []
     for engine, python in engines:
         say(f"asking {engine}")
         with EngineProcess(engine, python) as process:
-            ranking = question.ask(process, text, pair)
-            if ranking is None:
-                return ()
-            outcome = EngineOutcome(
-                ranking.engine,
-                ranking.offered.has_parsers,
-                ranking.auto or ranking.best,
-                ranking.best,
-                next(iter(ranking.left_out.values()), ""),
-            )
-            # An engine without named parsers starts a server for each text.
-            if shrink and outcome.wrong and outcome.has_parsers:
+            try:
+                outcome = _outcome(engine, question.ask(process, asked, pair))
+            except AutoparserError as error:
+                outcome = EngineOutcome(engine, None, error.message, error.hint or "")
+            if shrink and outcome.wrong and outcome.judged is not None:
+                say(f"searching the smallest part that {engine} misreads")
                 part = _smallest(process, question, text, outcome.judged.pair)
                 outcome = replace(outcome, smallest=part)
             found.append(outcome)
     return tuple(found)
+
+
+def _outcome(engine: str, ranking: EngineRanking) -> EngineOutcome:
+    """Return the outcome of an engine that could be asked."""
+    left_out = next(iter(ranking.left_out.values()), "")
+    judged = ranking.auto or ranking.best
+    if judged.failure is not None and any(row.late for row in (judged.whole, *judged.streamed)):
+        # A slow engine may be right.
+        left_out = judged.failure.verdict.actual
+    return EngineOutcome(engine, ranking, left_out)
 
 
 def _smallest(process: EngineProcess, question: OutputQuestion, text: str, pair: ParserPair) -> str:

@@ -48,6 +48,8 @@ class EngineReading(Struct, frozen=True):
     """The number of these that it reads right in every stream."""
     unanswered: Count = 0
     """The number of texts without an answer: the engine raises, refuses the request or hangs."""
+    late: Count = 0
+    """The number of these that a time limit ended: the engine may be slow rather than wrong."""
 
     @property
     def least(self) -> float:
@@ -100,6 +102,7 @@ def _reading(
         sum(compress(whole, hostile)),
         sum(compress(streamed, hostile)),
         sum(verdict.part == "message" for verdict in score.whole.verdicts),
+        score.whole.late,
     )
 
 

@@ -281,15 +281,17 @@ def survey_record(
     )
 
 
-def join_records(earlier: SurveyRecord | None, later: SurveyRecord) -> SurveyRecord:
-    """Return the later record of a text, completed by the fields of the earlier one."""
-    if earlier is None:
-        return later
-    mine, known = structs.asdict(later), structs.asdict(earlier)
-    # These depend on the options of a survey, e.g. on engines; a later run without them keeps what
-    # is known.
-    kept = {name: known[name] for name in _ADDED if mine[name] is None}
-    return structs.replace(later, **kept)
+def joined_texts(records: Iterable[SurveyRecord]) -> dict[str, SurveyRecord]:
+    """Return a record for each text by its digest: the last one, under the name of the first.
+
+    Fields that only some surveys fill come from an earlier record if the last one lacks them.
+    """
+    joined: dict[str, SurveyRecord] = {}
+    for record in records:
+        first = structs.asdict(joined.get(record.sha256, record))
+        added = {name: first[name] for name in _ADDED if getattr(record, name) is None}
+        joined[record.sha256] = structs.replace(record, **added, source=first["source"])
+    return joined
 
 
 _ADDED = ("findings", "found", "readings", "fixes")

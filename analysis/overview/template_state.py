@@ -18,7 +18,7 @@ from autoparser.analysis.formats.format_view import CallNotation
 from autoparser.analysis.lint.hit import Severity
 
 from .engine_readings import EngineReading, ParserChoice
-from .survey import SurveyFinding, SurveyRecord, TriedFix, join_records
+from .survey import SurveyFinding, SurveyRecord, TriedFix, joined_texts
 
 
 class StateClaim(StrEnum):
@@ -212,7 +212,10 @@ class TemplateState:
     mistakes: tuple[Mistake, ...]
     """The most frequent first."""
     readings: tuple[ReadingCount, ...]
-    """The readings by engine and choice of parsers."""
+    asked: tuple[SurveyRecord, ...]
+    """The texts of which engines read turns."""
+    asked_alike: int
+    """The number of texts that write a call as one of these does, these among them."""
 
 
 MISTAKES = 10
@@ -222,11 +225,7 @@ TRIED = 3
 
 def distinct_texts(records: Iterable[SurveyRecord]) -> list[SurveyRecord]:
     """Return one record for each text, sorted by name."""
-    found: dict[str, SurveyRecord] = {}
-    # In reverse, so that of copies the record with the first name is joined last and stays.
-    for record in sorted(records, key=lambda record: record.source, reverse=True):
-        found[record.sha256] = join_records(found.get(record.sha256), record)
-    return sorted(found.values(), key=lambda record: record.source)
+    return [*joined_texts(sorted(records, key=lambda record: record.source)).values()]
 
 
 def state_of(records: Sequence[SurveyRecord]) -> TemplateState:
@@ -235,6 +234,8 @@ def state_of(records: Sequence[SurveyRecord]) -> TemplateState:
     known = [record for record in texts if not record.error]
     linted = [record for record in known if record.found is not None]
     calling = [record for record in known if record.notation is not None]
+    asked = [record for record in calling if any(row.texts for row in record.readings or ())]
+    asked_calls = {record.call for record in asked}
     days = sorted({record.date for record in texts if record.date})
     return TemplateState(
         texts=len(texts),
@@ -254,7 +255,9 @@ def state_of(records: Sequence[SurveyRecord]) -> TemplateState:
         trips_blamed=sum(sum((record.blamed or {}).values()) for record in known),
         causes=tuple(Counter(code for row in known for code in row.blamed or ()).most_common()),
         mistakes=tuple(_mistakes(linted)),
-        readings=tuple(_readings(calling)),
+        readings=tuple(_readings(asked)),
+        asked=tuple(asked),
+        asked_alike=sum(record.call in asked_calls for record in calling),
     )
 
 
@@ -319,9 +322,9 @@ def _fix_of(record: SurveyRecord, code: str) -> TriedFix | None:
     return next((fix for fix in record.fixes or () if fix.code == code), None)
 
 
-def _readings(calling: Iterable[SurveyRecord]) -> Iterator[ReadingCount]:
+def _readings(asked: Iterable[SurveyRecord]) -> Iterator[ReadingCount]:
     found: dict[tuple[str, ParserChoice], list[EngineReading]] = {}
-    for record in calling:
+    for record in asked:
         for row in record.readings or ():
             if not row.texts:
                 continue

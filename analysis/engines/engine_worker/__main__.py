@@ -2,14 +2,15 @@
 
     python -c PROGRAM sglang
 
-One JSON object a line is read, and each is answered with one. `{}` names the engine, its version,
-its parsers, and how many tokens of a stream come together. `{"load": {"template", "special_tokens",
-"vocabulary", "tools", "texts", "seconds"}}` gives what is to be read, and is answered with what the
-engine's `auto` would choose for the template, and with the texts that it cannot be asked about, by
-their places. `{"tool", "reasoning", "texts", "tokens"}` has a pair of parsers read some of the
-texts, that many tokens at a time, or all at once where it is 0, with one answer for each text: what
-was read, or the error. A text that takes more seconds of processor time is given up; what hangs
-beyond Python's reach is for the caller to end.
+One JSON object a line is read, and each is answered with one or more. `{}` names the engine, its
+version, its parsers, and how many tokens of a stream come together. `{"load": {"template",
+"special_tokens", "vocabulary", "tools", "texts", "seconds"}}` gives what is to be read, and is
+answered with what the engine's `auto` would choose for the template, and with the texts that it
+cannot be asked about, by their places. `{"tool", "reasoning", "texts", "tokens"}` has a pair of
+parsers read some of the texts, that many tokens at a time, or all at once where it is 0, with one
+line for each text as soon as it is read: what was read, or the error, and whether it came of a time
+limit; one line is all if the parsers cannot be made. A text that takes more seconds of processor
+time is given up; what hangs beyond Python's reach is for the caller to end.
 """
 
 from __future__ import annotations
@@ -385,9 +386,10 @@ def read_limited(read: Callable[[], Reading], seconds: float) -> Reading:
     try:
         return read()
     except TookTooLong:
-        return {"error": f"it is not done after {seconds:g} seconds"}
+        return {"error": f"it is not done after {seconds:g} seconds", "late": True}
     except Exception as error:  # noqa: BLE001 - whatever an engine raises is its answer
-        return {"error": f"{type(error).__name__}: {error}"}
+        late = isinstance(error, TimeoutError)
+        return {"error": f"{type(error).__name__}: {error}", "late": late}
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
@@ -409,6 +411,11 @@ def main(name: str) -> None:
     signal.signal(signal.SIGVTALRM, _give_up)
     engine = ENGINES[name]()
     loaded: Mapping[str, Any] = {}
+
+    def write(answer: Reading) -> None:
+        output.write(json.dumps(answer) + "\n")
+        output.flush()
+
     for line in sys.stdin:
         request = json.loads(line)
         answer: dict[str, Any] = {}
@@ -418,15 +425,16 @@ def main(name: str) -> None:
                 answer["auto"] = engine.load(loaded)
                 answer["left_out"] = engine.left_out(loaded)
             elif "texts" in request:
-                answer["read"] = list(pair_readings(engine, loaded, request))
+                for reading in pair_readings(engine, loaded, request):
+                    write({"read": reading})
+                continue
             else:
                 tools, reasoning = engine.parsers()
                 named = {"tools": [*tools], "reasoning": [*reasoning], "steps": [*engine.steps]}
                 answer = {**named, "name": engine.name, "version": version(name)}
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is its answer
             answer["error"] = f"{type(error).__name__}: {error}"
-        output.write(json.dumps(answer) + "\n")
-        output.flush()
+        write(answer)
 
 
 if __name__ == "__main__":

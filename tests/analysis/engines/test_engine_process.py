@@ -84,16 +84,41 @@ def test_failing_parsers_lose_only_their_answers(engine: EngineProcess) -> None:
     raised = engine.read(ParserPair("raising"), [0, 1], 0)
     assert raised == [ParserError("ValueError: no idea what <tool is"), ReadMessage("Hello.")]
     looped = engine.read(ParserPair("looping"), [0, 1], 0)
-    assert looped == [ParserError("it is not done after 0.1 seconds"), ReadMessage("Hello.")]
+    late = ParserError("it is not done after 0.1 seconds", late=True)
+    assert looped == [late, ReadMessage("Hello.")]
     died = engine.read(ParserPair("dying"), [0], 0)
     words = "the process ended with the code 3: whatever it prints of <tool is not an answer"
     assert died == ParserError(words)
     engine._answer_seconds = 0.5
     slept = engine.read(ParserPair("sleeping"), [0], 0)
-    assert slept == ParserError("no answer after 0.5 seconds")
+    assert slept == ParserError("no answer after 0.5 seconds", late=True)
     engine._answer_seconds = 60
     # Another process has the texts again.
     assert engine.read(ParserPair("careful"), [1], 0) == [ReadMessage("Hello.")]
+
+
+def test_lost_processes_lose_one_text_each_until_the_second(engine: EngineProcess) -> None:
+    hello = ReadMessage("Hello.")
+    first, *rest = engine.read(ParserPair("dying"), [0, 1, 1], 0)
+    assert isinstance(first, ParserError)
+    assert rest == [hello, hello]
+    hello_first, *rest = engine.read(ParserPair("dying"), [1, 0, 0, 1], 0)
+    assert hello_first == hello
+    assert rest == [first] * 3
+    # A pair that reads nothing is not asked about every text.
+    assert engine.read(ParserPair("dying"), [0, 0, 1], 0) == first
+
+
+def test_slow_parsers_answer_every_text_within_the_limit_of_one(
+    fake_engines: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del fake_engines
+    monkeypatch.setenv("FAKE_SLEEP", "0.3")
+    with EngineProcess("sglang") as process:
+        process.load(ChatTemplate("{{ messages }}"), [], loose_tools(), TEXTS)
+        process._answer_seconds = 2
+        answers = process.read(ParserPair("sleeping"), [0] * 8, 0)
+    assert answers == [ReadMessage(calls=(ReadCall("f", '{"a": 1}'),))] * 8
 
 
 def test_unknown_parser_is_a_parser_error(engine: EngineProcess) -> None:

@@ -22,8 +22,8 @@ def looping(text: str) -> tuple[str, Calls]:
 
 
 def sleeping(text: str) -> tuple[str, Calls]:
-    time.sleep(60)
-    return text, []
+    time.sleep(float(os.environ.get("FAKE_SLEEP", "60")))
+    return careful(text)
 
 
 def dying(text: str) -> tuple[str, Calls]:
