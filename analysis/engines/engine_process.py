@@ -214,7 +214,7 @@ class EngineProcess(ClosedAtExit):
             self._running = _Running(self.python, self.engine)
             if self._loaded is not None and request is not self._loaded:
                 loaded = self._ask(self._loaded, START)
-                if self._running is None:
+                if isinstance(loaded, ParserError):
                     return loaded
         self._running.ask(json.dumps(request))
         return self._next(seconds)

@@ -12,8 +12,12 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import venv
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from runpy import run_path
 from typing import Any, NamedTuple
 
 import pytest
@@ -130,33 +134,134 @@ def git(place: Path, *words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
 
 
-def test_a_pull_request_is_told_what_changes(runner: Runner) -> None:
+class PullRequest(NamedTuple):
+    """The comments of a pull request, as GitHub's API on this machine keeps them."""
+
+    comments: dict[int, dict[str, Any]]
+    requests: list[str]
+    faults: list[int]
+    """The status codes of the next answers, first to last; then the API works."""
+
+
+class GitHubApi(BaseHTTPRequestHandler):
+    """As much of GitHub's API as comments need."""
+
+    pull: PullRequest
+
+    def do_POST(self) -> None:
+        given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        pull = self.pull
+        pull.requests.append(f"{self.command} {self.path}")
+        assert self.headers["Authorization"] == "Bearer t"
+        if pull.faults:
+            return self.reply(pull.faults.pop(0), {"message": "no"})
+        if self.path == "/graphql":
+            assert given["variables"] == {"owner": "some", "name": "models", "number": 7}
+            found = {"comments": {"nodes": [*pull.comments.values()]}}
+            return self.reply(200, {"data": {"repository": {"pullRequest": found}}})
+        if self.command == "POST":
+            assert self.path == "/repos/some/models/issues/7/comments"
+            at = len(pull.comments) + 1
+            pull.comments[at] = {"databaseId": at, "viewerDidAuthor": True}
+        else:
+            at = int(self.path.removeprefix("/repos/some/models/issues/comments/"))
+        pull.comments[at]["body"] = given["body"]
+        return self.reply(200, {})
+
+    do_PATCH = do_POST  # noqa: N815 - a name of the library's
+
+    def reply(self, code: int, document: Any) -> None:
+        self.send_response(code)
+        self.end_headers()
+        self.wfile.write(json.dumps(document).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def pull_request(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[PullRequest]:
+    """A pull request that changes a template, and the API that has its comments."""
     here = runner.repository
     (here / "my models").mkdir()
     shutil.copy(QUIET, here / "my models" / "chat.jinja")
     git(here, "init", "--quiet")
-    git(here, "remote", "add", "origin", str(here))
-    git(here, "add", ".")
-    git(here, "commit", "--quiet", "--message", "Before")
+    commit(here, "Before")
     base = git(here, "rev-parse", "HEAD").strip()
     shutil.copy(DROPS, here / "my models" / "chat.jinja")
     shutil.copy(DROPS, here / "new.jinja")
-    git(here, "add", ".")
-    git(here, "commit", "--quiet", "--message", "After")
-    told = runner.place / "told.md"
-    (runner.path / "gh").write_text(
-        f'#!/bin/bash\necho "${{@:1:5}}"\ncp "${{@: -1}}" "{told}"\n', "utf-8"
-    )
-    (runner.path / "gh").chmod(0o755)
+    commit(here, "After")
     number = "github.event.pull_request.number"
-    runner.event = {"github.event.pull_request.base.sha": base, number: "7", "github.token": "t"}
+    runner.event = {"github.event.pull_request.base.sha": base, number: "7"}
+    # Another workflow writes by the same token, and another person quotes the mark.
+    others = [
+        {"databaseId": 1, "viewerDidAuthor": True, "body": "Coverage: 99 %"},
+        {"databaseId": 2, "viewerDidAuthor": False, "body": "<!-- autoparser compare -->\nMine"},
+    ]
+    pull = PullRequest({row["databaseId"]: row for row in others}, [], [])
+    handler = type("Handler", (GitHubApi,), {"pull": pull})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("GITHUB_API_URL", url)
+        monkeypatch.setenv("GITHUB_GRAPHQL_URL", f"{url}/graphql")
+        monkeypatch.setenv("GITHUB_REPOSITORY", "some/models")
+        yield pull
+        server.shutdown()
+    assert pull.comments[1]["body"] == "Coverage: 99 %"
+    assert pull.comments[2]["body"].endswith("Mine")
+
+
+def commit(place: Path, title: str) -> None:
+    git(place, "add", ".")
+    git(place, "commit", "--quiet", "--message", title)
+
+
+def test_each_push_updates_one_comment(runner: Runner, pull_request: PullRequest) -> None:
     ran = runner.run(STEPS["Compare"], token="t")
-    assert (ran.code, ran.out) == (0, "pr comment 7 --edit-last --create-if-none\n")
-    comment = told.read_text("utf-8")
-    assert comment.startswith("### Chat template `./my models/chat.jinja`\n")
-    assert "Worse: 1 new finding; 2 round trips broken." in comment
-    assert "- new AP306" in comment
-    assert "new.jinja" not in comment
+    assert (ran.code, ran.out) == (0, "")
+    first = pull_request.comments[3]["body"]
+    assert first.startswith(
+        "<!-- autoparser compare -->\n### Chat template `./my models/chat.jinja`\n"
+    )
+    assert "Worse: 1 new finding; 2 round trips broken." in first
+    assert "- new AP306" in first
+    assert "new.jinja" not in first
+    assert first.endswith(ran.summary)
+
+    # A push that takes the change back.
+    shutil.copy(QUIET, runner.repository / "my models" / "chat.jinja")
+    commit(runner.repository, "Back")
+    ran = runner.run(STEPS["Compare"], token="t")
+    assert (ran.code, ran.out, ran.summary) == (0, "", "")
+    assert pull_request.comments.keys() == {1, 2, 3}
+    assert pull_request.comments[3]["body"].endswith("No chat template is changed any more.")
+    assert pull_request.requests == [
+        *("POST /graphql", "POST /repos/some/models/issues/7/comments"),
+        *("POST /graphql", "PATCH /repos/some/models/issues/comments/3"),
+    ]
+
+
+def test_a_failing_api_is_a_warning(runner: Runner, pull_request: PullRequest) -> None:
+    pull_request.faults.append(403)
+    ran = runner.run(STEPS["Compare"], token="t")
+    assert ran.code == 0
+    assert ran.out.startswith("::warning title=autoparser::the comment could not be written (HTTP")
+    assert ran.out.count("\n") == 1
+    assert "Worse: 1 new finding" in ran.summary
+    assert pull_request.comments.keys() == {1, 2}
+
+
+def test_long_comments_are_cut_after_a_line_and_close_their_fence() -> None:
+    comment = run_path(str(ROOT / ".ci" / "pull_request_comment.py"))
+    shortened, longest = comment["shortened"], comment["LONGEST"]
+    whole = "é" * longest
+    assert shortened(whole) == whole
+    cut = shortened("### A\n````diff\n" + "- a line\n" * longest)
+    assert len(cut) < longest + 100
+    assert cut.endswith(
+        "- a line\n````\n\n_The rest is left out; the job's summary has all of it._"
+    )
 
 
 HOSTILE = "x'; touch pwned; '\n$(touch pwned)\n`touch pwned`\n--output=pwned\n*"
