@@ -43,6 +43,7 @@ from .output import (
     PLAIN_WIDTH,
     open_outlet,
     print_error,
+    print_note,
     print_report,
     progress_bar,
     report_width,
@@ -644,11 +645,14 @@ def _write_result(
     is_written: bool,
     shows_diff: bool,
 ) -> None:
-    with open_outlet(output) as outlet:
-        if as_json:
-            outlet.json(wings.fix_document(run, files_written=is_written, unwritten=unwritten))
-            return
-        if shows_diff:
-            outlet.text(wings.fix_diff(run))
+    diff = "" if as_json or not shows_diff else wings.fix_diff(run)
+    if as_json or diff or output is None:
+        with open_outlet(output) as outlet:
+            if as_json:
+                outlet.json(wings.fix_document(run, files_written=is_written, unwritten=unwritten))
+                return
+            outlet.text(diff)
+    else:
+        print_note(f"{output} is not written: nothing was fixed, so there is no diff")
     report = wings.fix_report(run, report_width(), files_written=is_written, unwritten=unwritten)
     print_report(report, beside=True)

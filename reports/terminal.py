@@ -276,7 +276,11 @@ def _sizes(block: Table, width: int) -> list[int]:
         column = block.columns[at]
         widest = max([len(column.head), *(cell_len(cells[at].plain) for cells in block.rows)])
         room = max(width - used, 10)
-        share = max(room, 12) if column.cut else max(width // (last + 2), 8)
+        # A name is whole, if it leaves the other columns some room.
+        word = max(
+            (cell_len(word) for row in block.rows for word in row[at].plain.split()), default=0
+        )
+        share = max(room, 12) if column.cut else max(width // (last + 2), min(word, width // 3), 8)
         sizes[at] = room if at == last else min(widest, share)
     return sizes
 

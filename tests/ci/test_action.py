@@ -194,7 +194,7 @@ def pull_request(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pu
     number = "github.event.pull_request.number"
     runner.event = {"github.event.pull_request.base.sha": base, number: "7"}
     # Another workflow writes by the same token, and another person quotes the mark.
-    others = [
+    others: list[dict[str, Any]] = [
         {"databaseId": 1, "viewerDidAuthor": True, "body": "Coverage: 99 %"},
         {"databaseId": 2, "viewerDidAuthor": False, "body": "<!-- autoparser compare -->\nMine"},
     ]

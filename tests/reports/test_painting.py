@@ -209,3 +209,12 @@ def test_one_sided_text_starts_with_its_template_line() -> None:
         "       </a>",
         "  12 + !",
     ]
+
+
+def test_long_names_in_a_table_are_whole_if_others_have_room() -> None:
+    name = "a_name_of_twenty_four_cells"[:24]
+    columns = (TableColumn("switch"), TableColumn("value"), TableColumn("effect"))
+    table = Table(columns, ((Text(name), Text("true"), Text("changes the prompt text")),))
+    assert any(name in line.plain for line in drawn_lines([table], 80))
+    # A third of the line is the most.
+    assert not any(name in line.plain for line in drawn_lines([table], 60))
