@@ -36,7 +36,7 @@ _ABOUT = sentence(
 
 
 def serving_section(learned: LearnedFormat) -> Blocks:
-    """List a command line for each engine, and how a request sets a switch.
+    """List a command line for each engine and for `serve`, and how a request sets a switch.
 
     Templates implemented by Python code have no section: no engine renders them.
     """
@@ -75,6 +75,9 @@ def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[lis
     yield [sglang.title, f"{saved}sglang serve --model-path {model}", *parsers, *own]
     own = [f"  {llama.template_flag} {file}"] if file else []
     yield [llama.title, f"llama-server -m {gguf} {llama.jinja_flag}", *own]
+    place = _typed(learned.file) if isinstance(learned, SavedFormat) else name or "TEMPLATE"
+    server = f"  --server http://127.0.0.1:8000 --engine {ServerEngine.LLAMA_SERVER}"
+    yield ["autoparser, in front of any of these", f"autoparser serve {place}", server]
 
 
 def _notes(learned: LearnedFormat) -> Iterator[Row]:
