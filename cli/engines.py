@@ -78,7 +78,8 @@ def find_engines(pythons: list[str]) -> list[tuple[str, str]]:
     if not found:
         raise AutoparserError(
             f"no engine is installed in {', '.join(pythons)}",
-            hint=f"name a Python that has {' or '.join(wings.ENGINES)}: --python PATH/bin/python",
+            hint=f"name a Python that has {' or '.join(wings.ENGINES)}: --python PATH/bin/python;"
+            " for the flags of this package's own parser: autoparser analyze TEMPLATE --show serve",
         )
     return found
 

@@ -166,9 +166,9 @@ GROUPS = {
     },
     "Look at a template": {
         "analyze": "Show how a chat template writes turns, reasoning and tool calls.",
-        "render": "Render messages to a prompt, exactly as transformers does.",
+        "render": "Render messages exactly as transformers does, also with loss masks.",
         "debug": "Step through a render: which line of the template wrote what.",
-        "compare": "Compare two chat templates by what they render.",
+        "compare": "Compare two chat templates, or the revisions of one, by their renders.",
         "report": "Write an HTML page about a chat template.",
         "survey": "Summarize a directory of chat templates.",
     },

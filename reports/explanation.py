@@ -114,6 +114,8 @@ def cause_blocks(explained: ExplainedOutput, text: str) -> Blocks:
     pairs += [(visible(outcome.title), outcome_words(outcome)) for outcome in explained.engines]
     if explained.cause.reason is LossReason.NOTHING:
         pairs += _not_asked({outcome.engine for outcome in explained.engines})
+    else:
+        pairs.append(("report", Text("--format issue writes this for an issue tracker")))
     return [*drawn, *rows(pairs, indent=4)]
 
 

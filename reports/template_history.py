@@ -12,7 +12,7 @@ from autoparser.analysis.core.documents import JsonDocument, json_of
 from autoparser.analysis.overview.comparison import Comparison
 from autoparser.analysis.overview.template_history import RevisionChange
 
-from .blocks import Blocks, Heading, badge, lead, prose, rows
+from .blocks import Blocks, Heading, badge, heading, lead, prose, rows
 from .comparison import (
     comparison_blocks,
     difference_counts,
@@ -34,10 +34,15 @@ def history_report(
 ) -> Text:
     """Report on a template's revisions in lines of at most `width` cells.
 
-    Without `in_full`, each revision has a line for each kind of difference.
+    Without `in_full`, each revision has a line for each kind of difference. The verdicts come last,
+    where a terminal still shows them.
     """
     words = prose(Text(_lead_words(changes, source)), indent=0)
-    return report_text([*words, *_revisions(changes, in_full=in_full)], width)
+    drawn = [*words, *_revisions(changes, in_full=in_full)]
+    if len(changes) > 1:
+        pairs = [(_short_hash(change), _verdict(change)) for change in changes]
+        drawn += [*heading("Verdicts"), *rows(pairs)]
+    return report_text(drawn, width)
 
 
 def history_markdown(changes: Sequence[RevisionChange], source: str) -> str:
@@ -61,7 +66,7 @@ def _revisions(changes: Sequence[RevisionChange], *, in_full: bool) -> Blocks:
     drawn: Blocks = []
     for number, change in enumerate(changes, 1):
         revision = change.revision
-        words = (revision.commit[:SHORT_HASH], revision.date, revision.author, revision.subject)
+        words = (_short_hash(change), revision.date, revision.author, revision.subject)
         title = "  ".join(visible(word) for word in words if word)
         drawn.append(Heading(Text(title), f"revision-{number}", revision.date))
         for block in _revision_blocks(change, in_full=in_full):
@@ -74,15 +79,26 @@ def _revisions(changes: Sequence[RevisionChange], *, in_full: bool) -> Blocks:
     return drawn
 
 
-def _revision_blocks(change: RevisionChange, *, in_full: bool) -> Blocks:
-    comparison = change.comparison
+def _short_hash(change: RevisionChange) -> str:
+    return visible(change.revision.commit[:SHORT_HASH]) or "uncommitted"
+
+
+def _verdict(change: RevisionChange) -> Text:
+    """Return the effect of a revision as a sentence."""
     if change.problem:
-        return prose(Text(f"no analysis: {visible(change.problem)}", style="red"))
-    if comparison is None:
-        return prose(Text("no earlier revision to compare with", style="dim"))
-    if comparison.equal:
-        return prose(Text("no difference in behavior", style="green"))
-    counted = [*prose(verdict_sentence(comparison)), *prose(difference_counts(comparison))]
+        return Text(f"no analysis: {visible(change.problem)}", style="red")
+    if change.comparison is None:
+        return Text("no earlier revision to compare with", style="dim")
+    if change.comparison.equal:
+        return Text("no difference in behavior", style="green")
+    return verdict_sentence(change.comparison)
+
+
+def _revision_blocks(change: RevisionChange, *, in_full: bool) -> Blocks:
+    comparison, verdict = change.comparison, prose(_verdict(change))
+    if change.problem or comparison is None or comparison.equal:
+        return verdict
+    counted = [*verdict, *prose(difference_counts(comparison))]
     if in_full:
         return [*counted, *comparison_blocks(comparison)]
     lines = _template_lines(comparison)

@@ -252,8 +252,8 @@ def _readings(state: TemplateState) -> Iterator[str]:
             choice = f"{plain(row.engine)}, {words[row.choice]}"
             late = sum(reading.late for reading in row.readings)
             why = f"; {late} of them were not read in time" if late else ""
-            words = f"{silent} of {texts} texts not answered, as the engine raises or refuses them"
-            yield f"{choice}: {words}{why}."
+            left = f"{silent} of {texts} texts not answered, as the engine raises or refuses them"
+            yield f"{choice}: {left}{why}."
         if row.choice == "best":
             named = [f"{code_span(name)} ({count})" for name, count in row.names[:_PARSERS]]
             yield from ("", f"Most often the best in {plain(row.engine)}: {', '.join(named)}.")

@@ -127,10 +127,11 @@ def test_engines_are_counted_by_text_and_template() -> None:
     reading = EngineReading("vllm 0.32.0", "best", "hermes", None, 10, 10, 10, 2, 2, 2)
     others = replace(reading, right=9, streamed=8, hostile_right=1, unanswered=2, late=1)
     records = [
-        replace(first, readings=(reading,)),
+        replace(first, readings=(reading, replace(others, engine="a", choice="own", late=0))),
         replace(second, readings=(others, replace(reading, engine="sglang 0.5", texts=0))),
     ]
-    (row,) = state_of(records).readings
+    silent_engine, row = state_of(records).readings
+    assert (silent_engine.engine, silent_engine.names) == ("a", (("hermes", 1),))
     assert row.shares == pytest.approx((0.95, 0.9, 0.75, 1.0))
     assert (row.reading(1), row.reading(0.8), row.names) == (1, 2, (("hermes", 2),))
     assert "| vllm 0.32.0 | the best pair | 2 | 95% | 90% | 75% |" in page_of(records).text
