@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -163,6 +164,7 @@ class EngineProcess(ClosedAtExit):
             "template": template.text,
             "special_tokens": dict(template.special_tokens),
             "vocabulary": [*vocabulary],
+            "markers": likely_tokens(template, vocabulary),
             "tools": [*tools],
             "texts": [*texts],
             "seconds": self._text_seconds,
@@ -299,6 +301,20 @@ class _Running:
             for line in self._process.stdout or ():
                 self._lines.put(line)
         self._lines.put("")
+
+
+_IN_BRACKETS = re.compile(r"<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\]")
+
+
+def likely_tokens(template: ChatTemplate, vocabulary: Sequence[str] | None = None) -> list[str]:
+    """Return texts that may be tokens of the model: all texts in brackets in its template.
+
+    Of a known vocabulary only its tokens. A missing token could make an engine's own choice of
+    parsers worse, and cuts a marker in pieces where a stream is made of tokens.
+    """
+    found = (*_IN_BRACKETS.findall(template.text), *template.special_tokens.values())
+    known = None if vocabulary is None else {*vocabulary}
+    return [token for token in dict.fromkeys(found) if known is None or token in known]
 
 
 def _answer(read: Mapping[str, Any]) -> ParserAnswer:

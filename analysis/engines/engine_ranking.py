@@ -8,7 +8,6 @@ fewer parsers, then by name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,10 +20,16 @@ from autoparser.analysis.core.conversation import (
     ReadingVerdict,
     ReadMessage,
 )
-from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .asked_texts import AskedText, AskedTexts, asked_texts
-from .engine_process import EngineParsers, EngineProcess, ParserAnswer, ParserError, ParserPair
+from .engine_process import (
+    EngineParsers,
+    EngineProcess,
+    ParserAnswer,
+    ParserError,
+    ParserPair,
+    likely_tokens,
+)
 
 
 class TextDelivery(StrEnum):
@@ -118,7 +123,6 @@ def judged_reading(question: AskedText, answer: ParserAnswer) -> ReadingVerdict:
     return ReadingVerdict(MessageAgreement.OTHER, "message", "to be read", answer.reason)
 
 
-_IN_BRACKETS = re.compile(r"<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\]")
 TRIED = 4
 """Most parsers of each kind that are combined into pairs."""
 
@@ -225,7 +229,7 @@ class _Ranking:
         ]
         loaded = process.load(
             analysis.template,
-            _likely_tokens(analysis.template) if vocabulary is None else vocabulary,
+            likely_tokens(analysis.template) if vocabulary is None else vocabulary,
             questions.offered,
             [text.to_worker() for text in questions.texts],
         )
@@ -273,9 +277,10 @@ class _Ranking:
         return [None, *(name for _, name in sorted(found)[:TRIED])]
 
     def _read(self, part: ParserPart, name: str, texts: Sequence[int]) -> tuple[ParserAnswer, ...]:
-        """Return the answers of a parser, at once then streamed; empty if it reads no text right.
+        """Return the answers of a parser, at once then streamed; empty if it reads none at once.
 
-        Most parsers are for other formats; streaming to these, too, would take most of the time.
+        Most parsers are for other formats; streaming to these, too, would take most of the time. A
+        parser that only streams wrong is kept.
         """
         answers: list[ParserAnswer] = []
         for delivery in (TextDelivery.WHOLE, TextDelivery.TOKENS):
@@ -283,7 +288,7 @@ class _Ranking:
             if isinstance(given, ParserError):
                 self._unusable.append(UnusableParser(part, name, given.reason))
                 return ()
-            if not self._right(part, texts, given):
+            if delivery is TextDelivery.WHOLE and not self._right(part, texts, given):
                 return ()
             answers += given
         return tuple(answers)
@@ -313,15 +318,6 @@ class _Ranking:
         # The shortest text, at once before streamed.
         failure = min(failures, key=lambda failure: len(failure.text), default=None)
         return PairScore(pair, scores[0], tuple(scores[1:]), failure)
-
-
-def _likely_tokens(template: ChatTemplate) -> list[str]:
-    """Return texts that may be tokens of the model: all texts in brackets in its template.
-
-    Only the engine's own choice depends on them, and a missing token could make that choice worse.
-    """
-    found = (*_IN_BRACKETS.findall(template.text), *template.special_tokens.values())
-    return list(dict.fromkeys(found))
 
 
 def _worst_last(score: PairScore) -> tuple[object, ...]:

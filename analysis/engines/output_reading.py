@@ -18,7 +18,7 @@ from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status, message_of
 
 from .asked_texts import AskedText, AskedTexts
-from .engine_process import EngineProcess, ParserError, ParserPair
+from .engine_process import EngineProcess, ParserError, ParserPair, likely_tokens
 from .engine_ranking import EngineRanking, PairScore, judged_reading, rank_parsers
 
 
@@ -204,7 +204,8 @@ def _smallest(process: EngineProcess, question: OutputQuestion, text: str, pair:
         asked = question.asked(part)
         if asked is None or not exact.parse(part).status.regular:
             return ""
-        process.load(question.analysis.template, [], offered, [asked.to_worker()])
+        template = question.analysis.template
+        process.load(template, likely_tokens(template), offered, [asked.to_worker()])
         for tokens in (0, 1):
             answers = process.read(pair, [0], tokens)
             if isinstance(answers, ParserError):

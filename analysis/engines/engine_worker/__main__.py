@@ -67,8 +67,10 @@ class LookedUpTokens:
     is_fast = True
     name_or_path = ""
 
-    def __init__(self) -> None:
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
         self.vocab = Vocabulary()
+        for token in tokens:
+            self.vocab.add(token)
         self._texts: dict[int, str] = {}
         self._ids: dict[str, int] = {}
 
@@ -136,6 +138,7 @@ class Sglang(AskedEngine):
         self.thinking = import_module("sglang.srt.parser.reasoning_parser").ReasoningParser
         self.protocol = import_module("sglang.srt.entrypoints.openai.protocol")
         self.tools: Sequence[Any] = ()
+        self.markers: Sequence[str] = ()
         self._template: Any = None
 
     def parsers(self) -> tuple[Sequence[str], Sequence[str]]:
@@ -145,6 +148,8 @@ class Sglang(AskedEngine):
     def load(self, loaded: Mapping[str, Any]) -> Reading | None:
         """Store the tools, and ask SGLang for the parsers that its `auto` chooses."""
         self.tools = [self.protocol.Tool.model_validate(tool) for tool in loaded["tools"]]
+        # Its parsers look up few markers, and a marker in pieces is not what a model sends.
+        self.markers = loaded["markers"]
         self._template = None
         try:
             detection = import_module("sglang.srt.parser.template_detection")
@@ -187,7 +192,7 @@ class SglangPair:
 
     def __init__(self, engine: Sglang, tool: str | None, reasoning: str | None) -> None:
         self._engine, self._tool, self._reasoning = engine, tool, reasoning
-        self._tokenizer = LookedUpTokens()
+        self._tokenizer = LookedUpTokens(engine.markers)
         self._fresh_detector: Any = None
         if reasoning:
             self._fresh_detector = engine.thinking(reasoning, tokenizer=self._tokenizer).detector

@@ -18,7 +18,9 @@ from autoparser.analysis.engines.engine_process import (
     ParserError,
     ParserPair,
     installed_engines,
+    likely_tokens,
 )
+from autoparser.analysis.engines.engine_worker.__main__ import LookedUpTokens
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 TEXTS: list[dict[str, Any]] = [
@@ -126,6 +128,15 @@ def test_unknown_parser_is_a_parser_error(engine: EngineProcess) -> None:
 def test_end_marker_is_kept_for_parsers_that_read_it(engine: EngineProcess) -> None:
     assert engine.read(ParserPair("echo"), [1], 0) == [ReadMessage("Hello.<end>")]
     assert engine.read(ParserPair("blind"), [1], 0) == [ReadMessage("Hello.")]
+
+
+def test_markers_of_a_template_are_one_token_of_a_stream() -> None:
+    template = ChatTemplate("{{ '<|call_begin|>[X] a < b' }}", special_tokens={"eos_token": "</s>"})
+    assert likely_tokens(template) == ["<|call_begin|>", "[X]", "</s>"]
+    assert likely_tokens(template, ["[X]", "other"]) == ["[X]"]
+    tokens = LookedUpTokens(likely_tokens(template))
+    pieces = [tokens.decode(number) for number in tokens.encode("a<|call_begin|>b")]
+    assert pieces == ["a", "<|call_begin|>", "b"]
 
 
 def test_a_process_ends_with_its_block(fake_engines: None) -> None:
