@@ -388,7 +388,7 @@ class NamingId(Struct, frozen=True):
             match = re.fullmatch(pattern, call_id, re.DOTALL)
             if match is not None:
                 return str(match.group(1))
-        standing = [name for name in offered or () if _stands(name, call_id)]
+        standing = [name for name in offered or () if name in call_id and _stands(name, call_id)]
         longest = [name for name in standing if not _within_another(name, standing)]
         if len(longest) == 1:
             return longest[0]

@@ -387,6 +387,13 @@ class EntryReader:
     def _entry_or_end(self) -> Reading[ReadOutcome | None]:
         """Read an entry or a separator, or return how the arguments end here."""
         tape = self.tape
+        head = self.values.texts.entry_head
+        match = None if head is None else head.match(tape.text, tape.at)
+        if match is not None and match[1] in self.values.schema.names:
+            ends = (match.start(1), match.end(1), match.end())
+            tape.take_parts(zip(ends, _PARTS_OF_HEAD, strict=True))
+            self.count += 1
+            return (yield from self.values.read(match[1], match[1], self.values.rows[0]))
         separator = self.values.separator.core
         if separator and (yield from take_text(tape, separator)):
             self._separate(separated=True)
@@ -559,6 +566,9 @@ class EntryReader:
             return False
         yield from ahead.space()
         return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
+
+
+_PARTS_OF_HEAD = (SpanKind.MARKUP, SpanKind.ARGUMENTS, SpanKind.MARKUP)
 
 
 def _middles_of(texts: ArgumentTexts) -> dict[str, _Middles]:

@@ -53,8 +53,12 @@ class JsonReader:
         self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
         """Markers before which braces may be missing: those that begin a call alone."""
 
-    def read(self) -> Reading[CallEnd]:
-        """Read from the opening of the call to its close."""
+    def read(self, begun: tuple[str, str] | None = None) -> Reading[CallEnd]:
+        """Read to the close of the call, from its opening or, if it has `begun`, its arguments."""
+        if begun is not None:
+            self.name = begun[0]
+            ended = self._open() or (yield from self._arguments())
+            return ended or (yield from self._rest("", begun=True))
         if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
             # A second object may follow the first without an opener of its own.
             yield from skip_space(self.tape)
@@ -64,9 +68,9 @@ class JsonReader:
         yield from skip_space(self.tape)
         return (yield from self._rest(fence))
 
-    def _rest(self, fence: str) -> Reading[CallEnd]:
+    def _rest(self, fence: str, *, begun: bool = False) -> Reading[CallEnd]:
         """Read the object behind the opening of a `fence`, to the end of the call."""
-        ended = yield from self._object(inner=False)
+        ended = yield from self._object(inner=False, begun=begun)
         if ended is not CallEnd.CLOSED:
             return ended
         if not self.collector.calling:
@@ -87,14 +91,14 @@ class JsonReader:
         self.collector.close_call(status)
         return CallEnd.CLOSED
 
-    def _object(self, *, inner: bool) -> Reading[CallEnd]:
-        """Read the call's object, or the one inside it.
+    def _object(self, *, inner: bool, begun: bool = False) -> Reading[CallEnd]:
+        """Read the call's object, or the one inside it; members were read of one that has `begun`.
 
         Each member comes behind one comma, unless it is the first, behind the brace.
         """
-        if not (yield from take_text(self.tape, "{")):
+        if not begun and not (yield from take_text(self.tape, "{")):
             return self._unread()
-        separated = True
+        separated = not begun
         while True:
             yield from skip_space(self.tape)
             if not (yield from self.tape.wait(1)):

@@ -157,7 +157,7 @@ class MessageCollector:
         """Whether there was a closer without an opening."""
         self.broken = False
         """Whether markup of calls has become content, so that closers of calls do, too."""
-        self._unclosed: tuple[int, int] | None = None
+        self.unclosed_section: tuple[int, int] | None = None
         """Where calls ended whose section did not close: offset, and number of content pieces."""
         self._prompted: TextTape | None = None
         """The tape that contains the prefill, or None if no prefill is left."""
@@ -258,11 +258,11 @@ class MessageCollector:
 
     def leave_section(self, position: int) -> None:
         """Note that calls ended here without the closer of their section."""
-        self._unclosed = position, len(self._content.pieces)
+        self.unclosed_section = position, len(self._content.pieces)
 
     def noise(self) -> tuple[int, str] | None:
         """Return the offset of an unclosed section's end and the content since, once."""
-        left, self._unclosed = self._unclosed, None
+        left, self.unclosed_section = self.unclosed_section, None
         return None if left is None else (left[0], "".join(self._content.pieces[left[1] :]))
 
     @property
@@ -386,15 +386,27 @@ class MessageCollector:
         """Forget the open call, of which nothing was passed on."""
         self._call, self._pieces, self._sent_count = None, [], 0
 
-    def recovered_call(
-        self, name: str, arguments: str, call_id: str, departures: tuple[str, ...]
+    def whole_call(
+        self, name: str, arguments: str, call_id: str, departures: tuple[str, ...] = ()
     ) -> None:
-        """Add a whole call with its departures from the format."""
-        self.open_call(name, call_id)
-        self.arguments(arguments)
-        self.close_call(Status.REPAIRED if departures else Status.OK, departures)
+        """Add a call that was read at once, with its departures from the format."""
+        self.ended, self.unclosed = False, bool(departures)
+        if self.muted:
+            return
+        index = len(self.closed_calls)
+        made_id = "" if call_id else self._make_id(name, index)
+        self._deltas.append(Delta(DeltaKind.CALL, name, index, call_id or made_id))
+        self._deltas.append(Delta(DeltaKind.ARGUMENTS, arguments, index))
+        status = Status.REPAIRED if departures else Status.OK
+        if self.tool_names is not None and name not in self.tool_names:
+            status = Status.UNKNOWN_TOOL
+        schema = self.schemas.given(name)
+        self.closed_calls.append(
+            ParsedCall(name, arguments, call_id, status, made_id, schema, departures)
+        )
+        self.last = TurnPart.CALLS
 
-    def close_call(self, status: Status, departures: tuple[str, ...] = ()) -> None:
+    def close_call(self, status: Status) -> None:
         """End the open call."""
         if self._call is None:
             return
@@ -402,7 +414,7 @@ class MessageCollector:
         if self.tool_names is not None and self._call[0] not in self.tool_names:
             status = Status.UNKNOWN_TOOL
         self.flush(all_=True)
-        call = self._open_call(status, departures)
+        call = self._open_call(status)
         self._call = None
         self._pieces, self._sent_count = [], 0
         if call is not None:
@@ -426,13 +438,13 @@ class MessageCollector:
         self._pieces, self._sent_count = [], 0
         return begun
 
-    def _open_call(self, status: Status, departures: tuple[str, ...] = ()) -> ParsedCall | None:
+    def _open_call(self, status: Status) -> ParsedCall | None:
         """Return the open call so far, or None if none was passed on."""
         if self._call is None or not self._passed_on:
             return None
         name, call_id = self._call
         arguments, schema = "".join(self._pieces), self.schemas.given(name)
-        return ParsedCall(name, arguments, call_id, status, self._made_id, schema, departures)
+        return ParsedCall(name, arguments, call_id, status, self._made_id, schema)
 
     def attempted(self, start: int, end: int, status: Status | None = None) -> None:
         """Note the extent of a call; without a status it is the one that closed last."""

@@ -170,14 +170,21 @@ class TurnStream(StreamParser):
         """Whether a call could not be read, and a search for calls in its text has begun."""
         return self._collector.vain_searches > 0
 
-    def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
+    def feed(  # noqa: C901 - all that most pieces need, without a call
+        self, text: str, ids: Sequence[int] | None = None
+    ) -> list[Delta]:
         """Read a piece of text; return the deltas that it adds."""
+        if text.__class__ is not str or ids is not None or not text:
+            return self._feed_other(text, ids)
         tape = self._tape
         lane = tape.lane
-        if lane is not None and text.__class__ is str and text and ids is None:
+        if lane is not None:
             # The usual case, which has to be cheap.
             if lane.held_text:
                 text = lane.held_text + text
+                if lane.joint.startswith(text):
+                    lane.held_text = text
+                    return []
                 lane.held_text = ""
             if lane.search(text) is not None:
                 return self._feed_in_part(lane, text)
@@ -197,17 +204,17 @@ class TurnStream(StreamParser):
             kind = lane.delta
             return self._taken(lane) if kind is None else [Delta(kind, text, lane.index)]
         hold = tape.hold
-        if hold is not None and text.__class__ is str and ids is None:
+        if hold is not None:
             held = tape.text = tape.text + text
             if len(held) < hold.most and hold.wanted not in held:
                 return []
             tape.hold = None
             next(self._reading, None)
             return self._collector.take()
-        return self._feed_other(text, ids)
+        return [] if tape.closed else self._feed_reader(text)
 
     def _feed_other(self, text: str, ids: Sequence[int] | None) -> list[Delta]:
-        """Read any piece of text; return the deltas that it adds."""
+        """Read a piece that is empty or no plain text."""
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _not_a_text(text)
         if ids is not None:
@@ -215,9 +222,7 @@ class TurnStream(StreamParser):
                 "a parser without a tokenizer cannot take token ids",
                 hint="create the parser with tokenizer=…",
             )
-        if not text or self._tape.closed:
-            return []
-        return self._feed_reader(text)
+        return TurnStream.feed(self, str(text)) if text else []
 
     def _feed_in_part(self, lane: TextLane, text: str) -> list[Delta]:
         """Read a piece of which some may not bypass the reader, or not unchanged."""
@@ -248,8 +253,9 @@ class TurnStream(StreamParser):
         if tape.lane is not None:
             self._leave_lane()
         tape.feed(text)
-        if tape.still is not None:
-            if tape.still():
+        still = tape.still
+        if still is not None:
+            if still():
                 return []
             tape.still = None
         next(self._reading, None)

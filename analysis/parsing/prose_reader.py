@@ -163,13 +163,14 @@ def read_prose(
     text ended first; then the whitespace of `tail`, as far as it is there, or the front of a cut
     stop is left. A text that is the front of one of the `joints` is not looked at.
     """
-    lane = TextLane(stops.search, kind, emit, stops.passed, ends=stops.ends, begun=joints.begun)
     while True:
         found = stops.find(tape.text, tape.at)
         if found is not None and tape.closed and _may_be_other(tape, stops, found):
             found = None
         if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
-            emit(tape.take(stops.written_before(tape.text, found, tape.at) - tape.at, kind))
+            before = found.start - tape.at
+            size = before and stops.written_before(tape.text, found, tape.at) - tape.at
+            emit(tape.take(size, kind))
             return found
         end = _end(tape, stops, tail) if tape.closed else stops.safe(tape.text, tape.at)
         if found is not None:
@@ -179,7 +180,8 @@ def read_prose(
         if tape.closed and found is None:
             return None
         if found is None:
-            tape.pass_by(lane)
+            passed, ends = stops.passed, stops.ends
+            tape.pass_by(TextLane(stops.search, kind, emit, passed, ends=ends, begun=joints.begun))
         if tape.lane is None:
             left = tape.at < len(tape.text)
             tape.still = (left and joints.while_begun(tape)) or stops.while_begun(tape)

@@ -25,7 +25,7 @@ from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import StringText
+from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .json_text import Emit, QuoteScan, ReadOutcome, in_json
 from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead, skip_space
@@ -57,7 +57,27 @@ class ArgumentTexts:
         self.rows = entry_rows(arguments)
         self.separator = TemplateLiteral.of(arguments.members.separator)
         self.openings = tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in self.rows))
+        self.entry_head = self._entry_head(arguments)
+        """The pattern of an entry up to its value as the template writes it, with the key as group
+        1; None if only a reader can find them."""
         self._of_values: dict[object, ValueTexts] = {}
+
+    def _entry_head(self, arguments: ArgumentFormat) -> re.Pattern[str] | None:
+        row, opening, key = self.rows[0], self.openings[0], arguments.members.key
+        middle = TemplateLiteral.of(row.middle)
+        if len(self.rows) > 1 or self.separator.core or row.keyed_close or row.quote:
+            return None
+        if key.escape is not StringEscape.VERBATIM or key.open.strip() or key.guard:
+            return None
+        if not (opening.markers and middle.core) or opening.after or middle.before:
+            return None
+        if _KEY_SIGN.match(middle.core) or any(
+            stop.startswith(opening.core) for stop in self.stops
+        ):
+            return None
+        return re.compile(
+            rf"\s*{re.escape(opening.core)}([\w.-]+){re.escape(middle.core + middle.after)}"
+        )
 
     @classmethod
     def of(cls, arguments: ArgumentFormat, stops: Sequence[str], space: str) -> ArgumentTexts:
@@ -98,6 +118,7 @@ class ArgumentTexts:
                 yield from (f"{tail}{sign}" for tail in sorted(tails))
 
 
+_KEY_SIGN = re.compile(r"[\w.-]")
 _TEXTS: IdentityCache[ArgumentTexts] = IdentityCache(256)
 _MOST_VALUES = 256
 """Keys are texts of models where an entry ends with its key: so many are kept."""
@@ -223,8 +244,14 @@ def value_ends(
     It returns None if only a reader can tell.
     """
     stops = texts.of_value("", after, "", (), backslashed=False, entries=False).stops
+    plain, space, size = stops.up_to(after.core).match, after.before, len(after.core)
 
     def ends(text: str, at: int) -> tuple[int, int] | None:
+        match = plain(text, at)
+        if match is not None:
+            end = match.end()
+            if text.endswith(space, at, end - size):
+                return end - size - len(space), end
         found = stops.find(text, at)
         if found is None or found.label is not _Stop.CLOSER:
             return None

@@ -86,10 +86,13 @@ class RowReader:
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, TemplateLiteral) else ()
 
-    def read(self) -> Reading[CallEnd]:
-        """Read from the opening of the call to its close."""
-        row = self.row
-        for at, item in enumerate(row):
+    def read(self, begun: tuple[str, str] | None = None) -> Reading[CallEnd]:
+        """Read to the close of the call, from its opening or, if it has `begun`, its arguments."""
+        row, first = self.row, 0
+        if begun is not None:
+            self.name, self.id = begun
+            first = next(at for at, item in enumerate(row) if isinstance(item, ArgumentList))
+        for at, item in enumerate(row[first:], first):
             ended = yield from self._item(item, at)
             if ended is not None:
                 return ended
@@ -226,9 +229,7 @@ class RowReader:
             return False
         if not self._is_offered():
             return False
-        self.collector.open_call(self.name, self.id)
-        self.collector.arguments("{}")
-        self.collector.close_call(Status.OK)
+        self.collector.whole_call(self.name, "{}", self.id)
         return True
 
     def _is_offered(self) -> bool:

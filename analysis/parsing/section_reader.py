@@ -68,12 +68,19 @@ from .written_call import WrittenCall
 
 
 def read_call(
-    tape: TextTape, call: RowCall | JsonCall, around: CallSurroundings, collector: MessageCollector
+    tape: TextTape,
+    call: RowCall | JsonCall,
+    around: CallSurroundings,
+    collector: MessageCollector,
+    begun: tuple[str, str] | None,
 ) -> Reading[CallEnd]:
-    """Read one call from its opening literal to its close, as a row or as a JSON object."""
+    """Read one call from its opening literal to its close, as a row or as a JSON object.
+
+    If it has `begun`, with a name and an id, it is read from its arguments on.
+    """
     if isinstance(call, JsonCall):
-        return JsonReader(tape, call, around, collector).read()
-    return RowReader(tape, call, around, collector).read()
+        return JsonReader(tape, call, around, collector).read(begun)
+    return RowReader(tape, call, around, collector).read(begun)
 
 
 class _Unread(Enum):
@@ -124,6 +131,11 @@ class SectionTexts:
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
         self.ends = texts[1:]
+        self.begun = ""
+        """The opening of the section and a call's after it, as the template writes them."""
+        closes = section.close.units[:1]
+        if section.open.core and opening.trigger and not opening.trigger.startswith(closes):
+            self.begun = f"{section.open.core}{section.open.after}{opening.trigger}"
         self.end_rests = tuple(_end_rests(turn))
         self.turn_ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
         self.joints = MarkupJoints(_behind_call(turn))
@@ -234,7 +246,7 @@ class SectionReader:
                 tape.take(begun + span.end - tape.position, span.kind)
             start = tape.position
             tape.take(begun + call.end - tape.position, SpanKind.MARKUP)
-            collector.recovered_call(call.name, call.arguments, call.id, call.departures)
+            collector.whole_call(call.name, call.arguments, call.id, call.departures)
             collector.attempted(start, tape.position)
         collector.drop_blank()
         return True
@@ -271,11 +283,14 @@ class SectionReader:
         `space` is the length of the template's whitespace before it. Before that come `fence`
         characters, which are content unless the fence that they open closes after the calls.
         """
-        self.judge_noise(tape, collector)
+        if collector.unclosed_section is not None:
+            self.judge_noise(tape, collector)
         opening = tape.take(fence, SpanKind.CONTENT) if fence else ""
-        collector.defer(opening)
+        if opening:
+            collector.defer(opening)
         cut = yield from self._read(tape, collector, space, opening)
-        collector.content("")
+        if collector.deferred:
+            collector.content("")
         if cut or (yield from self.ends_turn(tape, collector)):
             return True
         yield from self._read_on(tape, collector)
@@ -312,9 +327,10 @@ class SectionReader:
         tape.record()
         tape.take(space, SpanKind.MARKUP)
         yield from self._lead(tape, collector)
-        opened, noise = yield from self._opens(tape)
         close = self.section.close
-        if opened and close.core and (yield from self._close(tape, close)):
+        opened, noise = yield from self._opens(tape)
+        empty = noise is not None and opened and close.core
+        if empty and (yield from self._close(tape, close)):
             # A section without calls: the text in it may be a call that cannot be read.
             if noise:
                 yield from self._give_up(tape, collector, start)
@@ -329,17 +345,15 @@ class SectionReader:
                 return False
             start = tape.position
             tape.record()
-        if not opened and self._around.tentative:
-            ended = yield from self._call(tape, collector, start)
-        else:
-            ended = yield from self._cut_or_call(tape, collector, start)
+        sure = opened or not self._around.tentative
+        ended = yield from self._call(tape, collector, start, sure=sure)
         while ended in (None, False) and self.section.limit is CallLimit.MANY:
             follows = self._another if ended is None else self._resumes
             if not (yield from follows(tape, collector, opened)):
                 break
             start = tape.position
             tape.record()
-            ended = yield from self._cut_or_call(tape, collector, start, first=False, opened=opened)
+            ended = yield from self._call(tape, collector, start, first=False, opened=opened)
         if ended is not None:
             return ended is True
         closed = bool(close.core) and (yield from self._close(tape, close))
@@ -369,20 +383,6 @@ class SectionReader:
         """Return whether a text contains a closer of a call or a marker around its arguments."""
         return any(mark in noise for mark in self._call_marks)
 
-    def _cut_or_call(
-        self,
-        tape: TextTape,
-        collector: MessageCollector,
-        start: int,
-        *,
-        first: bool = True,
-        opened: bool = False,
-    ) -> Reading[bool | _Unread | None]:
-        """Read a call, unless the text was cut before it begins."""
-        if tape.cut and not tape.complete:
-            return self._cut(tape, collector, start)
-        return (yield from self._call(tape, collector, start, first=first, opened=opened))
-
     def _call(
         self,
         tape: TextTape,
@@ -391,8 +391,14 @@ class SectionReader:
         *,
         first: bool = True,
         opened: bool = False,
+        sure: bool = True,
     ) -> Reading[bool | _Unread | None]:
-        """Read a call; return None if it closed, otherwise the result of reading the section."""
+        """Read a call; return None if it closed, otherwise the result of reading the section.
+
+        If a call is `sure` to come, the end of a cut text ends the section before it.
+        """
+        if sure and tape.closed and tape.cut and not tape.complete:
+            return self._cut(tape, collector, start)
         section = self.section
         surplus = section.single and bool(collector.closed_calls)
         collector.muted = surplus
@@ -400,7 +406,8 @@ class SectionReader:
         written = self._written is not None and (yield from self._written.read(tape, collector))
         ended = CallEnd.CLOSED
         if not written:
-            ended = yield from read_call(tape, section.call, around, collector)
+            begun = None if self._written is None else self._written.begin(tape)
+            ended = yield from read_call(tape, section.call, around, collector, begun)
         collector.muted = False
         if ended is CallEnd.CUT and (collector.calls_offered or not tape.complete):
             return self._cut(tape, collector, start)
@@ -453,11 +460,17 @@ class SectionReader:
             tape.take(len(lead), SpanKind.MARKUP)
             yield from skip_space(tape)
 
-    def _opens(self, tape: TextTape) -> Reading[tuple[bool, str]]:
-        """Take the opening and noise before the first call; return if it opened, and the noise."""
-        opening = self.section.open
+    def _opens(self, tape: TextTape) -> Reading[tuple[bool, str | None]]:
+        """Take the opening and noise before the first call; return if it opened, and the noise.
+
+        The noise is None if a call is sure to follow.
+        """
+        opening, written = self.section.open, self._texts.begun
         if not opening.core:
             return False, ""
+        if written and tape.text.startswith(written, tape.at):
+            tape.take(len(opening.core) + len(opening.after), SpanKind.MARKUP)
+            return True, None
         begun = yield from at_any(tape, spaced_spellings(opening.trigger))
         if begun is None:
             return False, ""
@@ -524,7 +537,9 @@ class SectionReader:
     def _another(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
         """Return whether another call follows; take the separator before it."""
         section = self.section
-        yield from self._joints.wait(tape)
+        tape.still = None if tape.closed else self._joints.while_begun(tape)
+        if tape.still is not None:
+            yield
         if opened:
             yield from self._stray_closers(tape, collector, self._inner_closers)
         separator = section.separator.core

@@ -319,6 +319,9 @@ def is_marked(section: CallSection) -> bool:
 class StopMark(Enum):
     """The meaning of a stop in free text."""
 
+    # Enum's own is written in Python, and marks are looked up for each stop.
+    __hash__ = object.__hash__
+
     HEADER = auto()
     REASONING = auto()
     REASONING_CLOSE = auto()

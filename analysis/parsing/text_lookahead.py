@@ -192,6 +192,13 @@ class StopTable(Generic[Label]):
         parts += ["``"] if self.ends else [rf"{re.escape(space)}\Z" for space in self._held_signs]
         return re.compile("|".join(parts) or "(?!)")
 
+    def up_to(self, stop: str) -> re.Pattern[str]:
+        """Return the pattern of a text up to this stop that has no sign of another one."""
+        if self._named or any(text.startswith(stop) and text != stop for text in self.texts):
+            return re.compile("(?!)")
+        firsts = "".join(sorted({text[0] for text in self.texts}))
+        return re.compile(f"[^{re.escape(firsts)}]*+{re.escape(stop)}")
+
     def passed(self, text: str) -> int | None:
         """Return the length of a text that can be passed on already, or None if a stop came."""
         match = self._pattern.search(text) if self._pattern is not None else None
@@ -231,7 +238,8 @@ class StopTable(Generic[Label]):
 
     def unsure(self, text: str, found_stop: FoundStop[Label], at: int) -> bool:
         """Return whether more text could show an earlier or a longer stop there."""
-        containing = self._containing(found_stop.text)
+        known, stop_text = self._known, found_stop.text
+        containing = known[stop_text] if stop_text in known else self._containing(stop_text)
         if containing is not None:
             for stop, ahead in containing:
                 begin = found_stop.start - ahead
@@ -249,8 +257,6 @@ class StopTable(Generic[Label]):
 
         Returns None if one with a name may contain it.
         """
-        if text in self._known:
-            return self._known[text]
         found: tuple[tuple[str, int], ...] | None = None
         if text in self._labels and not any(self._may_hold(stop, text) for stop in self._named):
             others = (stop for stop in self._ordered if text in stop and text != stop)
@@ -404,17 +410,24 @@ class MarkupJoints:
         """Store the texts."""
         self._texts = sorted(set(texts))
 
-    def begun(self, text: str) -> bool:
-        """Return whether a text is one of these or the front of one."""
+    def begun(self, text: str) -> str:
+        """Return one of these that a text is, or is the front of; or empty."""
         at = bisect_left(self._texts, text)
-        return at < len(self._texts) and self._texts[at].startswith(text)
+        begun = at < len(self._texts) and self._texts[at].startswith(text)
+        return self._texts[at] if begun else ""
 
     def while_begun(self, tape: TextTape) -> Callable[[], bool] | None:
         """Return a check that all text left is the front of a joint, or None if it is not."""
-        if not self.begun(tape.text[tape.at :]):
+        joint = self.begun(tape.text[tape.at :])
+        if not joint:
             return None
-        start = tape.position
-        return lambda: self.begun(tape.text[start - tape.offset :])
+        start = tape.offset + tape.at
+
+        def still() -> bool:
+            text = tape.text[start - tape.offset :]
+            return joint.startswith(text) or bool(self.begun(text))
+
+        return still
 
     def wait(self, tape: TextTape) -> Reading[None]:
         """Wait while all text left is the front of a joint; a reader may be woken earlier."""

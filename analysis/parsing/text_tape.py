@@ -92,18 +92,20 @@ class TextLane:
         *,
         ends: str = "",
         write: Callable[[str], str] | None = None,
-        begun: Callable[[str], bool] | None = None,
+        begun: Callable[[str], str] | None = None,
     ) -> None:
         """Store the search for texts that may matter, and the target of all others.
 
         For a text with a match, `passed` returns the length that may still pass, as `write` encodes
         it, or None if the reader has to see it. A character in `ends` may matter only as the last
-        of a text. A text that has `begun` what the reader need not see yet is held.
+        of a text. A text that has `begun` a joint, which the reader need not see yet, is held.
         """
         self.search, self.kind, self.emit, self.passed = search, kind, emit, passed
         self.ends, self.write, self.begun = ends, write, begun
         self.held_text = ""
         """The text that is held back."""
+        self.joint = ""
+        """The joint that the held text is the front of, if it is one."""
         self.raw: list[tuple[int, str]] = []
         """Pieces that passed in another form, by their index among all pieces."""
 
@@ -115,9 +117,11 @@ class TextLane:
 
     def passing(self, text: str) -> str | None:
         """Return the prefix that may pass and hold the rest, or None if the reader must see it."""
-        if self.begun is not None and self.begun(text):
-            self.held_text = text
-            return ""
+        if self.begun is not None:
+            self.joint = self.begun(text)
+            if self.joint:
+                self.held_text = text
+                return ""
         end = None if self.passed is None else self.passed(text)
         if end is None:
             return None

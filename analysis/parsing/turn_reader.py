@@ -11,6 +11,7 @@ reasoning, calls or content follow, and the readers of these pass their text to 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -41,6 +42,7 @@ from .stop_marks import (
     reasoning_stops,
     recipient_search,
     skip_again,
+    written_start,
 )
 from .text_lookahead import (
     NO_JOINTS,
@@ -59,6 +61,7 @@ from .turn_request import (
     CallSchemas,
     CallSection,
     IdentityCache,
+    PartBody,
     RowCall,
     TurnStart,
     TurnTree,
@@ -144,7 +147,7 @@ class HeaderReader:
     def skip_role(self, tape: TextTape) -> Reading[None]:
         """Take words that a model wrote after its role, if a call's header comes after them."""
         frame, recipient_ = self.frame, self._recipient
-        if frame is None or recipient_ is None:
+        if frame is None or recipient_ is None or tape.text.startswith(frame.first, tape.at):
             return
         ahead = TextLookahead(tape, tape.position)
         if not (yield from ahead.first_of(self._first, LONGEST_HEADER)):
@@ -373,15 +376,20 @@ class ReasoningReader:
         cores = (*(end.core for end in turn.ends), header)
         self._behind_end = tuple(filter(None, cores))
 
-    def read(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
+    def read(
+        self, tape: TextTape, collector: MessageCollector, *, opened: bool = False
+    ) -> Reading[None]:
         """Read from after the opening of the reasoning to after its closer.
 
-        Any other end of it is left.
+        Any other end of it is left. If it has `opened`, the whitespace after the opening is taken.
         """
         block = self.turn.reasoning
         if block is None:
             return
-        begun = yield from self._opening(tape, collector, block)
+        if opened:
+            begun = tape.position - len(block.open.after)
+        else:
+            begun = yield from self._opening(tape, collector, block)
         joints = self._joints if collector.silent_markers else NO_JOINTS
         stopped = yield from self._until(tape, collector.reasoning, joints)
         if stopped is not None and stopped.mark is StopMark.CALLS:
@@ -401,6 +409,22 @@ class ReasoningReader:
         collector.ended = self._ends
         after = block.close.after if emptied is None else emptied
         collector.reasoning_marker((yield from skip_written(tape, after)))
+
+    def after(self, openings: MarkupJoints) -> re.Pattern[str]:
+        """Return the pattern of an opening as the template writes it, up to a sign of text."""
+        block = self.turn.reasoning
+        opener = TemplateLiteral() if block is None else block.open
+        opened = f"{opener.core}{opener.after}" if opener.core else "\0"
+        texts: list[str] = []
+        for row in self.turn.strict.rows:
+            match row.items:
+                case (str() as text, PartBody(part=TurnPart.REASONING), *_):
+                    texts += [text] if openings.begun(text) == text else []
+                case _:
+                    continue
+        found = "|".join(re.escape(text) for text in texts if text.endswith(opened))
+        signs = re.escape("".join(self._opener_signs))
+        return re.compile(rf"(?:{found or '(?!)'})(?=[^\s{signs}])")
 
     def _until(
         self, tape: TextTape, emit: Emit, joints: MarkupJoints, *, hold_calls: bool = False
@@ -546,6 +570,8 @@ class TurnReader:
         self._joints = markup_joints(
             turn, TurnPart.CONTENT, stops, stops, frozenset({StopMark.CALLS})
         )
+        self._opens_reasoning = self._reasoning.after(self._openings)
+        self._call_opening = _sure_opening(turn, stops)
         opens = (turn.header, turn.content.open, *turn.content.others)
         self._opens = {
             spelling: literal for literal in opens for spelling in spaced_spellings(literal.core)
@@ -553,16 +579,7 @@ class TurnReader:
 
     def read(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Read to the end of the text."""
-        mark = StopMark.HEADER
-        yield from self._opening(collector).wait(tape)
-        if self.turn.start is TurnStart.TURN and not self.turn.header.markers:
-            yield from self._header(tape)
-        if self._begins_reasoning():
-            yield from self._reasoning.read(tape, collector)
-        else:
-            if self.turn.start is TurnStart.HEADER:
-                yield from skip_again(tape, self.turn.header)
-            yield from skip_written(tape, self.turn.unwritten)
+        mark = yield from self._begin(tape, collector)
         # If calls have no marker of their own, an object may be one.
         json_read = self._json is None
         opened = OpenParts(self.turn)
@@ -577,6 +594,25 @@ class TurnReader:
             if tape.closed:
                 return
             yield
+
+    def _begin(self, tape: TextTape, collector: MessageCollector) -> Reading[StopMark]:
+        """Read up to the first block, or reasoning that comes first; return the mark read."""
+        joints = self._opening(collector)
+        yield from joints.wait(tape)
+        opened = self._opens_reasoning.match(tape.text) if joints is self._openings else None
+        if opened is not None:
+            tape.take(opened.end(), SpanKind.MARKUP)
+            yield from self._reasoning.read(tape, collector, opened=True)
+            return StopMark.REASONING_CLOSE
+        if self.turn.start is TurnStart.TURN and not self.turn.header.markers:
+            yield from self._header(tape)
+        if self._begins_reasoning():
+            yield from self._reasoning.read(tape, collector)
+            return StopMark.REASONING_CLOSE
+        if self.turn.start is TurnStart.HEADER:
+            yield from skip_again(tape, self.turn.header)
+        yield from skip_written(tape, self.turn.unwritten)
+        return StopMark.HEADER
 
     def _opening(self, collector: MessageCollector) -> MarkupJoints:
         """Return the texts that the template writes first, if none of them can be text."""
@@ -606,10 +642,19 @@ class TurnReader:
 
         No header may come after the opening of content.
         """
-        if before is not StopMark.CONTENT and self._headers.frame is not None:
-            mark = yield from self._read_headers(tape, collector, opened)
-            if mark is not None:
-                return mark
+        if self._headers.frame is not None:
+            if before is not StopMark.CONTENT:
+                mark = yield from self._read_headers(tape, collector, opened)
+                if mark is not None:
+                    return mark
+        elif (
+            before is StopMark.REASONING_CLOSE
+            and self._section is not None
+            and not tape.closed
+            and tape.text.startswith(self._call_opening, tape.at)
+        ):
+            cut = yield from self._section.read(tape, collector)
+            return StopMark.END if cut else StopMark.CALLS
         return (yield from self._read_content(tape, collector, opened))
 
     def _read_headers(
@@ -639,7 +684,8 @@ class TurnReader:
         label = found.label
         if label is StopMark.SIGN or label is StopMark.SIGN_OF_LINE:
             return (yield from self._read_sign(tape, collector, found))
-        if label is StopMark.REASONING or label is StopMark.REASONING_CLOSE:
+        mentioned = label is StopMark.REASONING or label is StopMark.REASONING_CLOSE
+        if mentioned and tape.follows(SpanKind.CONTENT):
             offset = tape.offset
             is_text = yield from self._is_text(tape, collector, opened, found)
             # Text that was fed meanwhile has moved the offset of the stop.
@@ -736,11 +782,7 @@ class TurnReader:
         space or a quote stands before it in its line.
         """
         reasoning = self.turn.reasoning
-        if (
-            reasoning is None
-            or self._headers.frame is not None
-            or not tape.follows(SpanKind.CONTENT)
-        ):
+        if reasoning is None or self._headers.frame is not None:
             return False
         space = tape.text[tape.at : stop.start]
         within_line = "\n" not in space and collector.within_line
@@ -786,6 +828,16 @@ class TurnReader:
             collector.close_reasoning(tape.position)
         if closes:
             collector.last = TurnPart.REASONING
+
+
+def _sure_opening(turn: TurnTree, stops: StopTable[StopMark]) -> tuple[str, ...]:
+    """Return the text that the template writes before a call if it is sure to open one."""
+    calls = turn.strict.calls
+    text = "" if calls is None else f"{calls.section_open}{written_start(calls.row)}".lstrip()
+    found = stops.find(text, 0)
+    if found is None or found.start or found.label is not StopMark.CALLS:
+        return ()
+    return () if stops.unsure(text, found, 0) else (text,)
 
 
 _QUOTES = tuple("`'\"(")

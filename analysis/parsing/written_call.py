@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from json.encoder import encode_basestring
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
@@ -21,7 +23,6 @@ from autoparser.analysis.core.text_format import StringEscape
 
 from .call_ends import CallSurroundings
 from .message_collector import MessageCollector
-from .parsed_message import Status
 from .raw_text import ArgumentTexts, raw_value_json, value_ends
 from .text_lookahead import skip_written
 from .text_tape import Reading, SpanKind, TextTape
@@ -34,10 +35,10 @@ from .turn_request import (
     RowItem,
     SingleWord,
 )
-from .value_decoding import JSON_DECODER, STRING_ONLY, nested_opening
+from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, nested_opening
 
 
-class _Arguments(NamedTuple):
+class _Arguments(Struct):
     """Arguments that were found in a text."""
 
     json: str
@@ -58,10 +59,14 @@ class WrittenCall:
         row: Sequence[RowItem],
         close: TemplateLiteral,
         arguments: _Finder,
+        opening: re.Pattern[str],
         offered: frozenset[str],
         naming: NamingId | None,
     ) -> None:
-        """Store the `row` up to its arguments, the search for these, and the closer."""
+        """Store the `row` up to its arguments, the search for these, and the closer.
+
+        `opening` matches where arguments begin that are sure to be read as such.
+        """
         self._head = re.compile("".join(_patterns(row)))
         self._has_id = "id" in self._head.groupindex
         words = [item for item in row if isinstance(item, FunctionName | SingleWord)]
@@ -69,6 +74,7 @@ class WrittenCall:
             SpanKind.NAME if isinstance(word, FunctionName) else SpanKind.ID for word in words
         ]
         self._close, self._arguments, self._offered = close, arguments, offered
+        self._opening = opening
         self._naming = naming
 
     @classmethod
@@ -89,7 +95,12 @@ class WrittenCall:
         names = sum(isinstance(item, FunctionName) for item in row)
         if finder is None or names != (naming is None):
             return None
-        return cls(row[:at], close, finder, around.offered, naming)
+        # A brace alone may begin a marker that is repeated.
+        opening = r"\{\s*[\"'}]"
+        if not item.arguments.is_object:
+            before = TemplateLiteral.of(entry_rows(item.arguments)[0].before)
+            opening = rf"\s*{re.escape(before.core)}"
+        return cls(row[:at], close, finder, re.compile(opening), around.offered, naming)
 
     def read(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
         """Take a call once it has closed; return False, with nothing taken, if it departs."""
@@ -98,22 +109,46 @@ class WrittenCall:
         if not there and not tape.closed:
             tape.hold_for(core, _HELD)
             yield
-        if not self._take(tape, collector):
+        if tape.text.find(core, tape.at) < 0 or not self._take(tape, collector):
             return False
         yield from skip_written(tape, self._close.after)
         return True
 
-    def _take(self, tape: TextTape, collector: MessageCollector) -> bool:
-        """Take the call that has closed, or return False."""
-        text = tape.text
-        match = self._head.match(text, tape.at)
+    def begin(self, tape: TextTape) -> tuple[str, str] | None:
+        """Take a call up to its arguments; return its name and its id, or None if it departs."""
+        begun = self._begun(tape)
+        if begun is None or self._opening.match(tape.text, begun[0].end()) is None:
+            return None
+        match, *words = begun
+        tape.take_parts(self._parts(match))
+        return words[0], words[1]
+
+    def _begun(self, tape: TextTape) -> tuple[re.Match[str], str, str] | None:
+        """Return the match of a call up to its arguments, its name and its id."""
+        match = self._head.match(tape.text, tape.at)
         if match is None:
-            return False
+            return None
         call_id = match["id"] if self._has_id else ""
         naming = self._naming
         name = naming.name_in(call_id, self._offered) if naming else match["name"]
-        if name not in self._offered:
+        return (match, name, call_id) if name in self._offered else None
+
+    def _parts(self, match: re.Match[str]) -> list[tuple[int, SpanKind]]:
+        """Return where the parts of a call up to its arguments end, and their kinds."""
+        parts: list[tuple[int, SpanKind]] = []
+        for number, kind in enumerate(self._kinds, 1):
+            begin, end = match.span(number)
+            parts += ((begin, SpanKind.MARKUP), (end, kind))
+        parts.append((match.end(), SpanKind.MARKUP))
+        return parts
+
+    def _take(self, tape: TextTape, collector: MessageCollector) -> bool:
+        """Take the call that has closed, or return False."""
+        begun = self._begun(tape)
+        if begun is None:
             return False
+        match, name, call_id = begun
+        text = tape.text
         found = self._arguments(text, match.end(), collector.schemas.of(name))
         if found is None:
             return False
@@ -121,15 +156,9 @@ class WrittenCall:
         start = text.find(core, end)
         if start < 0 or text[end:start].strip():
             return False
-        parts: list[tuple[int, SpanKind]] = []
-        for number, kind in enumerate(self._kinds, 1):
-            begin, word_end = match.span(number)
-            parts += ((begin, SpanKind.MARKUP), (word_end, kind))
-        parts.append((match.end(), SpanKind.MARKUP))
-        tape.take_parts((*parts, *found.spans, (start + len(core), SpanKind.MARKUP)))
-        collector.open_call(name, call_id)
-        collector.arguments(found.json)
-        collector.close_call(Status.OK)
+        last = (start + len(core), SpanKind.MARKUP)
+        tape.take_parts((*self._parts(match), *found.spans, last))
+        collector.whole_call(name, found.json, call_id)
         return True
 
 
@@ -207,21 +236,16 @@ def _entry_finder(
 ) -> _Finder | None:
     """Return the search for entries of one form whose raw values stand between markers."""
     texts = ArgumentTexts.of(arguments, around.argument_stops([close.first]), close.before)
-    row, opening = texts.rows[0], texts.openings[0]
-    middle, after = TemplateLiteral.of(row.middle), TemplateLiteral.of(row.after)
-    string, key_text = arguments.values.string, arguments.members.key
-    plain = all(
-        text.escape is StringEscape.VERBATIM and not text.open.strip() and not text.guard
-        for text in (string, key_text)
-    )
-    if len(texts.rows) > 1 or texts.separator.core or row.keyed_close or row.quote or not plain:
+    row, string, head = texts.rows[0], arguments.values.string, texts.entry_head
+    after = TemplateLiteral.of(row.after)
+    plain = string.escape is StringEscape.VERBATIM and not string.open.strip() and not string.guard
+    if head is None or not plain or not after.markers:
         return None
-    if not (opening.markers and middle.core and after.markers) or opening.after or middle.before:
-        return None
-    head = re.compile(
-        rf"\s*{re.escape(opening.core)}([\w.-]+){re.escape(middle.core + middle.after)}"
-    )
     values, ends = arguments.values, value_ends(texts, after)
+    nests = any(
+        not (container.open.strip() or container.close.strip())
+        for container in (values.array, values.object)
+    )
 
     def find(text: str, at: int, schema: SchemaPart) -> _Arguments | None:
         names, pieces, spans = schema.names, list[str](), list[tuple[int, SpanKind]]()
@@ -241,7 +265,7 @@ def _entry_finder(
                 written = read.json
                 # A closer in quotes would be part of the value, which has to be whole then.
                 text_like = written[0] == '"' and _QUOTED.search(value)
-                if not read.own or text_like or nested_opening(values, row, key):
+                if not read.own or text_like or (nests and nested_opening(values, row, key)):
                     return None
             seen.add(key)
             pieces.append(f"{encode_basestring(key)}: {written}")

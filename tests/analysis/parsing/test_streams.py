@@ -6,6 +6,8 @@ That the deltas of a stream add up to its message is asked of every case in test
 from __future__ import annotations
 
 import json
+import sys
+from types import FrameType
 from typing import Literal
 
 import pytest
@@ -168,6 +170,26 @@ def test_markup_between_two_parts_is_looked_at_once_in_whatever_pieces(
     assert len(counted) == begun
     fed(stream, call.removeprefix(opener))
     assert stream.message.tool_calls
+
+
+@pytest.mark.parametrize(("fixture", "call"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
+def test_a_short_answer_in_single_characters_runs_few_functions(fixture: str, call: str) -> None:
+    stream = analysis_of(fixture).parser(TOOLS).stream()
+    called: list[str] = []
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and "parsing" in frame.f_code.co_filename:
+            called.append(frame.f_code.co_name)
+
+    text = f"<think>\nHm.\n</think>\n\n{call}"
+    sys.setprofile(count)
+    try:
+        fed(stream, text)
+    finally:
+        sys.setprofile(None)
+    assert stream.message.tool_calls
+    # Each character is fed by a call, and what is written between two parts is taken at once.
+    assert len(called) - called.count("feed") < 200
 
 
 def test_a_marker_in_a_long_value_does_not_cut_it() -> None:
