@@ -12,6 +12,7 @@ from tests.fixture_analyses import TOKENS
 
 from .__main__ import fuzz, skipped_words, target_of
 from .arguments import ANSWERS, fuzz as wrong_arguments
+from .stream_answers import changes
 
 SLICES = 8
 NOTATIONS = (
@@ -76,3 +77,16 @@ def test_a_message_whose_words_were_skipped_is_not_regular(template: str, text: 
         message = parser.parse(text)
         assert not skipped_words(message, text)
         assert not message.status.regular
+
+
+def test_a_delta_that_comes_later_is_a_difference_of_streams_and_an_earlier_one_is_none() -> None:
+    early: dict[str, object] = {"message": {"content": "ab"}, "deltas": [[_TEXT_A], [], [_TEXT_B]]}
+    late = {**early, "deltas": [[], [_TEXT_A], [_TEXT_B]]}
+    other = {**early, "message": {"content": "a"}, "deltas": [[_TEXT_A], [], []]}
+    assert [kind for kind, _ in changes(early, late)] == ["later"]
+    assert [kind for kind, _ in changes(late, early)] == ["earlier"]
+    assert [kind for kind, _ in changes(early, other)] == ["content", "deltas"]
+    assert not [*changes(early, {**early})]
+
+
+_TEXT_A, _TEXT_B = ["content", "a", 0, ""], ["content", "b", 0, ""]
