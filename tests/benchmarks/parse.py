@@ -9,8 +9,8 @@ use too:
 - a delta of a long answer, in pieces of 1, 4 and 16 characters and of about a token: reasoning,
   content, prose and code in arguments, and many calls.
 
-`--beside CHECKOUT` measures the same with another checkout of this project, by turns. The peers are
-those of `parser_peers`.
+`--short` prints the first table alone. `--beside CHECKOUT` measures the same with another checkout
+of this project, by turns. The peers are those of `parser_peers`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def long_answers() -> Iterator[tuple[str, str, int, float | str]]:
     """Measure a delta of each long answer, by every parser and in every cut."""
     for kind in LONG:
         for peer in PEERS:
-            if peer == "its parser kept":
+            if peer == "kept":
                 continue
             start = started(peer, kind.model)
             if isinstance(start, str):
@@ -190,7 +190,7 @@ def table(
 
 def own_figures() -> dict[str, float]:
     """Measure this project's parser alone."""
-    own = ("autoparser", "its parser kept")
+    own = ("autoparser", "kept")
     figures = {
         f"{name}, {peer}": value
         for name, peer, value in short_answers()
@@ -242,6 +242,8 @@ def main() -> None:
     length = len(SENTENCE)
     print_lines([f"a short answer, a sentence of {length} characters and a call: process µs"])
     print_lines(table([*PEERS], rows))
+    if sys.argv[1:] == ["--short"]:
+        return
     rows = {}
     for name, what, made in parsers_made():
         rows.setdefault((name, ""), {})[what] = made

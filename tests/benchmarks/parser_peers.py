@@ -1,17 +1,22 @@
 """The parsers in the benchmark of parsing: this project's, and its peers'.
 
 A peer is asked where it is installed, and skipped visibly elsewhere: ResponseParser of
-transformers, SGLang's parsers, and vLLM's. For SGLang's and vLLM's, `pip install --no-deps` and the
-packages that the import of their parsers asks for are enough.
+transformers, SGLang's parsers, vLLM's, and openai-harmony, which reads gpt-oss alone. For SGLang's
+and vLLM's, `pip install --no-deps` and the packages that the import of their parsers asks for are
+enough; openai-harmony loads its vocabulary, which the package tml-renderers has, too.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib.util import find_spec
+from itertools import accumulate
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from autoparser import Analysis, ChatTemplate, analyze
@@ -248,10 +253,50 @@ def vllm_start(model: ModelFormat, offered: Tools) -> Start:
     return start
 
 
+@cache
+def _harmony_encoding() -> Any:
+    """Load the vocabulary of gpt-oss, from an installed package if there is one."""
+    found = find_spec("tml_renderers")
+    if found is not None and found.origin is not None:
+        folder = Path(found.origin).parent / "data"
+        os.environ.setdefault("TIKTOKEN_ENCODINGS_BASE", str(folder))
+    harmony = importlib.import_module("openai_harmony")
+    return harmony.load_harmony_encoding(harmony.HarmonyEncodingName.HARMONY_GPT_OSS)
+
+
+def harmony_start(model: ModelFormat, offered: Tools) -> Start:
+    """Make OpenAI's parser of tokens: those that end in a chunk are read, encoding not measured."""
+    del offered
+    if model is not GPT_OSS:
+        raise LookupError("harmony alone")
+    harmony, encoding = importlib.import_module("openai_harmony"), _harmony_encoding()
+    ids: list[int] = encoding.encode(model.answer, allowed_special="all")
+    ends = [*accumulate(len(encoding.decode([token])) for token in ids)]
+
+    def start() -> Feed:
+        parser = harmony.StreamableParser(encoding, harmony.Role.ASSISTANT)
+        read = count = 0
+
+        def feed(chunk: str) -> object:
+            nonlocal read, count
+            read += len(chunk)
+            found: list[object] = []
+            while count < len(ids) and ends[count] <= read:
+                parser.process(ids[count])
+                found.append(parser.last_content_delta)
+                count += 1
+            return found
+
+        return feed
+
+    return start
+
+
 PEERS: Mapping[str, Callable[[ModelFormat, Tools], Start]] = {
     "autoparser": own,
-    "its parser kept": own_kept,
+    "kept": own_kept,
     "transformers": transformers_start,
     "SGLang": sglang_start,
     "vLLM": vllm_start,
+    "harmony": harmony_start,
 }
