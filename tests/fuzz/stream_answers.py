@@ -65,25 +65,26 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[st
         # An earlier checkout has other fields.
         if new["message"].get(name, value) != value:
             yield name, f"{value}\n       -> {new['message'][name]}"
-    sums = [_sums(answer["deltas"]) for answer in (old, new)]
-    if sums[0][-1] != sums[1][-1]:
-        yield "deltas", f"{sums[0][-1]}\n       -> {sums[1][-1]}"
-    elif any(len(after) < len(before) for before, after in zip(*sums, strict=True)):
+    (before, old_sizes), (after, new_sizes) = (_sum(answer["deltas"]) for answer in (old, new))
+    if before != after:
+        yield "deltas", f"{before}\n       -> {after}"
+    elif any(size < earlier for earlier, size in zip(old_sizes, new_sizes, strict=True)):
         yield "later", f"{old['deltas']}\n       -> {new['deltas']}"
-    elif sums[0] != sums[1]:
+    elif old_sizes != new_sizes:
         yield "earlier", ""
 
 
-def _sums(pieces: Sequence[Sequence[Sequence[object]]]) -> list[str]:
-    """Return the deltas so far after each piece, those of one kind joined."""
-    found, last = [""], None
+def _sum(pieces: Sequence[Sequence[Sequence[object]]]) -> tuple[str, list[int]]:
+    """Return the text of all deltas, those of one kind joined, and its length after each piece."""
+    texts, sizes, last = list[str](), [0], list[object]()
     for piece in pieces:
-        more = found[-1]
+        size = sizes[-1]
         for kind, text, *call in piece:
-            more += str(text) if [kind, *call] == last else f"\n{kind} {call}: {text}"
+            texts.append(str(text) if [kind, *call] == last else f"\n{kind} {call}: {text}")
             last = [kind, *call]
-        found.append(more)
-    return found
+            size += len(texts[-1])
+        sizes.append(size)
+    return "".join(texts), sizes
 
 
 def main() -> None:
