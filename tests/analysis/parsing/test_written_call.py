@@ -78,7 +78,7 @@ def _read(parser: OutputParser, pieces: list[str], *, complete: bool) -> Read:
 
 @pytest.mark.parametrize("path", sampled(own_paths(), 9))
 def test_fast_call_reading_equals_the_stepwise_one(path: Path) -> None:
-    rng = random.Random(str(path))
+    rng = random.Random(path.stem)
     template = ChatTemplate(path.read_text(encoding="utf-8"), TOKENS)
     target = target_of(template, name=path.stem)
     assert target is not None
