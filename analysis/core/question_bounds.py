@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct, field
 
@@ -167,7 +167,7 @@ class AskedTally(Struct):
         if isinstance(value, str):
             self._longest = max(self._longest, len(value))
         elif isinstance(value, dict):
-            for item in value.values():
+            for item in cast("dict[str, object]", value).values():
                 self._add_value(item)
         elif is_list(value):
             for item in value:

@@ -211,7 +211,13 @@ class _Remembering(SandboxedEnvironment):
         return super().getitem(obj, argument)
 
     def call_test(
-        self, name: Any, value: Any, args: Any = None, kwargs: Any = None, *given: Any
+        self,
+        name: str,
+        value: Any,
+        args: Any = None,
+        kwargs: Any = None,
+        context: Any = None,
+        eval_ctx: Any = None,
     ) -> Any:
         """Answer as Jinja's own environment does, for equality without building a call of it.
 
@@ -219,7 +225,7 @@ class _Remembering(SandboxedEnvironment):
         """
         if name in _EQUALITY and args and len(args) == 1 and not kwargs:
             return value == args[0]
-        return super().call_test(name, value, args, kwargs, *given)
+        return super().call_test(name, value, args, kwargs, context, eval_ctx)
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call as Jinja's own sandbox does.
