@@ -199,6 +199,17 @@ class RegexWriter(Struct, frozen=True):
             return None
         return [" ".join(row) for row in product(*known)]
 
+    def _rows_of_escapes(self, regex: Regex) -> list[str] | None:
+        """Return a class and a rule of all escapes beside it, too many for rows, or None."""
+        if not isinstance(regex, RegexChoice):
+            return None
+        plain = [option for option in regex.options if isinstance(option, SetCharacter)]
+        ways = [way for option in plain for way in self._ways(option.points)]
+        escapes = [option for option in regex.options if option not in plain]
+        if len(ways) != 1 or not escapes:
+            return None
+        return [*ways, self.rules.add("escape", " | ".join(map(self.write, escapes)))]
+
     def _repeat(self, item: Regex, least: int, most: int | None) -> str:
         if most == 0:
             return '""'
@@ -209,7 +220,9 @@ class RegexWriter(Struct, frozen=True):
             item, least = filled, 0
         if isinstance(item, RegexRepeat) and item == RegexRepeat(item.item, 1, None):
             item = item.item if (least, most) == (0, None) else item
-        rows = self._rows(item) if most is None else None
+        rows = None
+        if most is None:
+            rows = self._rows(item) or self._rows_of_escapes(item)
         if rows is not None:
             one = join_alternatives(rows) if len(rows) > 1 else rows[0]
             before = {0: "", 1: f"{one} "}.get(least)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from autoparser import Grammar
+from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.gbnf_numbers import integer_range, number_range
 from autoparser.analysis.grammar.gbnf_patterns import repeat_items
 from autoparser.analysis.grammar.gbnf_rules import GbnfRules, character_class, gbnf_literal
 from autoparser.analysis.grammar.regex_nodes import ANY, CodePoints
 from autoparser.analysis.grammar.schema_numbers import Interval
 from tests.analysis.parsing.loop import analysis_of
+from tests.fixture_analyses import TEMPLATES
 
 from .judge import Judge, check_gbnf
 from .offers import tool
@@ -204,22 +209,68 @@ _DISPATCH = re.compile(
 )
 
 
+_LITERAL_OR_CLASS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]')
+_REPEATED_CHOICE = re.compile(r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)[*+]")
+
+
+def repeated_choices(grammar: str) -> list[str]:
+    """Return the repetitions of a choice that names a rule: 100 ms a mask in xgrammar."""
+    bodies = _LITERAL_OR_CLASS.sub("x", grammar).splitlines()
+    found = [match[1] for body in bodies for match in _REPEATED_CHOICE.finditer(body)]
+    return [group for group in found if "|" in group and re.search(r"[a-z]{2}", group)]
+
+
+def test_a_repeated_choice_that_names_a_rule_is_found() -> None:
+    assert repeated_choices('string ::= "x" ([a-z] | escape)* "x"') == ["x | escape"]
+    assert repeated_choices('string ::= "x" [a-z]* (escape [a-z]*)* ("a" | "b")*') == []
+
+
+TEXT: dict[str, Any] = {"type": "string"}
+TEXTS: dict[str, Any] = {
+    "text": TEXT,
+    "filled": {**TEXT, "minLength": 1},
+    "short": {**TEXT, "minLength": 5, "maxLength": 120},
+    "page": {**TEXT, "format": "uri"},
+    "path": {**TEXT, "pattern": "^[a-z]+(/([a-z]|%[0-9])+)*$"},
+    "list": {"type": "array", "items": TEXT},
+    "map": {"type": "object", "additionalProperties": {"type": "array", "items": TEXT}},
+}
+
+
+def grammars_in_tag(grammar: Grammar) -> list[str]:
+    tag = json.dumps(grammar.structural_tag())
+    return [json.loads(text) for text in re.findall(r'"grammar": ("(?:[^"\\]|\\.)*")', tag)]
+
+
 @pytest.mark.parametrize(
     "name", ["j1-json-in-tags", "a1-function-parameter", "a3-invoke-parameter"]
 )
 def test_no_text_of_a_structural_tag_repeats_a_rule_of_one_character(name: str) -> None:
-    text: dict[str, Any] = {"type": "string"}
-    values: dict[str, Any] = {
-        "text": text,
-        "filled": {**text, "minLength": 1},
-        "short": {**text, "minLength": 5, "maxLength": 120},
-        "page": {**text, "format": "uri"},
-        "path": {**text, "pattern": "^[a-z]+(/([a-z]|%[0-9])+)*$"},
-        "map": {"type": "object", "additionalProperties": {"type": "array", "items": text}},
-    }
-    grammar = analysis_of(name).grammar([tool("save", values, "text")], tool_choice="required")
-    tag = json.dumps(grammar.structural_tag())
-    (written,) = re.findall(r'"grammar": ("(?:[^"\\]|\\.)*")', tag)
-    check_gbnf(_DISPATCH.sub('"x"', json.loads(written)))
+    grammar = analysis_of(name).grammar([tool("save", TEXTS, "text")], tool_choice="required")
+    (written,) = grammars_in_tag(grammar)
+    assert repeated_choices(written) == []
+    check_gbnf(_DISPATCH.sub('"x"', written))
     lengths = {loosening.pointer for loosening in grammar.loosened("structural_tag")}
     assert lengths >= {f"#/properties/short/{bound}" for bound in ("minLength", "maxLength")}
+
+
+def test_no_string_of_python_in_a_structural_tag_repeats_its_escapes() -> None:
+    grammar = analysis_of("p1-2-python-list").grammar([tool("save", TEXTS)], tool_choice="required")
+    assert [repeated_choices(text) for text in grammars_in_tag(grammar)] == [[]]
+
+
+@pytest.mark.slow
+def test_no_structural_tag_of_a_fixture_repeats_a_choice_of_rules() -> None:
+    seen = 0
+    repeated: dict[str, list[str]] = {}
+    for path in sorted(TEMPLATES.glob("*.jinja")):
+        analysis = analysis_of(path.stem)
+        if analysis.format.calls is None:
+            continue
+        with suppress(GrammarError):  # the template writes no answer that was asked for
+            grammar = analysis.grammar([tool("save", TEXTS)], tool_choice="required")
+            seen += 1
+            if found := [*chain(*map(repeated_choices, grammars_in_tag(grammar)))]:
+                repeated[path.stem] = found
+    assert seen > 50
+    assert repeated == {}
