@@ -81,7 +81,7 @@ def compare(
     full: Annotated[bool, "Show every difference, and what was tested."] = False,
     exit_zero: ExitZeroOption = False,
 ) -> int:
-    """Compare two chat templates, or the revisions of one, by their renders.
+    """Compare the renders of two templates, or of the revisions of one.
 
     Compares the format of a turn, its markers and switches, the renders of a battery of
     conversations under every value of a switch and with every kind of content, and round trips of

@@ -166,9 +166,9 @@ GROUPS = {
     },
     "Look at a template": {
         "analyze": "Show how a chat template writes turns, reasoning and tool calls.",
-        "render": "Render messages exactly as transformers does, also with loss masks.",
+        "render": "Render messages as transformers does, also with loss masks.",
         "debug": "Step through a render: which line of the template wrote what.",
-        "compare": "Compare two chat templates, or the revisions of one, by their renders.",
+        "compare": "Compare the renders of two templates, or of the revisions of one.",
         "report": "Write an HTML page about a chat template.",
         "survey": "Summarize a directory of chat templates.",
     },

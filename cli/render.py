@@ -75,7 +75,7 @@ def render(
     source: NamedSource,
     output: OutputOption = None,
 ) -> None:
-    """Render messages exactly as transformers does, also with loss masks.
+    """Render messages as transformers does, also with loss masks.
 
     --tokens shows for each token which message it belongs to, whether it is text of that message,
     and whether the model would write it, which is the loss mask. --trace shows which line of the

@@ -422,6 +422,9 @@ class ReasoningReader:
                     texts += [text] if openings.begun(text) == text else []
                 case _:
                     continue
+        # A call may begin with the same marker.
+        if _call_start(self.turn).startswith(opener.core):
+            texts = []
         found = "|".join(re.escape(text) for text in texts if text.endswith(opened))
         signs = re.escape("".join(self._opener_signs))
         return re.compile(rf"(?:{found or '(?!)'})(?=[^\s{signs}])")
@@ -830,10 +833,15 @@ class TurnReader:
             collector.last = TurnPart.REASONING
 
 
+def _call_start(turn: TurnTree) -> str:
+    """Return the text that the template writes before the first call's name."""
+    calls = turn.strict.calls
+    return "" if calls is None else f"{calls.section_open}{written_start(calls.row)}".lstrip()
+
+
 def _sure_opening(turn: TurnTree, stops: StopTable[StopMark]) -> tuple[str, ...]:
     """Return the text that the template writes before a call if it is sure to open one."""
-    calls = turn.strict.calls
-    text = "" if calls is None else f"{calls.section_open}{written_start(calls.row)}".lstrip()
+    text = _call_start(turn)
     found = stops.find(text, 0)
     if found is None or found.start or found.label is not StopMark.CALLS:
         return ()

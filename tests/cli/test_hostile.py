@@ -8,6 +8,7 @@ import os
 import re
 import struct
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -16,7 +17,6 @@ import pytest
 
 from autoparser import WorkerPool
 from autoparser.analysis.core.errors import FaultError, fault_keeper
-from autoparser.analysis.sources import written_files
 from autoparser.analysis.templates.worker_pool import run_task
 from autoparser.cli import lint as lint_command, wings
 from autoparser.cli.main import run
@@ -67,7 +67,7 @@ def check_refused(ran: Ran, *words: str) -> None:
 def test_a_fault_is_one_line_and_a_file_with_its_traceback(
     kind: type[BaseException], autoparser: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(written_files, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(wings, "load_template", raising(kind))
     ran = autoparser("analyze", J1)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
@@ -82,7 +82,7 @@ def test_a_fault_is_one_line_and_a_file_with_its_traceback(
 def test_a_fault_without_a_place_for_its_file_is_one_line(
     autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(written_files, "gettempdir", lambda: "/no/such/folder")
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: "/no/such/folder")
     monkeypatch.setattr(wings, "load_template", raising(RecursionError))
     ran = autoparser("analyze", J1)
     assert (ran.code, ran.err.count("\n")) == (2, 1)

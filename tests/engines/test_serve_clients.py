@@ -118,9 +118,9 @@ def test_errors_are_exceptions_of_each_client(url: str) -> None:
     with ours:
         with pytest.raises(openai.BadRequestError, match="responses are not stored"):
             ours.responses.create(model="m", input="x", previous_response_id="resp_1")
-        with pytest.raises(openai.BadRequestError, match="only texts reach the model"):
+        with pytest.raises(openai.BadRequestError, match="only text is supported"):
             ours.responses.create(model="m", input=file)
-    with theirs, pytest.raises(anthropic.BadRequestError, match="only texts reach the model"):
+    with theirs, pytest.raises(anthropic.BadRequestError, match="only text is supported"):
         theirs.messages.create(model="m", max_tokens=5, messages=asked)
 
 
