@@ -98,6 +98,7 @@ def play(analysis: Analysis, case: dict[str, Any]) -> RoundTrip:
 def check(found: RoundTrip, case: dict[str, Any]) -> None:
     if "left_out" in case:
         assert found.rows == ()
+        assert found.left_out
         assert all(case["left_out"] in reason for _, _, reason in found.left_out)
         return
     coming = case.get("next", scenario_from(case["scenario"]).next[0].value)
