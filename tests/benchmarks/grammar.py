@@ -8,7 +8,8 @@ Qwen's vocabulary, in which the markers of calls are added tokens (`</parameter>
 masks DeepSeek's, in which all are; tools of six properties. With `states` it asks six real
 templates alone: the first mask of each kind of state, in a grammar that has seen no text yet; with
 `tags`, what structural tags take of xgrammar beside its own for the same models: to compile, and
-along answers with short texts, prose, code, escapes, lists and objects.
+along answers with short texts, prose, code, escapes, lists and objects; with `answers`, what tags
+take along the answers of `tests.engines.answer_table`.
 Creation is the writing of the grammar and the loading of it, against the loading of the arguments'
 schemas alone; masks are held against those of plain JSON. xgrammar is optional, and is skipped
 visibly.
@@ -54,6 +55,7 @@ from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.corpus_templates import FIXTURES, analysis_at
 from tests.corpus.real_tools import with_calls
+from tests.engines.answer_table import TABLE, fitted, script_of, tools_of
 
 from .measuring import cells, corpus, function_tool, print_lines, timed
 
@@ -479,6 +481,30 @@ def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
             yield f"{f'{name}, {choice}':<44}{cells(figures[:-2], '>11')}{walked:>12}"
 
 
+def answers(tokenizer: ModelTokenizer) -> Iterator[str]:
+    """Return the costs of structural tags along the answers of `tests.engines.answer_table`.
+
+    An answer is walked up to its first refused token: under `required` in gpt-oss's own notation,
+    of which the tag has the template's alone.
+    """
+    asked = _TagCosts(importlib.import_module("xgrammar"), tokenizer)
+    columns = ("compile ms", "median µs", "p99", "most", "walked", "of")
+    yield f"{'answers of makers':<44}{cells(columns, '>11')}"
+    for name, maker in TABLE["makers"].items():
+        analysis = analysis_at(corpus()[maker["template"]])
+        for kind in ("auto", "required", "strict"):
+            given = fitted(TABLE["answers"][kind], maker.get("most", 2))
+            script = script_of(maker, "on", given) or ""
+            for end in set(maker["ends"].values()):
+                script = script.removesuffix(end)
+            grammar = analysis.grammar(
+                tools_of(given), tool_choice=given["choice"], chat_template_kwargs=maker["on"]
+            )
+            figures = asked.of(json.dumps(grammar.structural_tag()), [script])
+            row = [*(f"{cost:.0f}" for cost in figures), str(len(tokenizer.encode(script)))]
+            yield f"{f'{name}, {kind}':<44}{cells(row, '>11')}"
+
+
 def _from_first(marks: Sequence[str], text: str) -> str:
     """Return a text from the first of some marks in it on."""
     return text[min((text.find(mark) for mark in marks if mark in text), default=0) :]
@@ -634,7 +660,8 @@ def _llguidance_costs(
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", nargs="?", choices=["states", "tags"], help="this table alone")
+    named = {"states": states, "tags": tags, "answers": answers}
+    parser.add_argument("table", nargs="?", choices=[*named], help="this table alone")
     parser.add_argument("--real-tools", metavar="FOLDER", type=Path)
     options = parser.parse_args()
     if options.real_tools is not None:
@@ -644,8 +671,7 @@ def main() -> None:
     took, tokenizer = timed(qwen)
     tokenizer.bytes_of(0)
     print_lines([f"loading the tokenizer: {took:.1f} s", ""])
-    one = {"states": states, "tags": tags}
-    tables = (one[options.table],) if options.table else (creation, masks, tags)
+    tables = (named[options.table],) if options.table else (creation, masks, tags)
     for table in tables:
         print_lines(table(tokenizer))
 
