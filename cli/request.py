@@ -372,7 +372,8 @@ def _decode_text(content: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         kind = wings.binary_kind(content)
         if kind is not None:
-            raise AutoparserError(f"{kind}, not text", file=file, hint="name a text file") from None
+            words = f"this is {kind}, not text"
+            raise AutoparserError(words, file=file, hint="name a text file") from None
         raise AutoparserError(
             f"not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
             file=file,

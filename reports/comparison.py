@@ -11,7 +11,7 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.formats.format_document import check_counts
 from autoparser.analysis.history.trip_verdict import Outcome
-from autoparser.analysis.overview.compared_texts import RenderChange
+from autoparser.analysis.overview.compared_texts import CONTEXT, RenderChange
 from autoparser.analysis.overview.comparison import (
     AskedRenders,
     Comparison,
@@ -361,7 +361,7 @@ def _departure(change: RenderChange) -> Departure:
         tuple(
             DepartureSide(
                 sign if line is None else f"{sign} {line}",
-                None if text is None else Text(visible(text), style),
+                None if text is None else Text(visible(text) + "…" * (len(text) == CONTEXT), style),
                 Text(f"raises: {visible(error or '')}", style),
                 Text("(the end)", style),
                 title if line is None else f"{title}, written by line {line}",

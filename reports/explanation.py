@@ -51,8 +51,10 @@ _TITLES = {
 
 def explanation_report(explained: ExplainedOutput, text: str, width: int) -> Text:
     """Show the deviations from the template's writing in the order of the text, then the cause."""
-    blocks = [*departures(explained.places, text), *cause_blocks(explained, text)]
-    return report_text(blocks, width)
+    fine = explained.cause.reason is LossReason.NOTHING and not explained.places
+    # Of a healthy output, the cause alone says all.
+    drawn = [] if fine else departures(explained.places, text)
+    return report_text([*drawn, *cause_blocks(explained, text)], width)
 
 
 def departures(explanations: Sequence[DeviationExplanation], text: str) -> Blocks:
@@ -74,7 +76,7 @@ _ORIGINS = {
     LossOrigin.NOTHING: "Nothing was lost",
     LossOrigin.MODEL: "The model's slip",
     LossOrigin.FORMAT: "The format",
-    LossOrigin.SCHEMA: "The schema",
+    LossOrigin.SCHEMA: "The model's arguments violate the tool's schema",
     LossOrigin.ENGINE: "The engine",
     LossOrigin.REQUEST: "The request",
     LossOrigin.LIMIT: "The token limit",
@@ -125,8 +127,8 @@ def _not_asked(asked: Collection[str]) -> Iterator[tuple[str, Text]]:
     titles = [record.title for record in records if record.package not in asked]
     if titles:
         names = some_of(titles, len(titles))
-        words = f"{names}: not asked; their parsers read the output, too, if you add"
-        yield ("engines", Text(f"{words} --python PATH/bin/python of their environment"))
+        words = f"{names}: not tested; --python PATH/bin/python runs the parsers of that"
+        yield ("engines", Text(f"{words} environment"))
 
 
 def cause_sentence(explained: ExplainedOutput, text: str) -> Text:
@@ -150,9 +152,7 @@ def _reason_words(explained: ExplainedOutput, text: str) -> Text:
         case LossReason.OTHER_PROMPT if place is not None and place.cause:
             return cause_words(place.cause, place.deviation)
         case LossReason.SCHEMA if place is not None:
-            return sentence(
-                "the arguments violate the tool's schema: ", visible(place.found), where
-            )
+            return sentence(visible(place.found), where)
         case LossReason.UNKNOWN_TOOL if place is not None:
             return sentence(quoted(place.found), " was not offered", where)
         case LossReason.PARSER:

@@ -117,12 +117,15 @@ def _folded(summary: str, blocks: Blocks) -> Iterator[str]:
 
 def _departure(block: Departure) -> Iterator[str]:
     yield ""
+    before = block.before[-_BEFORE:]
+    if before != block.before:
+        before = f"…{before}"
     for side in block.sides:
         sign = _side_label(side.label)
         if side.text is None:
             yield f"- {sign}{inline(side.error or Text())}"
         else:
-            yield f"- {sign}{code_span(f'{block.before[-_BEFORE:]}{side.text}')}"
+            yield f"- {sign}{code_span(f'{before}{side.text}')}"
     for label, text in block.facts:
         yield f"- {_label(label)}{inline(text)}"
 

@@ -39,7 +39,7 @@ from .blocks import (
     joined,
     styled_runs,
 )
-from .visible import runs, visible, visible_lines
+from .visible import number_of, runs, visible, visible_lines
 
 _CLASSES = {MARKER: "mark", BAD: "bad", GOOD: "good", DOUBT: "doubt"}
 """CSS classes of the styles that have a meaning on a page."""
@@ -256,17 +256,17 @@ def _shared_text(text: str, *, first: bool, last: bool) -> Markup:
         return signs(text)
     head = Markup() if first else signs(text[:_CONTEXT]) + Markup("\n")
     tail = Markup() if last else Markup("\n") + signs(text[-_CONTEXT:])
-    return head + _left_out(left_out, "characters that both have") + tail
+    return head + _left_out(left_out, "unchanged character") + tail
 
 
 def _own_text(text: str) -> Markup:
     left = len(text) - _LONGEST
-    more = _left_out(left, "more characters") if left > 0 else Markup()
+    more = _left_out(left, "more character") if left > 0 else Markup()
     return signs(text[:_LONGEST]) + more
 
 
-def _left_out(count: int, what: str) -> Markup:
-    return Markup('<em class="more">… {} {}</em>').format(count, what)
+def _left_out(count: int, noun: str) -> Markup:
+    return Markup('<em class="more">… {}</em>').format(number_of(count, noun))
 
 
 def _whole(lines: Sequence[Text]) -> Markup:

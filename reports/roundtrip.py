@@ -36,7 +36,13 @@ from autoparser.analysis.history.round_trips import (
 )
 from autoparser.analysis.history.scenarios import Answers, EngineHabits, Next
 from autoparser.analysis.history.trip_causes import Cause, Culprit
-from autoparser.analysis.history.trip_verdict import Difference, Outcome, TokenVerdict, Verdict
+from autoparser.analysis.history.trip_verdict import (
+    CONTEXT,
+    Difference,
+    Outcome,
+    TokenVerdict,
+    Verdict,
+)
 from autoparser.analysis.history.turn_variations import VARIATIONS
 from autoparser.analysis.parsing.parsed_message import Status
 
@@ -352,7 +358,11 @@ def _departure(difference: Difference) -> Departure:
     return Departure(
         difference.before,
         tuple(
-            DepartureSide(name, Text(visible(text), style), end=Text("(the end)", "dim italic"))
+            DepartureSide(
+                name,
+                Text(visible(text) + "…" * (len(text) == CONTEXT), style),
+                end=Text("(the end)", "dim italic"),
+            )
             for name, text, style in sides
         ),
         margin=16,
@@ -420,10 +430,26 @@ def _causes_by_fault(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
     return counted
 
 
+_COUNTED = {
+    Cause.WHITESPACE: "with other joint whitespace",
+    Cause.ARGUMENT_FORM: "with another argument form",
+    Cause.JSON_SPACING: "with other JSON spacing",
+    Cause.JSON_ESCAPES: "with other JSON escapes",
+    Cause.LITERALS: "with Python literals",
+    Cause.ORDER: "with another argument order",
+    Cause.IDS: "with other ids",
+    Cause.RETOKENIZED: "with other tokens",
+}
+"""Words behind a count, for causes whose own words are a noun."""
+
+
 def _why(round_trip: RoundTrip) -> Blocks:
     drawn: Blocks = []
     for words, causes in _causes_by_fault(round_trip).items():
-        named = [sentence((f"{n} ", "red"), cause.value) for cause, n in causes.items()]
+        named = [
+            sentence((f"{n} ", "red"), _COUNTED.get(cause, cause.value))
+            for cause, n in causes.items()
+        ]
         more = sum([*causes.values()][CAUSES_SHOWN:])
         listed = joined([*named[:CAUSES_SHOWN], *([Text(f"{more} more")] if more else [])], ", ")
         title = (f"{words}: {causes.total()}", "bold")

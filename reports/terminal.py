@@ -45,7 +45,7 @@ from .blocks import (
     prose,
     sentence,
 )
-from .visible import lines, visible
+from .visible import lines, number_of, visible
 
 Lines: TypeAlias = list[Text]
 
@@ -189,19 +189,23 @@ def _excerpt(block: Excerpt, width: int) -> Lines:
 def _departure(block: Departure, width: int) -> Lines:
     """Show both texts from shortly before their departure, one line each."""
     room = max(width - block.margin, 20)
-    before = visible(block.before)[-room // 3 :]
+    whole = visible(block.before)
+    before = whole[-room // 3 :]
     while block.by_cells and cell_len(before) > -(-room // 3):
         before = before[1:]
+    if before != whole:
+        before = f"…{before}"
     pairs: list[Row] = []
     for side in block.sides:
         if side.text is None:
             pairs.append((side.label, side.error or Text()))
             continue
-        text = side.text.copy() if block.by_cells else side.text[: room - len(before)]
-        shown = sentence((before, "dim"), text)
+        shown = sentence((before, "dim"), side.text)
         if block.by_cells:
             # Some scripts, and the bars of some markers, take two cells a character.
-            shown.truncate(room, overflow="crop")
+            shown.truncate(room, overflow="ellipsis")
+        elif len(shown) > room:
+            shown = sentence(shown[: room - 1], "…")
         if not side.text and side.end is not None:
             shown.append_text(side.end)
         pairs.append((side.label, shown))
@@ -356,11 +360,11 @@ def _limited(text: str, style: str) -> Lines:
     left = len(text) - DIFFERENT_CHARACTERS
     if left <= 0:
         return lines(text, style)
-    return [*lines(text[:DIFFERENT_CHARACTERS], style), _left_out(left, "more characters")]
+    return [*lines(text[:DIFFERENT_CHARACTERS], style), _left_out(left, "more character")]
 
 
-def _left_out(count: int, what: str) -> Text:
-    return Text(f"… {count} {what}", style="dim italic")
+def _left_out(count: int, noun: str) -> Text:
+    return Text(f"… {number_of(count, noun)}", style="dim italic")
 
 
 def _context(text: str, *, first: bool, last: bool) -> Lines:
@@ -369,7 +373,7 @@ def _context(text: str, *, first: bool, last: bool) -> Lines:
     tail = "" if last else _end(text)
     if len(head) + len(tail) >= len(text):
         return lines(text, "dim")
-    left_out = _left_out(len(text) - len(head) - len(tail), "characters that both have")
+    left_out = _left_out(len(text) - len(head) - len(tail), "unchanged character")
     return [*lines(head, "dim"), left_out, *lines(tail, "dim")]
 
 

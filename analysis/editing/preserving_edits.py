@@ -59,7 +59,7 @@ SAMPLED = (
     MendedFault(FaultKind.NOT_BEGUN),
     MendedFault(FaultKind.CALL_LOST),
     MendedFault(FaultKind.UNCLOSED),
-    MendedFault(FaultKind.OTHERWISE, "arguments in their other form"),
+    MendedFault(FaultKind.OTHERWISE, "the other type of arguments (string or object)"),
     *(
         MendedFault(kind, voice)
         for kind in (FaultKind.LOST, FaultKind.STRIPPED)

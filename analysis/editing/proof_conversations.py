@@ -9,9 +9,10 @@ a developer message for the system message.
 Of an assistant's message `{content: "", tool_calls: [{function: {name: f, arguments: {k: 1}}}]}`,
 some variants are
 
-    null content                    content: null
-    no content                      the key is missing
-    arguments in their other form   arguments: '{"k": 1}'
+    null content          content: null
+    no content            the key is missing
+    the other type of arguments (string or object)
+                          arguments: '{"k": 1}'
 """
 
 from __future__ import annotations
@@ -450,7 +451,7 @@ _CHANGES = {
     "empty reasoning": _reasoning_of(""),
     "an empty list of calls": _calls_of([]),
     "null tool_calls": _calls_of(None),
-    "arguments in their other form": _other_arguments,
+    "the other type of arguments (string or object)": _other_arguments,
 }
 
 

@@ -273,7 +273,7 @@ class ChatPreparer:
                 self._dropped.add(role)
                 _LOG.warning(
                     "the template drops a message of the role %r (messages[%d]): the model does not"
-                    " see it; this is said once",
+                    " see it; logged once per role",
                     role,
                     index,
                 )

@@ -213,7 +213,7 @@ def _scenes() -> Sequence[tuple[str, Dialogue]]:
         ("an answer, then a user", (_QUESTION, _ANSWER, _THANKS)),
         ("a running tool loop", (_QUESTION, called, *_results(called))),
         (
-            "a tool loop that is over",
+            "a finished tool loop",
             (_QUESTION, double_call, *_results(double_call), _ANSWER, _THANKS),
         ),
     )

@@ -225,9 +225,9 @@ def placeholder_text(pieces: Placeholder) -> str:
 def _retention_facts(retention: ReasoningRetention) -> Iterator[Fact]:
     for name, kept in (
         ("in a tool loop", retention.tool_loop),
-        ("once the next user message comes", retention.next_user),
-        ("of a tool loop that is over", retention.answered_loop),
-        ("once the next user message comes, without tools", retention.next_user_without_tools),
+        ("after the next user message", retention.next_user),
+        ("after a finished tool loop", retention.answered_loop),
+        ("after the next user message, without tools", retention.next_user_without_tools),
     ):
         if kept is not None:
             yield ("reasoning in the history", name, ""), "kept" if kept else "dropped"

@@ -482,11 +482,10 @@ def _chosen_tool(tool_choice: object, offered: Mapping[str, Json] | None) -> str
     if function is not None:
         tool_choice = function.get("name", tool_choice)
     if not isinstance(tool_choice, str) or (offered is not None and tool_choice not in offered):
-        names = ", ".join(offered or ()) or "none"
-        raise RequestError(
-            f"unknown tool_choice {tool_choice!r}",
-            hint=f"choose from auto, none, required and the tools: {names}",
-        )
+        names = ", ".join(offered or ())
+        choices = ", ".join(_CHOICES)
+        hint = f"{choices} and the tools: {names}" if names else f"{choices} (no tools are offered)"
+        raise RequestError(f"unknown tool_choice {tool_choice!r}", hint=f"choose from {hint}")
     return tool_choice
 
 

@@ -8,6 +8,7 @@ files it has read and writes over none of them (`written_files.py`).
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -285,7 +286,7 @@ def binary_kind(content: bytes) -> str | None:
     known = _by_magic(head)
     if b"\0" not in head or known in _TEXTS:
         return None
-    return BINARY if known is None else f"{BINARY}, {known}"
+    return BINARY if known is None else known
 
 
 def _by_magic(head: bytes) -> str | None:
@@ -348,10 +349,13 @@ def path_exists(path: Path) -> bool:
     except (OSError, ValueError):  # a name too long for a file, a parent that may not be read
         return False
     if broken:
-        target = path.readlink()
-        raise TemplateReadError(
-            f"broken link to {target}", file=str(path), hint="name the file itself"
-        )
+        words = f"broken link to {path.readlink()}"
+        try:
+            path.stat()
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                words = "a symbolic link that points to itself"
+        raise TemplateReadError(words, file=str(path), hint="name the file itself")
     return there
 
 
@@ -362,7 +366,8 @@ def decode_text(content: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         kind = binary_kind(content)
         if kind is not None:
-            raise TemplateReadError(f"{kind}, not text", file=file, hint=TEMPLATE_HINT) from None
+            words = f"this is {kind}, not a chat template"
+            raise TemplateReadError(words, file=file, hint=TEMPLATE_HINT) from None
         raise TemplateReadError(
             f"not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
             file=file,

@@ -191,9 +191,9 @@ def test_difference_shows_signs_and_shortens_shared_text() -> None:
         DifferencePiece(Side.BOTH, "y" * 1000),
     ]
     drawn = plain(difference_lines(pieces, 80))
-    assert drawn[:2] == ["    … 358 characters that both have", "    line 46↵"]
+    assert drawn[:2] == ["    … 358 unchanged characters", "    line 46↵"]
     assert drawn[5:8] == ["  - b↵", "  - c", "  + d"]
-    assert drawn[-1] == "    … 680 characters that both have"
+    assert drawn[-1] == "    … 680 unchanged characters"
     drawn = plain(difference_lines([DifferencePiece(Side.LEFT, "z" * 9000)], 80))
     assert drawn[-1] == "  - … 6600 more characters"
 

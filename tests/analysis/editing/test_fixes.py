@@ -175,7 +175,11 @@ def test_the_proof_asks_every_kind_of_conversation() -> None:
     assert {
         *("null content", "no content", "content as a list of parts", "null reasoning"),
         *("many messages", "long texts", "an empty list of calls", "null tool_calls"),
-        *("arguments in their other form", "a developer's message", "an empty list of tools"),
+        *(
+            "the other type of arguments (string or object)",
+            "a developer's message",
+            "an empty list of tools",
+        ),
         *("whitespace around an answer", "whitespace around a user's message"),
         *("all in the content", "user parts"),
     } <= names

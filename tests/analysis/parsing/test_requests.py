@@ -42,6 +42,7 @@ END = "<|im_end|>"
         ([{"name": "f", "parameters": 3}], "auto", "schema"),
         (TOOLS, "nothing_such", "unknown tool_choice"),
         (TOOLS, 3, "unknown tool_choice"),
+        ([], "f", r"choose from auto, none, required \(no tools are offered\)"),
     ],
 )
 def test_an_invalid_request_is_refused(tools: list[object], choice: object, error: str) -> None:
