@@ -253,7 +253,7 @@ def test_a_server_that_fails_is_one_line(
     asked = ("--server", running.url, "--engine", "vllm")
     ran = autoparser("decode", BARE, "--tools", tools, *asked)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"{running.url}: answers with 400")
+    assert ran.err.startswith(f"{running.url}: responded with 400")
     assert ran.err.count("\n") == 1
 
 

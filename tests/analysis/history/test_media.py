@@ -97,7 +97,7 @@ def test_typed_placeholder_is_text_and_missing_media_tokens_are_named() -> None:
     renderer = media_renderer("inline")
     messages = [user("hear", {"type": "audio", "audio": "cat.wav"})]
     assert renderer.render(messages).media == ()
-    with pytest.raises(RequestError, match=r"messages\[0\].content\[1\]: no tokens .* this audio"):
+    with pytest.raises(RequestError, match=r"content\[1\]: the prompt has no tokens for this"):
         renderer.render(messages, expand=lambda _: None)
 
 

@@ -208,7 +208,7 @@ def test_a_silent_worker_is_killed_and_a_late_one_is_waited_for(
     monkeypatch.setattr(worker_pool, "START_SECONDS", 0.0)
     monkeypatch.setattr(worker_pool, "LOADED_MACHINE", 0.2)
     # It sleeps, and so takes no processor time.
-    assert "no answer" in str(next(pool.map(time.sleep, [600])).error)
+    assert "did not answer" in str(next(pool.map(time.sleep, [600])).error)
     # As if the machine were so busy that every answer is overdue when it is asked for.
     monkeypatch.setattr(worker_pool, "START_SECONDS", 0.01)
     monkeypatch.setattr(worker_pool, "LOADED_MACHINE", 0.0)
