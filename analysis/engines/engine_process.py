@@ -200,7 +200,7 @@ class EngineProcess(ClosedAtExit):
         self, pair: ParserPair, texts: Sequence[int], tokens: int, answers: list[ParserAnswer]
     ) -> ParserError | None:
         """Append the answers to the other texts; return an error that ends them, or None."""
-        rest = texts[len(answers) :]
+        rest = list(texts[len(answers) :])
         request = {"tool": pair.tool, "reasoning": pair.reasoning, "texts": rest, "tokens": tokens}
         seconds = self._answer_seconds
         answer = self._ask(request, seconds) if rest else None

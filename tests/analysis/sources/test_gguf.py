@@ -135,7 +135,9 @@ def test_a_header_that_is_cut_anywhere(tmp_path: Path) -> None:
     assert load_template(path).text == TEMPLATE
     for part in (0.001, 0.1, 0.5, 0.9, 0.99):
         path.write_bytes(whole[: int(end * part)])
-        with pytest.raises(AutoparserError, match=r"byte \d+: .*; the file is broken or cut"):
+        with pytest.raises(
+            AutoparserError, match=r"byte \d+: .*; the file is corrupt or truncated"
+        ):
             load_template(path)
 
 
@@ -263,5 +265,5 @@ def test_a_server_that_sends_whole_files_only(
     assert load_template("org/model").text == TEMPLATE
     monkeypatch.setattr(gguf_files, "FIRST_PART", 1000)
     hub.add("org/other", {"m.gguf": published(tmp_path, "other" + "x" * 9000)})
-    with pytest.raises(AutoparserError, match="sends whole files only"):
+    with pytest.raises(AutoparserError, match="does not support range requests"):
         load_template("org/other")
