@@ -66,7 +66,7 @@ class _ToolFile(Struct, frozen=True):
 class _FunctionGiven(Struct, frozen=True):
     name: Annotated[str, Meta(min_length=1, description=_TOOL)]
     parameters: Any = None
-    """The schema of the arguments, checked by `given_schema`; None if there is none."""
+    """The schema of the arguments, checked by `given_schema`, or None."""
 
 
 class _WrappedTool(Struct, frozen=True):

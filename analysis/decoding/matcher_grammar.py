@@ -428,7 +428,7 @@ class _Phase(Enum):
 @dataclass(frozen=True, slots=True)
 class _State:
     phase: _Phase
-    """What decides about the next token, e.g. `_Phase.THINKING`."""
+    """The current phase, e.g. `_Phase.THINKING`."""
     matched: int = 0
     """Matched bytes of the marker: of the opening one if undecided, else of the closing one."""
     fits: bool = True

@@ -161,7 +161,7 @@ class _ScenarioFile(_FileMapping, frozen=True):
     ]
     """The scenarios, in the order in which they are played."""
     tools: Annotated[tuple[dict[str, Any], ...] | None, Meta(description=_TOOL)] = None
-    """The functions that are offered, or None for those of the shipped scenarios."""
+    """The offered functions, or None to offer those of the shipped scenarios."""
 
 
 def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:

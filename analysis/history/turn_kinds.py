@@ -1,4 +1,4 @@
-"""What tells two turns apart, for answers that a bridge finds once for each kind of turn.
+"""Kinds of turns: the keys under which a bridge remembers what it found out.
 
 The text of a turn is not part of its kind: two turns with reasoning and one call, between the same
 prompt and the same roles, are bridged in the same way.

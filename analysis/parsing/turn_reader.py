@@ -413,8 +413,10 @@ class ReasoningReader:
     def after(self, openings: MarkupJoints) -> re.Pattern[str]:
         """Return the pattern of an opening as the template writes it, up to a sign of text."""
         block = self.turn.reasoning
-        opener = TemplateLiteral() if block is None else block.open
-        opened = f"{opener.core}{opener.after}" if opener.core else "\0"
+        # A call may begin with the same marker.
+        if block is None or _call_start(self.turn).startswith(block.open.core):
+            return re.compile("(?!)")
+        opened = f"{block.open.core}{block.open.after}"
         texts: list[str] = []
         for row in self.turn.strict.rows:
             match row.items:
@@ -422,9 +424,6 @@ class ReasoningReader:
                     texts += [text] if openings.begun(text) == text else []
                 case _:
                     continue
-        # A call may begin with the same marker.
-        if _call_start(self.turn).startswith(opener.core):
-            texts = []
         found = "|".join(re.escape(text) for text in texts if text.endswith(opened))
         signs = re.escape("".join(self._opener_signs))
         return re.compile(rf"(?:{found or '(?!)'})(?=[^\s{signs}])")

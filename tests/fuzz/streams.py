@@ -49,7 +49,7 @@ SIZES = (0, 40, 300, 2_000)
 
 
 def cases(words: Sequence[str], amount: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Draw so many cases, spread over the templates; those of one come together."""
+    """Draw cases from all templates, one template after the other."""
     benchmarked = {corpus()[model.template]: model for model in FORMATS}
     found: list[tuple[Path, str, Target]] = []
     for path in paths_named([*own_paths(), *benchmarked], words):
