@@ -2,14 +2,17 @@
 
 `learn_types` learns entries by the type of their value, containers inside included, and
 `container_notation` builds the container's notation from them. `learn_argument_list` and
-`learn_enclosure` do this for the arguments of a call. For example the turns of two calls
+`learn_enclosure` do this for the arguments of a call. For example a template that writes them by
+`tojson`, as `<call>qkphffqx {"mcdsbpxt": "zhvwxqzm"}</call>`, gives
 
-    f({"a": "x", "n": 1})        entries `"a": "x"` and `"n": 1`, separated by `, `
-    f({})                        brackets `{` and `}`: all arguments together are one JSON object
+    repetition            prefix '…qkphffqx {', open '"', separator ', ', close '"', suffix '}…'
+    entry of a string     ('"', KEY, '": "', VALUE, '"')
+    entry of an integer   ('"', KEY, '": ', VALUE)
+    container             entries ('"', KEY, '": ', VALUE); strings between '"' and '"'
+    enclosure             a JSON object, from '{' to '}'
 
-show entries of a string and an integer: `"KEY": "VALUE"` and `"KEY": VALUE`. The quotes differ by
-type, so they belong to the string, and the entry is `"KEY": VALUE`. An object inside the arguments
-is found to be JSON; T6 concludes that the arguments are such an object too, brackets included.
+The quotes differ by type, so they belong to the string. An object inside the arguments is found to
+be JSON; T6 concludes that the arguments are such an object too, brackets included.
 """
 
 from __future__ import annotations

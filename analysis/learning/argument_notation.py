@@ -3,12 +3,16 @@ r"""Learn notations at a site: a place whose value can be chosen and whose text 
 The parts: the entries of a container and their order (`learn_entries`), strings (`learn_strings`,
 from one string with every character that some notation escapes), the notations that Python itself
 writes (`known_notations`, `recognize_notation`), the keys of an object (`learn_key`), and entries
-with values of other types (`learn_typed_rows`). For example a site shows, with words as sentinels,
+with values of other types (`learn_typed_rows`). For example the arguments of a call, in
+`fixtures/templates/a1-function-parameter.jinja`, are a site. With the values on the left it shows
 
-    {K1: V1}                  (K1='V1')              one entry
-    {K1: V1, K2: V2}          (K1='V1', K2='V2')     separator `, `, prefix `(`, suffix `)`
-    {K1: "V1\"V1…"}           (K1='V1"V1…')          no escape of `"`: verbatim, or Python's `repr`
-    {K1: True}                (K1=True)              the word for true is `True`
+    {"mcdsbpxt": "zhvwxqzm"}      …\n<parameter=mcdsbpxt>\nzhvwxqzm\n</parameter>\n…
+    and "ksdgvjvq": "vqmrzxvk"    …\n</parameter>\n<parameter=ksdgvjvq>\n…: '\n' separates entries
+    hostile_string("x")           …x"x'x\x…: every character as it is, so strings are verbatim
+    {"rjfnbczf": True}            …<parameter=rjfnbczf>\nTrue\n…: the word for true is 'True'
+
+so an entry is `'<parameter=' KEY '>\n' VALUE '\n</parameter>'`. Had the template written
+`\n\n x\"x'x\\x…`, the notation would be JSON's; for `\n\n x&#34;x&#39;x…` it would be HTML's.
 """
 
 from __future__ import annotations
@@ -154,6 +158,7 @@ def _labels_of_place(place: Place) -> Mapping[str, tuple[RowSlot, int]]:
 def _learn_sorting(place: Place) -> MemberOrder:
     """Return the order of members that were given descending and written ascending."""
     marks = place.sentinels
+    # `B` is before `a` by code point, and after it if case is ignored, as by Jinja's `dictsort`.
     upper, lower = "B" + marks.keys[1], "a" + marks.keys[1]
     mixed: dict[str, Json] = {
         marks.keys[0]: marks.values[0],
@@ -290,6 +295,7 @@ def known_notations(
         for order in _ORDERS
         for ascii_only in (False, True)
     )
+    # `repr` writes no line breaks.
     return as_json if indent else (*as_json, python_notation())
 
 

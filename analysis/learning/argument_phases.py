@@ -1,13 +1,22 @@
-"""The phases on the arguments of a call, which run last: T5, A1, A2, A3, T6.
+r"""The phases on the arguments of a call, which run last: T5, A1, A2, A3, T6.
 
-Each phase compares calls that differ in their arguments. For example, with one and two of them,
+Each phase compares calls that differ in their arguments. For example
+`fixtures/templates/a1-function-parameter.jinja` writes, with one and two of them,
 
-    <call>f<arg K1>V1</arg></call>
-    <call>f<arg K1>V1</arg>;<arg K2>V2</arg></call>
+    …\n<parameter=mcdsbpxt>\nzhvwxqzm\n</parameter>\n</function>…
+    …\n<parameter=mcdsbpxt>\nzhvwxqzm\n</parameter>\n<parameter=ksdgvjvq>\nvqmrzxvk\n</parameter>\n…
 
-T5 concludes that `;` separates arguments. A1 finds the slot of a name, `<arg KEY>`; A2 how a string
-is escaped between `>` and `</arg>`; A3 how values of other types are written there. T6 asks last
-whether the text around all arguments is that of an object, such as `{` and `}`.
+(`mcdsbpxt` is the sentinel of a name, `zhvwxqzm` that of its value), and the findings are
+
+    T5    '\n' separates arguments, their order: as given
+    A1    names are written between '<parameter=' and '>\n'
+    A2    strings are written as they are between '>\n' and '\n</parameter>'
+    A3    True, False, None; arrays and objects in JSON
+    T6    a call without arguments is written differently
+
+A2 learns how a string is escaped there, A3 how values of other types are written in its place. T6
+asks last whether the text around all arguments is that of an object, such as `{` and `}`; here a
+call without any lacks a line break as well.
 """
 
 from __future__ import annotations
@@ -69,6 +78,7 @@ def examine_arguments(
     observer: Observer, *, calls_shown: bool
 ) -> tuple[ArgumentsStage | None, tuple[Finding, ...]]:
     """Run T5, A1, A2, A3 and T6; the stage is None if no call shows arguments that can be read."""
+    # T5 finds the text around all arguments; the phases after it read what is inside.
     listed, t5 = examine_t5(observer, calls_shown=calls_shown)
     keys, a1 = examine_a1(observer, listed)
     strings, a2 = examine_a2(observer, listed, keys)
@@ -158,6 +168,7 @@ def examine_a2(
 def _string_words(strings: Strings) -> str:
     text = strings.text
     conclusion = f"strings are written {text.escape.words}"
+    # `repr` chooses its quotes by the string, so they are no literals of the template.
     if text.escape is not StringEscape.PYTHON:
         conclusion += surroundings_words(*quotes_around(strings.row, RowSlot.VALUE))
     if text.guard is not None:

@@ -1,4 +1,4 @@
-"""Learn the frame of calls by sentinels: the text that opens and closes a section and a call.
+r"""Learn the frame of calls by sentinels: the text that opens and closes a section and a call.
 
 `learn_frame` renders turns of one, two and three calls and splits the repeated text from its
 surroundings. From the turn of three calls, with inner texts A, B and C,
@@ -6,7 +6,15 @@ surroundings. From the turn of three calls, with inner texts A, B and C,
     <|assistant|><c>A</c>;<c>B</c>;<c>C</c><|end|>
 
 the text between two calls is `</c>;<c>`. What it shares with the text before the first call, `<c>`,
-opens a call; what it shares with the text after the last, `</c>`, closes it; `;` separates.
+opens a call; what it shares with the text after the last, `</c>`, closes it; `;` separates. For
+`fixtures/templates/a1-function-parameter.jinja` that gives
+
+    prefix       '<|im_start|>assistant\n<think>\n\n</think>\n\n'
+    open         '<tool_call>\n<function='
+    inner        'qkphffqx>\n<parameter=mcdsbpxt>\nzhvwxqzm'    first sentinel to last
+    close        '\n</parameter>\n</function>\n</tool_call>'
+    separator    '\n'
+    suffix       '<|im_end|>\n'
 
 The module also reads generation prompts (`prompt_text`, `describe_openings`), markers before calls
 that no usual turn shows (`learn_leads`), and numbers that count calls (`mark_numbers`).
@@ -69,6 +77,7 @@ def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str 
     prompt = prober.probe((prober.user,), tools=tools, generation=True, setting=setting)
     if not prompt.rendered:
         return None
+    # Equal texts may mean no prompt, or one that `add_generation_prompt` does not control.
     if alone.rendered and prompt.text == alone.text:
         return _unconditional_prompt(prober, setting) if tools else ""
     if alone.rendered and prompt.text.startswith(alone.text):
@@ -185,6 +194,7 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
     candidates = set(switch_candidates(suggestions))
     for name in [name for name in suggestions.searched if name in candidates][:_MOST]:
         marks, prober = observer.prober.sentinels, observer.prober
+        # A list with the called tool in it is what `name in LIST` tests for.
         setting: Setting = {**prober.setting, name: [marks.names[0]]}
         turn = Observer(prober.using(setting=setting)).sample(_CALLS)
         # A list of tools may be a switch that raises, or drops the call.
@@ -304,6 +314,7 @@ class CallsFrame(Struct, frozen=True):
         # A close with a number is one of a call: it cannot belong to what follows.
         if INDEX_MARK in cut.close or all(after.startswith(written) for after in afters):
             return self
+        # Whitespace at its end separates the call from what follows.
         close = common_prefix(written, *afters).rstrip()
         rest = written[len(close) :]
         return replace(

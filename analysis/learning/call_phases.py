@@ -1,13 +1,21 @@
 r"""The phases on calls, which run after those on reasoning and content: T1, T2, T3, T4, T7.
 
-Each phase compares turns that differ in their calls. For example, with one call and with two,
+Each phase compares turns that differ in their calls. For example
+`fixtures/templates/a1-function-parameter.jinja` writes, with one call and with two,
 
-    <|assistant|><calls><call>f {…}</call></calls><|end|>
-    <|assistant|><calls><call>f {…}</call>\n<call>g {…}</call></calls><|end|>
+    …<tool_call>\n<function=qkphffqx>…\n</tool_call><|im_end|>\n
+    …<tool_call>\n<function=qkphffqx>…\n</tool_call>\n<tool_call>\n<function=frnctwxr>…<|im_end|>\n
 
-T2 finds that `<call>` and `</call>` are written once for each call. T3 then separates the rest: the
-separator `\n`, the section `<calls>` and `</calls>`, the header `<|assistant|>` of the turn and its
-end `<|end|>`. T4 and T7 find the slots of a call's name and its id.
+where `qkphffqx` and `frnctwxr` are the sentinels of two names, and the phases find
+
+    T1    calls are rendered
+    T2    '<tool_call>\n<function=' and '\n</parameter>\n</function>\n</tool_call>' for each call
+    T3    header '<|im_start|>assistant\n', no section around all calls, separator '\n', end
+          '<|im_end|>\n' with the stop string '<|im_end|>'
+    T4    the slot of the name, once, after '<tool_call>\n<function='
+    T7    no slot: ids are not rendered
+
+In a template that writes `<calls>` and `</calls>` around all calls, T3 separates that section, too.
 """
 
 from __future__ import annotations
@@ -81,6 +89,8 @@ def examine_calls(
     observer: Observer, start: PhaseInput, parts: PartsStage
 ) -> tuple[CallsStage, tuple[Finding, ...]]:
     """Run T1, T2, T3, T4 and T7."""
+    # T3 takes the header and the section off T2's frame; T7 looks for the name in the id only if T4
+    # finds none.
     free, worded, t1 = examine_t1(observer, start)
     frame, t2 = examine_t2(observer, start)
     edges, t3 = examine_t3(observer, start, parts, frame)
@@ -100,6 +110,7 @@ def examine_t1(
     called = observer.sample(CALLS)
     evidence = [observer.compare("no call / a call", Presence(), CALLS)]
     free: tuple[FreeStretch, ...] = ()
+    # Words may describe calls in another way than turns write them, so turns come first.
     worded = None if start.shows_calls else find_worded_call(observer)
     if worded is not None:
         evidence.append(worded[1])

@@ -10,6 +10,11 @@ The parts: rows of ids that carry names (`learn_id`), operations on rows (`cut_a
 show one slot for the name, and with the arguments' text the row of a call is
 
     ('<call name="', NAME, '">', ARGUMENTS, '</call>')
+
+`fixtures/novel/ids-made-up.jinja` writes an id and no name; to a call without an id it gives one,
+and from the ids of two such calls `learn_id` reads the row, which counts from 1:
+
+    ('tool/', NAME, '#', INDEX)
 """
 
 from __future__ import annotations
@@ -114,6 +119,7 @@ def _learn_split_ids(observer: Observer, suggestions: Suggestions) -> Row:
         for text in suggestions.constants
         if len(text) <= _LONGEST and _IN_AN_ID.fullmatch(text)
     ][:_MOST_SEPARATORS]
+    # Constants come in the order of the source, which need not be their order in the id.
     orders = dict.fromkeys((tuple(signs), tuple(reversed(signs)))) if signs else ()
     rows = [row for order in orders for row in _shown_parts(observer, order)]
     # The longest row cuts most off the id.
@@ -238,6 +244,7 @@ def read_entry(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, st
         value = match_row(row, text, key)
         if value is not None:
             return row, value
+    # The first rows are those of a number and a string: they differ in a tag that names the type.
     return _read_flagged_entry(text, rows[:2], key) if len(rows) > 1 else None
 
 

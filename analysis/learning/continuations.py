@@ -2,11 +2,13 @@ r"""Render the turns that the template itself writes after its generation prompt
 
 `render_continuations` renders messages of the battery after every prompt, under every setting,
 also after earlier turns; `with_later_openings` adds the openings that only prompts after earlier
-turns have:
+turns have. For `fixtures/templates/a1-function-parameter.jinja` the prompt and two of the turns are
 
-    …<|assistant|><think>\n                                 the prompt
-    …<|assistant|><think>\nHm.</think>Oslo.<|end|>          the turn of a message: it continues the
-                                                            prompt with `Hm.</think>Oslo.<|end|>`
+    <|im_start|>assistant\n<think>\n                       the prompt's end, and after it:
+    \n</think>\n\nHere is what I found.<|im_end|>\n        content
+    The user wants facts.\nA lookup is due.\n</think>…     reasoning and content
+
+With an empty reasoning, the turn still continues the prompt: it closes the block at once.
 """
 
 from __future__ import annotations
@@ -164,6 +166,7 @@ def _later_openings(
     for (setting, earlier), group in groups.items():
         known = replace(format_, later_openings=tuple(later))
         first = group[0]
+        # A known opening at the prompt's end already determines how the turn continues.
         if earlier and opening_at_end(known, first.prompt) is None:
             alone = groups.get((setting, Earlier.NOTHING), group)[0].before
             text = _identifying_end(first, alone)

@@ -371,6 +371,7 @@ def align_message(
     usual literals counts, and a value whose spelling is unknown is searched for there. With
     `only_known`, values that the text does not hold in a known notation are left out.
     """
+    # Which part comes first is up to the format; the usual order is tried first.
     for parts in permutations(present_parts(message.presence)):
         wanted = [sought for part in parts for sought in _fields_of_part(part, message, guess)]
         if only_known:
@@ -498,6 +499,7 @@ def _text_marks(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
         written = edges.apply(wanted.text)
         for span in find_text(text, written, start):
             yield Mark(wanted.what, span.start, span.end, value=wanted.text, edges=edges)
+        # A text without whitespace at its edges is the same under every kind of stripping.
         if written == wanted.text.strip():
             break
 
@@ -562,6 +564,7 @@ def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:
             aligned,
             call,
             places,
+            # The literal between two calls may close the first one by its name, as `</look>` does.
             before if previous is None else with_own_words(before, previous),
             last=call_at == number - 1,
         )
@@ -576,6 +579,7 @@ def _shown_call(
     inside: list[str] = []
     for at in places:
         mark = aligned.marks[at]
+        # Keys and values one by one make up one field, as arguments in one object do.
         slot = RowSlot.ARGUMENTS if mark.what in _ENTRIES else RowSlot(mark.what)
         literal = aligned.between(at)
         if fields and slot is RowSlot.ARGUMENTS and fields[-1][0] is slot:

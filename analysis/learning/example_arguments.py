@@ -172,6 +172,7 @@ def _leaves_and_signs(value: Json, inner: ValueNotation) -> Iterator[_Leaf | _Si
             yield from _leaves_and_signs(held, inner)
         yield _Sign.CLOSE_ARRAY
     elif isinstance(value, (dict, list)):
+        # An empty container is its two brackets, as one literal between other texts.
         yield _Sign.OPEN_OBJECT if isinstance(value, dict) else _Sign.OPEN_ARRAY
         yield _Sign.CLOSE_OBJECT if isinstance(value, dict) else _Sign.CLOSE_ARRAY
     else:
@@ -370,6 +371,7 @@ def _guess_words(
     calls: Sequence[ShownCall], entries: ShownEntries, frame: EntryFrame, escape: StringEscape
 ) -> Iterator[str]:
     """Yield, in words, the facts about arguments that the examples do not show."""
+    # What no example shows is named, so that a user can add an example of it.
     if frame.guessed:
         yield "the separator of two arguments"
     if JsonType.STRING not in entries.middles:

@@ -7,6 +7,14 @@ and put together as the phases do it. The format that writes most examples exact
 
     <call>look(city="Oslo", days=3)</call>        name, then arguments one by one: aligns
                                                   arguments as one JSON object: no object, dropped
+
+From `fixtures/learning/examples.yaml`, whose first output is
+`Let me see.[do look(city='Oslo', days=3)][do note(text='rain', urgent=False)]`, it concludes
+
+    row of a call       ('[do ', NAME, '(', ARGUMENTS, ')]'), without a separator
+    entry               (KEY, '=', VALUE)
+    examples written    3 of 3
+    guesses             "escapes of quotes and line breaks in strings", … (5 in all)
 """
 
 from __future__ import annotations
@@ -311,6 +319,7 @@ def _conclude_format(
         framed = conclude_frame(calls, shown, header, turn_end, prompted)
         if framed is None:
             return None
+        # With the close of later calls known, it is no longer taken for a part of the layouts.
         if framed.frame.later_close:
             layouts = seen_layouts(aligned, shown, framed.frame)
         layouts = {

@@ -3,12 +3,14 @@
 `shown_entries` cuts arguments that are written one by one into entries and gathers the literals
 around them by the type of the value; `conclude_entry_frame` finds the opening, separator and close
 that all entries share, and the openings and closes of single types; `value_frames` gathers literals
-for values that are yet to be found. In `look(city="Oslo", days=3)`
+for values that are yet to be found. In `look(city="Oslo", days=3)</call>`
 
     city="Oslo",       between key and value `="`, after it `", `        a string
-    days=3             between key and value `=`, after it `)`           an integer
+    days=3             between key and value `=`, after it `)</call>`    an integer
 
-`", ` ends with what follows other values, `, `, so `"` closes a string and `, ` separates.
+`", ` ends with what follows other values, `, `, so `"` closes a string and `, ` separates:
+
+    EntryFrame(prefix '(', open '', separator ', ', close '', closes {STRING: '"'})
 """
 
 from __future__ import annotations
@@ -144,6 +146,7 @@ def _entries_of_calls(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
         for at, (slot, marks) in enumerate(call.fields):
             if slot is not RowSlot.ARGUMENTS or marks[0].what is not RowSlot.KEY:
                 continue
+            # Inside, literals alternate: after a key, after a value, and so on.
             afters = (*call.inside[1::2], around[at + 1])
             for number, after in enumerate(afters):
                 key, value = marks[2 * number], marks[2 * number + 1]

@@ -1,11 +1,13 @@
 r"""Conclude the frame of calls from examples: their opening, separator, numbers and close.
 
 `conclude_frame` gathers the literals before, between and after calls, and removes the text that the
-prompt, the header or the turn's end has. If no example has two calls, the separator is a guess:
+prompt, the header or the turn's end has. If no example has two calls, the separator is a guess. Of
 
-    <a><c>look()</c>\n<c>note()</c><end>    before `<a><c>`, between `</c>\n<c>`, after `</c><end>`
+    <a><c>look {"city": "Oslo"}</c>\n<c>note {"text": "Ask"}</c><end>
 
-gives the opening `<c>`, the separator `\n` and the close `</c>`.
+with the header `<a>` and the turn's end `<end>`, before the first call is `<a><c>`, between two
+calls `</c>\n<c>` and after the last `</c><end>`. So a call opens with `<c>` and closes with `</c>`,
+`\n` separates, and inside is NAME, a space, ARGUMENTS.
 """
 
 from __future__ import annotations
@@ -197,6 +199,7 @@ def _find_later_close(
     if later_gap is not None:
         close = close_of_later_calls(gap, later_gap, only, several)
     else:
+        # Here `head` closes any call, and `rest` ends the turn.
         head = common_prefix(gap, only, several)
         rest = only[len(head) :]
         close = several[len(head) :].removesuffix(rest)

@@ -131,6 +131,7 @@ def _possible_cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]
             marks[at] = replace(
                 after, start=left[0], edges=structs.replace(after.edges, left=left[1])
             )
+        # Two texts cannot both have the whitespace between them.
         if at == 0 or at == len(marks) or marks[at - 1].end <= marks[at].start:
             yield replace(example, marks=tuple(marks))
 

@@ -1,4 +1,12 @@
-"""Read labeled examples: an output of a model, and the message that it means."""
+"""Read labeled examples: an output of a model, and the message that it means.
+
+For example, in a file with a list of them,
+
+    - output: "[do look(city='Oslo', days=3)]"
+      message: {tool_calls: [{name: look, arguments: {city: Oslo, days: 3}}]}
+
+is `Example("[do look(…)]", Message(calls=(ToolCall("look", {"city": "Oslo", "days": 3}),)))`.
+"""
 
 from __future__ import annotations
 

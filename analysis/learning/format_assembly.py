@@ -1,4 +1,4 @@
-"""Run the phases in their order, and assemble formats from their results.
+r"""Run the phases in their order, and assemble formats from their results.
 
     reasoning_phases.py   R1, R3, C1             PartsStage       layouts of turns
     call_phases.py        T1, T2, T3, T4, T7     CallsStage       header, ends, calls
@@ -8,6 +8,17 @@
 `learn_formats` groups the settings under which turns are written alike, runs the phases once per
 group (`run_phases`), first under the setting that shows most, and assembles a `TurnFormat` from the
 stages of each (`assemble_format`). `format_under` finds the format of a setting not learned before.
+
+In `fixtures/templates/a1-function-parameter.jinja` the switch `enable_thinking` changes only the
+generation prompt, so all settings are one group, and its format is
+
+    header           '<|im_start|>assistant\n'
+    layouts          of content: '<|im_start|>assistant\n<think>\n\n</think>\n\n', '<|im_end|>\n'; …
+    calls.row        '<tool_call>\n<function=' NAME '>\n' ARGUMENTS '\n</function>\n</tool_call>'
+    calls.arguments  '<parameter=' KEY '>\n' VALUE '\n</parameter>', separated by '\n'
+    stop_strings     '<|im_end|>'
+    openings         '<|im_start|>assistant\n<think>\n', which opens reasoning; if thinking is off,
+                     '<|im_start|>assistant\n<think>\n\n</think>\n\n', an empty reasoning block
 """
 
 from __future__ import annotations
@@ -146,6 +157,7 @@ def _assemble_calls(observer: Observer, results: PhaseResults) -> CallFormat | N
     if not calls.is_marked:
         calls = structs.replace(calls, leads=edges.leads.markers)
     bare, layout = seen.enclosure.without, section.layouts[CALLS]
+    # Only around a call that is the whole turn is all text known, so that the rest is the call.
     if bare is None or layout.parts != (TurnPart.CALLS,):
         return calls
     head, tail = layout.literals[0] + calls.section_open, calls.section_close + layout.literals[1]
@@ -159,6 +171,7 @@ def _with_naming_id(calls: CallFormat, seen: SeenId | None) -> CallFormat:
     """Add how ids carry names, if nothing else of a call does."""
     if seen is None or calls.naming is None:
         return calls
+    # A number that the call has outside its id, too, was learned with the frame.
     numbered = RowSlot.INDEX in seen.row and not calls.has(RowSlot.INDEX)
     base = seen.base if numbered else calls.index_base
     return structs.replace(calls, id_row=seen.row, index_base=base)
@@ -287,6 +300,7 @@ def format_under(
     """
     asked, setting = setting, {**formats.base, **setting}
     error = prober.probe((prober.user,), setting=setting).error
+    # A template that raises without the setting as well is no reason to blame the setting.
     if error is not None and prober.probe((prober.user,)).rendered:
         words = ", ".join(f"{name}={json.dumps(value)}" for name, value in asked.items())
         raise AutoparserError(
@@ -301,6 +315,7 @@ def format_under(
     format_ = next(alike, None)
     if format_ is None:
         group = _Group((setting,), turns)
+        # The prompts of known settings help: the header is what all of them begin with.
         known_settings = (*(opening.setting for opening in formats.openings), setting)
         start = replace(
             start, settings=known_settings, prompts=prompts_under(prober, known_settings)
@@ -310,6 +325,7 @@ def format_under(
     prompts = prompts_under(prober, (setting,))
     openings = describe_openings(prompts, format_.header, format_.reasoning)
     fitting = (opening for opening in openings if opening.tools is tools)
+    # A prompt without tools is listed only if it differs from the one with tools.
     opening = next(fitting, None) or next(iter(openings), None)
     return PromptFormat(format_, opening)
 
@@ -324,6 +340,7 @@ def _text_before_parts(prober: Prober, turn: str) -> str:
 def _group_settings(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:
     """Group the settings under which turns are written alike, the default's first."""
     if len(settings) == 1:
+        # There is nothing to compare with, so no turn is rendered.
         return [_Group(settings, ())]
     found: dict[tuple[str, ...], list[Setting]] = {}
     for setting in settings:

@@ -87,6 +87,7 @@ def settings_to_learn(
             found.append(setting)
 
     add()
+    # The phases run under it first, also if it sets several variables together.
     add(*showing.items())
     for values in options:
         for value in values:

@@ -3,8 +3,11 @@
 The turn begins where the render of the conversation without it ends; text that the template writes
 after every conversation, and an answer that it requires after calls, is cut off:
 
-    <|user|>U<|end|>                              the conversation without the turn
-    <|user|>U<|end|><|assistant|>C<|end|>         with it: the turn is `<|assistant|>C<|end|>`
+    <|user|>pkvrbnwj<|end|>                                  the conversation without the turn
+    <|user|>pkvrbnwj<|end|><|assistant|>wpzqqmqw<|end|>      with it
+
+The turn is `<|assistant|>wpzqqmqw<|end|>`; `pieces` cuts it at the sentinel into the literals
+`<|assistant|>` and `<|end|>`, with the slot of content between.
 """
 
 from __future__ import annotations
@@ -139,6 +142,7 @@ class Observer:
         if not probe.rendered:
             return ObservedTurn(message, probe)
         text = probe.text
+        # The template requires an answer after calls, so the render goes on after the turn.
         if message.calls and self.prober.shape.answered:
             text = self._before_answer(text)
         before, behind = self.before, self.behind

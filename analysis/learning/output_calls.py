@@ -8,12 +8,15 @@ is recognized by itself; of a string both edges have to be found:
     get_weather | city: Oslo | days: 3 |        mid ': ', close ' |', since ` | days: ` follows a
     get_weather | city: Rio | days: 5 |         string, and after the numbers stands ' |'
 
+    SightedCall("get_weather", {"city": "Oslo", "days": 3}), and with "Rio" and 5
+
 `framed_beginning` finds the block that texts open and close alike, where no marker in brackets
 stands out. Words in a sentence are alike by chance; the opening of a block has a word and a sign
 that sentences lack, and so has its closing, or it is a line. Of the texts
 
     '{"thought": "Rain, perhaps."}\nLet me see.'      the opening is '{"thought": "',
-    '{"thought": "Ask the tool."}\n'                  the closing is '"}\n'
+    '{"thought": "Ask the tool"}\n'                   the closing is '"}\n'
+    '{"thought": "No idea?"}\nWell.'
 """
 
 from __future__ import annotations
@@ -453,6 +456,7 @@ def _read_value(gap: KeyGap, surroundings: _ValueSurroundings) -> tuple[Json, in
     string = _read_string(gap, surroundings) if JsonType.STRING in gap.kinds else None
     if gap.kinds == TEXT_ALONE:
         return string
+    # One literal may begin with another, so the longest is tried first.
     for middle in sorted(set(surroundings.middles.values()), key=len, reverse=True):
         found = next(literals_in(gap, len(middle)), None) if gap.text.startswith(middle) else None
         if (

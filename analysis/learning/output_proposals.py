@@ -54,6 +54,7 @@ class ReasoningBlock:
 
     def split(self, text: str) -> tuple[str, str] | None:
         """Return the reasoning and the text after it, or None if the text has no such block."""
+        # A turn may lack the whitespace beside markers, so that is no part of the comparison.
         core, begin = self.close.strip(), len(self.open.rstrip())
         at = text.find(core, begin)
         if at < 0 or not text.startswith(self.open.rstrip()):
@@ -337,6 +338,7 @@ def _possible_openings(sighted: Sequence[SightedOutput], markers: SuggestedMarke
     begins = [begin for begin in begins if begin] or begins
     # A sentence ends before the markup begins.
     shared = [_SENTENCE_END.sub("", shared_end(begins, odd)) for odd in TOLERANCES]
+    # Tolerances that lead to one opening give one proposal.
     found = dict.fromkeys(markers.opening(begins, opening) for opening in shared)
     return [opening for opening in found if opening.strip()] or [*found][:1]
 

@@ -152,6 +152,7 @@ def _has_usual_markup(
     if not _text_before(sighting).endswith(befores):
         return False
     follows = sighting.text.startswith(between, sighting.name.end)
+    # A call without arguments has other text after its name, so the text before it must be enough.
     return follows if sighting.keys or not all(map(str.strip, befores)) else True
 
 
@@ -355,6 +356,7 @@ def _ids_between_fields(outputs: Sequence[SightedOutput]) -> list[SightedOutput]
 
 def _ids_before_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     texts = [output.before(at) for output, at in _each_call(outputs)]
+    # What ends all texts before calls is markup; an id, if any, is the word in front of it.
     last = shared_end(texts)
     rests = [text.removesuffix(last) for text in texts]
     found = [(rest, match) for rest in rests if (match := _ID_AT_END.search(rest))]
@@ -378,6 +380,7 @@ def _ids_before_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] |
 
 def _ids_after_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     texts = [output.after(at) for output, at in _each_call(outputs)]
+    # What begins all texts after calls is markup; an id, if any, is the word behind it.
     first = shared_beginning(texts)
     rests = [text.removeprefix(first) for text in texts]
     found = [(rest, match) for rest in rests if (match := _ID.match(rest))]

@@ -163,6 +163,7 @@ def _whole_word_pattern(words: Sequence[str]) -> re.Pattern[str]:
     """Match any of these as whole words."""
     if not words:
         return _NONE
+    # An alternation takes the first that matches: `look-up` must precede `look`.
     longest = sorted(words, key=len, reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
 

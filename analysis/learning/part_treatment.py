@@ -1,15 +1,16 @@
 """Learn how a template writes content that is a list of parts: texts, images, videos, sounds.
 
 A part is rendered between two words, and the same words without it: the text that is added between
-them is the part's placeholder.
+them is the part's placeholder. If only the text before or after the words changes, the template has
+moved the placeholder there. Two parts of one message show whether each has its own, and whether
+they are counted. For example one image and two images add to the words
 
-    «before» {type: image} «after»   user: beforeX<image>after
-    «before» «after»                 user: beforeXafter          so an image is `<image>`, in place
+    <picture_1>    <picture_1><picture_2>                 in place, `fixtures/parts/numbered.jinja`
+    <|photo|>      Photo 1: <|photo|>Photo 2: <|photo|>   before the words, `…/counted.jinja`
 
-If only the text before or after the words changes, the template has moved the placeholder there.
-Two parts of one message show whether each has its own, and whether they are counted. The text that
-a second part adds is the placeholder: `<image>` if one adds `</text><image><text>` and two add
-`</text><image><image><text>`.
+so a placeholder of the first is `<picture_NUMBER>`; one of the second is `Photo NUMBER: <|photo|>`,
+and `<|photo|>` for a single image. The text that a second part adds is the placeholder: `<image>`
+if one adds `</text><image><text>` and two add `</text><image><image><text>`.
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ class _PartsScene(Struct, frozen=True):
         """Render the conversation with this content in its message."""
         shape = self.prober.shape
         messages = shape.messages(self._dialogue(), self.prober.sentinels.system)
+        # The shape may have a system message of its own, which this one replaces.
         if self.role == "system":
             messages = [
                 {"role": "system", "content": [*content]},

@@ -236,6 +236,7 @@ def _dialogue_key(dialogue: Dialogue) -> Hashable:
 def _calls_key(calls: Sequence[ToolCall]) -> Hashable:
     """Return the cache key of calls, as bytes if their values are of built-in types only."""
     try:
+        # From version 3 on, equal calls may differ: objects that occur twice are references.
         return marshal.dumps([(call.name, call.arguments, call.id) for call in calls], 2)
     except ValueError:
         return repr(calls)
@@ -297,6 +298,7 @@ class Prober:
             history=self.history if history is None else history,
         )
         other.meter = self.meter
+        # A cache key has the setting and the dialogue with its history, but not shape and tools.
         if other.shape == self.shape and tools is None and sentinels is None:
             other._renders = self._renders
         return other

@@ -206,6 +206,7 @@ def _locate_stretch(calls: CallFormat, call: ToolCall, stretch: FreeStretch) -> 
         RowSlot.INDEX: str(calls.index_base),
         RowSlot.ARGUMENTS: calls.arguments.write(call.arguments),
     }
+    # From here on `at` is an offset in the call, then in each piece of its row.
     at, size = stretch.start - begun - len(calls.section_open), stretch.end - stretch.start
     for number, piece in enumerate(calls.row):
         text = texts.get(piece, "") if isinstance(piece, RowSlot) else piece
@@ -327,6 +328,7 @@ def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> Reas
         answer = ToolResult(marks.answer, marks.names[0], marks.ids[0])
         loop = observer.prober.probe((observer.prober.user, called, answer))
         tool_loop = (marks.reasoning in loop.text) if loop.rendered else None
+        # An answer and a user message end the loop; a template may drop its reasoning only then.
         over = called_turn(observer)
         answered_loop = (marks.reasoning in over.text) if over.rendered else None
     return ReasoningRetention(

@@ -1,15 +1,23 @@
-"""The phases on reasoning and content, which run first: R1, R3, C1; and R2, once T3 has run.
+r"""The phases on reasoning and content, which run first: R1, R3, C1; and R2, once T3 has run.
 
 Each phase compares renders that differ in one thing, and returns what it learned and a `Finding`
-with these renders. For example a template writes, with and without reasoning,
+with these renders. For example `fixtures/templates/a1-function-parameter.jinja` writes, without and
+with reasoning (`wpzqqmqw` is the sentinel of content, `dxdpspvg` that of reasoning),
 
-    <|assistant|><think>REASONING</think>CONTENT<|end|>
-    <|assistant|>CONTENT<|end|>
+    <|im_start|>assistant\n<think>\n\n</think>\n\nwpzqqmqw<|im_end|>\n
+    <|im_start|>assistant\n<think>\ndxdpspvg\n</think>\n\nwpzqqmqw<|im_end|>\n
 
-R1 concludes that reasoning is written before content. R3 asks the same beside a call, and whether
-later prompts still have it; C1 whether content keeps its whitespace, and its place beside calls. R2
-reads the generation prompts of all settings: after the header `<|assistant|>`, which T3 finds, one
-of them may have opened `<think>` already.
+and the findings are
+
+    R1    reasoning is written before the content (field reasoning_content)
+    R3    reasoning is written before content and before calls; kept in history
+    C1    content comes before calls, verbatim
+    R2    2 generation prompts, chosen by switches
+
+R1 concludes from the two turns above. R3 asks the same beside a call, and whether later prompts
+still have it; C1 whether content keeps its whitespace, and its place beside calls. R2 reads the
+generation prompts of all settings: after the header `<|im_start|>assistant\n`, which T3 finds, one
+of them has opened `<think>` already, and another one has closed it.
 """
 
 from __future__ import annotations
@@ -142,6 +150,7 @@ def examine_r3(
         last, later = before_next_user(observer)
         evidence.append(Evidence("the last turn / the turn before a user message", last, later))
     if retention.differs:
+        # Tools are offered by default; this pair shows what is retained without any.
         last, later = before_next_user(observer, tools=False)
         words = "the last turn / the turn before a user message, without tools"
         evidence.append(Evidence(words, last, later))
@@ -253,10 +262,13 @@ def examine_r2(
         for setting in others
     ]
     if not pairs:
+        # With one setting only, its prompt is compared with no prompt.
         bare = prober.probe((prober.user,), setting=default)
         words = "no generation prompt / generation prompt"
         pairs = [Evidence(words, bare, prompt(default))]
     worded = None
+    # The words of a switch prove less than a render, so they are searched only if no field, no cut
+    # and no other setting shows where reasoning is.
     if not start.shows_reasoning and parts.cut is None and start.fullest is None:
         worded = find_worded_reasoning(observer, start.switches)
     if worded is not None:

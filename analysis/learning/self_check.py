@@ -5,10 +5,11 @@ refuses it, crashes on it, it could not be rendered, or the format is wrong abou
 A crash is not an answer, so the messages that agents send fail if the template crashes on them,
 even if the format predicts it. For example, of a template that lowers content,
 
-    the format writes       <|assistant|>Let me look.<|end|>
-    the template renders    <|assistant|>let me look.<|end|>
+    the format writes       <|assistant|>Here is what I found.<|end|>
+    the template renders    <|assistant|>here is what i found.<|end|>
 
-the check fails on `content`, and names the text that changed.
+so the check fails on `content`, and names the text that changed: `'Here is what I found.' in the
+assistant's message is written as 'here is what i found.'`
 """
 
 from __future__ import annotations
@@ -208,6 +209,7 @@ class _Judge:
         }
         for asked in self._conversations() if departures else ():
             title, dialogue, generation = asked
+            # What the template refuses in its own form shows nothing about another form.
             if not self.observer.prober.probe(dialogue, generation=generation).rendered:
                 continue
             outcomes: dict[FormDeparture, FormOutcome] = {}

@@ -3,13 +3,17 @@
 Templates disagree on arguments as object or JSON string, content as text or parts, the value of
 empty content, tools wrapped or bare, the field of reasoning. Each trial is one render; its text
 decides. `negotiate_shape` finds one after the other, each on the shape found so far: plain texts,
-tools, calls, reasoning. For example
+tools, calls, reasoning. For example a template that writes `name + " " + arguments` for a call, and
+the field `thought` before the content, has the trials
 
-    arguments as an object       raises: can only concatenate str (not "dict") to str
-    arguments as JSON string     <call>qkphffqx {"mcdsbpxt": "zhvwxqzm"}</call>
+    the plain shape                     shows the user's and the assistant's text
+    a call: the plain shape             raises: … can only concatenate str (not "dict") to str
+    a call: arguments_as_string=True    shown, as <call>qkphffqx {"mcdsbpxt": "zhvwxqzm"}</call>
+    reasoning as field thought          shown beside content
 
-decides for strings; then each field that the template reads is set to a word of its own, and the
-one whose word is in the text before the content carries reasoning.
+and the shape that is left has `arguments_as_string=True` and `reasoning_field="thought"`. The field
+is found by setting each one that the template reads to a word of its own: the one whose word is in
+the text before the content carries reasoning.
 """
 
 from __future__ import annotations
@@ -244,11 +248,13 @@ def _call_variants() -> Iterator[dict[str, object]]:
         {"empty_content": EmptyContent.NULL},
         {"system": True},
     ]
+    # Most templates take the plain shape, so that one render settles it.
     yield {}
     yield from single
     for size in (2, 3):
         for chosen in combinations(single, size):
             keys = [key for change in chosen for key in change]
+            # Two values of one property, as of `empty_content`, exclude each other.
             if len(set(keys)) == len(keys):
                 yield {key: value for change in chosen for key, value in change.items()}
 
@@ -379,6 +385,7 @@ def reasoning_shape(
                     continue
                 shape = replace(prober.shape, reasoning_field=found)
                 chosen = prober.using(shape=shape, setting=setting)
+                # An unusual field may be a name, say, which is printed without markup around it.
                 if found not in REASONING_FIELDS and not _has_own_markup(chosen, with_calls):
                     continue
                 chosen = _without_needless_switches(chosen, with_calls, prober.setting)
@@ -542,6 +549,8 @@ def negotiate_shape(prober: Prober, suggestions: Suggestions) -> Negotiated:
         prober = text_shape(prober.using(setting=empty), trials)
     prober, calls = call_shape(prober, suggestions, trials)
     prober = tool_shape(prober, suggestions, trials)
+    # `reasoning_shape` returns a prober under the switches that reasoning needs; learning begins
+    # with a prober that does not set them.
     base = prober.setting
     prober, reasoning = reasoning_shape(prober, suggestions, calls, trials)
     showing, prober = prober.setting, prober.using(setting=base)

@@ -4,9 +4,11 @@ A collector walks the tree once. It records the variables, the constants that th
 or default to, and, through a value flow, the members that are read of them. For example
 
     {%- set mode = options.mode | default("fast") %}{% if mode == "deep" %}…{% endif %}
+    {%- if n > 3 %}…{% endif %}{% set level = effort or "low" %}
 
-suggests for the variable `options` the values `{"mode": "fast"}` and `{"mode": "deep"}`. These are
-suggestions only; renders decide.
+suggests for the variable `options` the values `{"mode": "fast"}` and `{"mode": "deep"}`, for `n`
+the numbers 3 and 4, one on each side of the comparison, and for `effort` the word `low` and both
+booleans. These are suggestions only; renders decide.
 """
 
 from __future__ import annotations
@@ -364,6 +366,7 @@ class _ValueFlow:
                     self._hold(parameter.name, value)
             case nodes.Call(node=nodes.Name(name=name)):
                 self._calls.append((name, node))
+            # A loop over a literal list gives its variable each of the constants.
             case nodes.For(target=nodes.Name(name=item), iter=nodes.List() | nodes.Tuple() as row):
                 self._hold(item, row)
             case nodes.For(target=nodes.Name(name=item), iter=gone_through):
@@ -381,6 +384,7 @@ class _ValueFlow:
             self._methods.add(id(node.node))
             self._read_each(_value_names(node))
         match node:
+            # Keys are unknown here: the members of such an object get a placeholder for a name.
             case nodes.Call(node=nodes.Getattr(node=inner, attr="items" | "values")):
                 self._read_behind(inner, _VALUE)
             case nodes.Getattr() | nodes.Getitem(arg=nodes.Const(value=str())) if (
@@ -500,10 +504,12 @@ class _ValueFlow:
                 for operand in operands:
                     self._compared.append((left, operand.op, operand.expr))
                     left = operand.expr
+            # `NAMES[level]` with a literal mapping: its keys are the values that `level` may have.
             case nodes.Getitem(node=looked_in, arg=key):
                 self._compared.append((key, "key", looked_in))
             case nodes.Call(node=nodes.Getattr(node=looked_in, attr="get"), args=[key, *_]):
                 self._compared.append((key, "key", looked_in))
+            # The tested beginning is itself a text that passes the test.
             case nodes.Call(node=nodes.Getattr(node=text, attr="startswith"), args=[start]):
                 self._compared.append((text, "eq", start))
             case _:

@@ -1,8 +1,15 @@
-"""Render messages as turns after a prompt by the template itself: a reference without a format.
+r"""Render messages as turns after a prompt by the template itself: a reference without a format.
 
 `TemplateTurns` renders an answer's message in reply to one conversation, under one setting, with
-the tools of the request; callers compare it with an answer that was written or read. `lost_text`
-compares two forms of one conversation.
+the tools of the request; callers compare it with an answer that was written or read. For the
+message with the reasoning `Hm.` and the content `Sunny.`, after the prompt of
+`fixtures/templates/a1-function-parameter.jinja`,
+
+    prompt          …<|im_end|>\n<|im_start|>assistant\n<think>\n
+    text            <|im_start|>assistant\n<think>\nHm.\n</think>\n\nSunny.<|im_end|>\n
+    continuation    Hm.\n</think>\n\nSunny.<|im_end|>\n
+
+`lost_text` compares two forms of one conversation.
 """
 
 from __future__ import annotations
@@ -172,11 +179,13 @@ def said_parts(message: Message) -> Iterator[SaidPart]:
 
         yield put(LostText(call.name, "a call's name"), structs.replace(call, name=_OTHER))
         for key, value in call.arguments.items():
+            # Renamed in its place: a template may write arguments in the given order.
             renamed = {
                 (_OTHER if name == key else name): given for name, given in call.arguments.items()
             }
             name = LostText(key, "the name of an argument", whole=False)
             yield put(name, structs.replace(call, arguments=renamed))
+            # Other values have several spellings, as `true` and `True`, and none is required.
             if isinstance(value, bool) or not isinstance(value, (str, int)):
                 continue
             given = LostText(str(value), "a call's arguments", whole=isinstance(value, int))
@@ -208,6 +217,7 @@ def _lost_of_calls(calls: Sequence[ToolCall], usual: str, wanted: str) -> LostTe
             for spellings in _spellings_of_value(value):
                 if _rarer(spellings, usual, wanted):
                     return LostText(spellings[0], "a call's arguments", whole=False)
+        # `\"city\"` is a key inside a JSON string: JSON text that was given was encoded once more.
         escaped_keys = [f'\\"{key}\\"' for key in call.arguments if _WORD.fullmatch(key)]
         if any(usual.count(key) > wanted.count(key) for key in escaped_keys):
             return LostText(escaped_keys[0], "the arguments of a call", encoded=True)
@@ -244,6 +254,7 @@ def _spellings_of_value(value: str | float | bool) -> Iterator[tuple[str, ...]]:
         case bool():
             yield str(value).lower(), str(value)
         case str():
+            # A letter beyond ASCII may be an escape, as in JSON's `\u00e9`.
             for word in _WORD.findall(value):
                 yield tuple(dict.fromkeys((word, json.dumps(word)[1:-1])))
         case _ if "e" not in repr(value):
@@ -363,6 +374,7 @@ class TemplateTurns:
         before = self._observer.before
         first, words, behind = self.prompt.rpartition(QUESTION)
         kept, same, _ = before.rpartition(QUESTION)
+        # Both conversations have the question, and only the text before it differs.
         rewritten = first != kept and words == same
         return kept + same + behind if rewritten else self.prompt
 

@@ -91,6 +91,7 @@ def find_crashes(
         error = failing[at]
         mend = _first_mend(render, tools[at]) if len(crashes) < MOST_CAUSES else None
         if mend is None:
+            # Without a mend to try on other tools, only an equal error shows an equal cause.
             alike = [place for place in failing if _same_error(failing[place], error)]
             crashes.append(
                 _tool_crash(None, error, [tools[place] for place in alike], tools[at], None)
@@ -318,6 +319,7 @@ def _keyword_removals(tool: Tool) -> list[_ToolMend]:
 
     def note(schema: Schema) -> Json:
         for keyword, value in schema.items():
+            # The length of its values stands for how much a keyword tells.
             sizes[keyword] = sizes.get(keyword, 0) + len(json.dumps(value))
         return schema
 

@@ -394,6 +394,7 @@ class _PartSearch:
     ) -> Iterator[_ToolPart]:
         if keyword in BY_NAME and isinstance(value, dict):
             for name, schema in value.items():
+                # Only references use a definition's name, and renaming it would break them.
                 if keyword not in _DEFINITIONS:
                     word = self._words.word()
                     yield _ToolPart(at, (*path, name), word, word, renames=True)
@@ -403,6 +404,7 @@ class _PartSearch:
         elif keyword in ("type", "required", "$ref"):
             # `"type": "object"` of the parameters, and an empty list of names, are implied.
             if value not in ([], "object") or path[1:] != (keyword,):
+                # These accept no invented word to search for: they are changed and compared.
                 yield _ToolPart(at, path, self._other(keyword, value))
         elif keyword not in _SILENT:
             yield from self._of_value(at, value, path)
@@ -456,6 +458,7 @@ def _with_changed_parts(tool: Tool, parts: Sequence[_ToolPart]) -> Tool:
         owner[keyword] = {
             part.word if key == last else key: owner[keyword][key] for key in owner[keyword]
         }
+        # A template may look names up in `required`: a stale one would change more than the name.
         if keyword == "properties" and isinstance(owner.get("required"), list):
             owner["required"] = [part.word if key == last else key for key in owner["required"]]
     return cast("Tool", found)

@@ -2,13 +2,20 @@ r"""Learn the layouts of turns: for every combination of parts, their order and 
 
 `learn_layout` observes one combination, `cut_section` separates the markers around all calls from
 the joints, `learn_turn_end` and `learn_ends` find the end of a turn, `learn_header` its beginning.
-For example the turns of content, and of content and two calls A and B,
+For example the turns of content, of content and a call, and of a call alone,
 
-    <|assistant|>CONTENT<|end|>
-    <|assistant|>CONTENT\n<calls>AB</calls><|end|>
+    <|assistant|>wpzqqmqw<|end|>
+    <|assistant|>wpzqqmqw\n<calls><call>qkphffqx {"mcdsbpxt": "zhvwxqzm"}</call></calls><|end|>
+    <|assistant|><calls><call>qkphffqx {"mcdsbpxt": "zhvwxqzm"}</call></calls><|end|>
 
-have the layouts (content) with the literals `<|assistant|>` and `<|end|>`, and (content, calls)
-with `\n` between the two: `<calls>` precedes calls in every layout, so it opens their section.
+become, once the frame of the call is cut off,
+
+    content           '<|assistant|>', '<|end|>'
+    content, calls    '<|assistant|>', '\n<calls>', '</calls><|end|>'
+    calls             '<|assistant|><calls>', '</calls><|end|>'
+
+`<calls>` precedes calls in every layout, so it opens their section, `</calls>` closes it, and the
+literals that are left are `<|assistant|>`, `\n` and `<|end|>`.
 """
 
 from __future__ import annotations
@@ -65,6 +72,7 @@ def find_cut(observer: Observer, suggestions: Suggestions) -> Cut | None:
     # One render with all constants tells whether any of them cuts something off.
     mixed = marks.content + "".join(constant + marks.content for constant in constants)
     turn = observer.turn(Message(mixed))
+    # Every copy of the content is still there, so no constant cuts anything off.
     if turn.refusal or turn.text.count(marks.content) == len(constants) + 1:
         return None
     # The shortest is the marker itself, others may contain it: `</think>` in `</think>\n`.
