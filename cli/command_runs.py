@@ -2,7 +2,12 @@
 
 The whole command function runs in the worker: it loads, renders and prints, with the standard files
 of this process. This process parses the options, waits, and reports the result. So a hostile
-template, tokenizer or schema can only exhaust the worker.
+template, tokenizer or schema can only exhaust the worker. For example, the limits on processor time
+are, for all of the command and for a single render of it,
+
+    autoparser compare A B                      ->  300 s and 5 s
+    autoparser compare A B --timeout 24         ->  24 s and 2 s
+    autoparser render TEMPLATE … --timeout 24   ->  34 s and 24 s
 
 Under ``--watch`` files are polled: a template is one small file, editors replace it in many ways,
 and a poll sees all of them on every system. A change is a change of content, not of the time of
@@ -109,6 +114,7 @@ def in_worker(
             arguments = grouped_values(command, values)
             if limits is None:
                 return command(**arguments)
+            # The file is named in the error if the worker exceeds a limit or dies.
             file = values.get("source")
             return wings.run_task(command, limits=limits, file=file, terminal=True, **arguments)
 
@@ -179,6 +185,7 @@ INTERVAL = 0.3
 _FETCH = "fetch it with autoparser fetch -o DIR, and name the directory"
 
 _CLEAR = "\033[H\033[2J\033[3J"
+"""Moves the cursor to the top, and clears the screen and the lines scrolled off it."""
 
 
 def with_watch(*beside: str, to_file: bool = False) -> Callable[[Command], Command]:
@@ -232,8 +239,10 @@ def watch_files(
             print_note(f"watching {source} (Ctrl-C to stop)")
             while not files.changed():
                 wait(INTERVAL)
+            # A pipe or a file keeps the results of all runs.
             if sys.stdout.isatty():
                 typer.echo(_CLEAR, nl=False)
+    # Ctrl-C is the regular end of a watch.
     except KeyboardInterrupt:
         return 0
 
@@ -281,6 +290,7 @@ class PolledFiles:
     def _differs(self, path: Path) -> bool:
         try:
             found = path.stat()
+            # The stamp only saves reading the file again: a file saved unchanged has not changed.
             stamp = (found.st_mtime_ns, found.st_size)
             if self._stamps.get(path) == stamp:
                 return False

@@ -117,6 +117,7 @@ def compare(
         NamedSource(source, name, own or revision)
         for source, own in ((left, left_revision), (right, right_revision))
     ]
+    # A saved format has no template, so nothing can be rendered for it.
     if any(source.saved for source in sources):
         return _compare_formats(sources, form, output, switch_options, exit_zero=exit_zero)
     before, after = (source.template() for source in sources)

@@ -78,6 +78,7 @@ def debug(
     ]
     first = _find_conversation(conversation or shipped[0].name, shipped, offered)
     other = None if beside is None else _find_conversation(beside, shipped, offered)
+    # The named conversations come first, and a shipped one among them is not repeated.
     named = [chosen for chosen in (first, other) if chosen is not None]
     others = [
         candidate for candidate in shipped if candidate.name not in {one.name for one in named}
@@ -89,6 +90,7 @@ def debug(
 def _has_textual() -> bool:
     try:
         return find_spec("textual") is not None
+    # `find_spec` raises it for a loaded module that has no spec.
     except ValueError:
         return False
 

@@ -105,15 +105,19 @@ class DebuggerApp(App[None]):
         self.conversations = [*conversations]
         self.conversation = self.conversations[0]
         self.other = other
+        """The conversation of `--beside` until it is first shown, then None."""
         self.traced: RenderTrace = self.conversation.trace(template)
         self.current = 0
+        """The index of the current piece."""
         self.in_full = False
         """Whether nested values are shown in full."""
         self.switches: Sequence[Switch] | None = None
         """The template's switches, or None until first used: finding them takes many renders."""
         self.tokenizer = tokenizer
         self.analysis: wings.Analysis | None = None
+        """The analysis, or None until marks or switches are first shown."""
         self.views: set[str] = set()
+        """The marks that are shown: `tokens`, `loss`, both or none."""
         self.marks = PromptMarks()
         """The conversation's marks; empty until they are first used."""
 
@@ -285,6 +289,7 @@ class DebuggerApp(App[None]):
                 self.push_screen(BesideScreen(titles, self.traced, other))
 
         if self.other is not None:
+            # Only the first time: after that, the key lets the user choose another one.
             other, self.other = self.other, None
             chosen(other)
             return
@@ -321,6 +326,7 @@ class DebuggerApp(App[None]):
         elif self.views and not self.marks.text:
             if self.analysis is None:
                 self.notify("analyzing the template …", timeout=2)
+            # In a thread, so that keys still work; a newer request replaces an unfinished one.
             self.run_worker(self._ask_marks, thread=True, exclusive=True)
 
     def _ask_marks(self) -> None:

@@ -32,6 +32,7 @@ FAULTS = 1
 
 
 BATCH = 8
+"""Outputs that a model samples at once, without `--batch`."""
 
 
 class SamplerName(StrEnum):
@@ -113,6 +114,7 @@ def decode(
         print_warning(source.label, "a saved format has no template to re-render the outputs")
     else:
         turns = analysis.turns(offered, prompt=given, chat_template_kwargs=setting)
+        # Without --prompt, outputs follow the prompt that the template renders for these tools.
         if given is None and turns.prompted.rendered:
             request = replace(request, prompt=turns.prompt)
     options = request.options
@@ -127,6 +129,7 @@ def decode(
         )
     parser = analysis.parser(offered, chat_template_kwargs=setting, **options)
     loaded = None if model is None else _load_quietly(model, device or "auto")
+    # A server returns text, whose tokens are unknown: it is checked byte by byte.
     ours, named = wings.made_tokenizer(grammar, markers=False), OF_SERVER
     if backend.server is None:
         named_path = tokenizer or (None if loaded is None else model)
@@ -135,6 +138,7 @@ def decode(
         )
     begun = analysis.begun(offered, prompt=request.prompt, chat_template_kwargs=setting)[0]
     trial = wings.DecodingTrial(begun, grammar, parser, ours, turns, given, free_reasoning)
+    # Nothing is known of the tokens of a server's tokenizer.
     fit = wings.MarkerFit() if backend.server is not None else trial.fit
     _warn_of_markers(named, fit)
     figures, words = None, f"the model {model}"
@@ -210,8 +214,10 @@ def _check_use(
 
 
 MADE = "one token per byte, and one per marker of the template"
+"""The name of a tokenizer that is made for the template."""
 
 OF_SERVER = "the server's own; its text is checked byte by byte"
+"""The name of a server's tokenizer in the report."""
 
 
 def _judge_model(
@@ -226,6 +232,7 @@ def _judge_model(
     reports: list[wings.DecodingReport] = []
     speeds: list[float] = []
     with progress_bar(2 * count) as advance:
+        # The unmasked outputs show what the grammar changes, and what the mask costs.
         for masked in (True, False):
             writer = wings.ModelWriter(
                 trial, model, trial.model_prompt, batch=batch, seed=seed, limit=limit, masked=masked

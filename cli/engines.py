@@ -181,6 +181,7 @@ def _probed_template(
         print_note(f"comparing with the template of {named}, which the server says it serves")
     source = replace(source, source=named)
     found = source.template()
+    # The server's tokens only fill in those that the template's own files lack.
     tokens = {**served.special_tokens, **found.special_tokens}
     return replace(found, special_tokens=tokens), source.label
 
@@ -199,6 +200,7 @@ def _with_installed(
         return probe_result
     path = python or sys.executable
     if record.package not in wings.installed_engines(path):
+        # Unless a Python is named, the ranking is an extra, and may be left out.
         if python is None:
             return probe_result
         raise AutoparserError(

@@ -82,6 +82,7 @@ def export(
 
     analysis = source.learned_format(tokenizer)
     warn_of_settings(source.label, analysis, switches)
+    # Without switches, one document is for all settings.
     format_ = analysis.under(switches).format if switches else analysis.formats.united
     eos = analysis.template.special_tokens.get("eos_token")
     exported = wings.response_template(format_, wings.TemplateDialect(dialect), eos)

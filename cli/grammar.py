@@ -111,6 +111,7 @@ def grammar(
             return _write_acceptance(made, form, loaded, text, outlet)
     form = form or GrammarFormat.GBNF
     known = None
+    # With a tokenizer, markers are written as its tokens, so that they cannot be spelled out.
     if tokenizer is not None or form in (GrammarFormat.LARK, GrammarFormat.JSON):
         lark = form is GrammarFormat.LARK
         known = _opaque_tokens(source, tokenizer, analysis, needed=lark)

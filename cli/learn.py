@@ -86,6 +86,7 @@ def learn(
     source.check()
     form = chosen_form(form, as_json, LearnedForm.JSON)
     to_file = form is LearnedForm.FILE or (form is None and output is not None)
+    # The files are read before the template is analyzed, so that their errors come at once.
     read = (
         _from_examples(examples)
         if examples is not None
@@ -157,6 +158,7 @@ def _from_outputs(
         try:
             found = wings.learn_outputs(analysis, given, offered, tokens)
         except wings.OutputError:
+            # Calls that the tools do not identify may be readable by the model's own files.
             if _label_reader(analysis) is None:
                 raise
             return _from_suggestions(analysis, given, offered)
@@ -180,5 +182,6 @@ def _from_suggestions(
     read = f"its {reader.key} reads {len(labeled)} of {len(outputs)} outputs"
     print_note(f"{reader.file}: {read}, and suggests their messages")
     found = wings.learn(analysis, labeled, wings.EvidenceKind.OUTPUT)
+    # Outputs without a suggested message were not among the examples.
     ok = found.ok and len(labeled) == len(outputs)
     return _LearnResult(found, ok)

@@ -1,4 +1,9 @@
-"""``autoparser lint`` and ``fix``: rules against a project's templates, and proven edits."""
+"""``autoparser lint`` and ``fix``: rules against a project's templates, and proven edits.
+
+For example, `--report sarif=lint.sarif` also writes the findings of the same run to a file:
+
+    report_files(["sarif=lint.sarif"], None)  ->  [(FindingForm.SARIF, Path("lint.sarif"))]
+"""
 
 from __future__ import annotations
 
@@ -257,9 +262,13 @@ class ReportDetail:
     """The amount of detail in a report for people."""
 
     statistics: bool = False
+    """Whether findings are only counted by rule."""
     explain: bool = False
+    """Whether the first finding of each rule has the rule's page."""
     evidence: bool = False
+    """Whether each finding has its renders."""
     quiet: bool = False
+    """Whether notes and the summary are left out."""
 
     def report(self, run: wings.LintRun, width: int) -> wings.Text:
         """Return the report for a terminal of this width."""
@@ -447,6 +456,7 @@ def lint(
         return FINDINGS if run.failed and not exit_zero else 0
 
     if fix:
+        # Before the run, which then reports the remaining findings.
         fix_files(lint_request(), unsafe=unsafe_fixes)
     if not watch:
         return lint_once()
@@ -454,6 +464,7 @@ def lint(
     settings = options.settings()
     files = [settings.file, options.baseline, options.tokenizer, tools]
     beside = [*wings.places_of(sources, settings), *files]
+    # The joined names are for the note; the watched files are all in `beside`.
     return watch_files(", ".join(sources), lint_once, beside=beside)
 
 
@@ -611,6 +622,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
     Raises AutoparserError where a template has no file of its own.
     """
     changed = [template for template in run.templates if template.fixed.changed]
+    # All are checked before any is written, so that a refusal changes nothing.
     for template in changed:
         if not template.writable:
             raise AutoparserError(
@@ -630,6 +642,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
         try:
             with wings.writing(file, "use a writable file"):
                 text = template.fixed.template.text.encode("utf-8", "backslashreplace")
+                # A file that was saved by an editor in the meantime is not overwritten.
                 wings.write_whole(file, text, before=template.fixed.original.text)
         except AutoparserError as error:
             problems.append(wings.InputProblem(path, error.message, error.hint or ""))

@@ -8,7 +8,10 @@ its own.
 Typer converts values by pydantic, with an adapter for each option, used or not; importing pydantic
 alone takes longer than importing typer. Here a value that already has its type, a path or the name
 of a choice is converted directly, with typer's result. All other values, and every complaint, are
-left to typer.
+left to typer. For example, `autoparser parse x --reasoning inlne` exits with 2 and the line
+
+    autoparser parse: Invalid value for '--reasoning': 'inlne' is not one of 'separate', 'inline',
+    'raw'; did you mean inline?; see 'autoparser parse --help'
 """
 
 from __future__ import annotations
@@ -199,6 +202,7 @@ GROUPS = {
 SUMMARIES = {name: words for group in GROUPS.values() for name, words in group.items()}
 
 DEMO = "autoparser-demo"
+"""The folder that `autoparser demo` writes by default."""
 EXAMPLES = {
     "demo": "demo",
     "fetch": "fetch Qwen/Qwen3-8B",
@@ -246,6 +250,7 @@ def _work_wrapper(name: str) -> Callable[[Command], Command]:
 
     match name:
         case "analyze":
+            # The watch is the outer one: each of its runs has a worker of its own.
             return lambda command: with_watch()(in_worker()(command))
         case "parse":
             from .source import names_saved_format
@@ -325,7 +330,9 @@ class CommandGroup(TyperGroup):
 
 
 BAD_INPUT = 2
+"""The exit code of every error."""
 INTERRUPTED = 130
+"""A shell's exit code of a program that Ctrl-C ended: 128 plus SIGINT's number."""
 CLOSED_PIPE = 141
 """A shell's exit code of a program whose reader has closed the pipe: 128 plus SIGPIPE's number."""
 

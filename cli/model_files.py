@@ -16,6 +16,7 @@ from .output import open_outlet, write_file
 
 DIRECTORY = Path("autoparser-demo")
 FILES = ("chat_template.jinja", "tools.yaml", "output.txt", "messages.yaml")
+"""The demo's files, in the order in which `demo_report` takes them."""
 
 
 def demo(
@@ -36,6 +37,7 @@ def demo(
     as_json = result.is_json
     shipped = files("autoparser.cli") / "demo_files"
     texts = {output / name: (shipped / name).read_text(encoding="utf-8") for name in FILES}
+    # All are checked before any is written.
     for path, text in texts.items():
         if path.exists() and (path.is_dir() or wings.read_path(path, noted=False) != text.encode()):
             raise AutoparserError(

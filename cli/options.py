@@ -83,6 +83,7 @@ def flat_parameters(command: Command) -> list[inspect.Parameter]:
             if field.name not in _left_out(parameter)
         ]
     order: Mapping[str, int] = getattr(command, "help_order", {})
+    # The sort is stable: options without a place keep their order after the others.
     return sorted(found, key=lambda parameter: order.get(parameter.name, len(order)))
 
 
@@ -177,6 +178,7 @@ def with_groups(command: Command) -> Command:
 
 @functools.cache
 def _command_signature(command: Command) -> inspect.Signature:
+    # Postponed annotations are texts until they are evaluated.
     return inspect.signature(command, eval_str=True)
 
 

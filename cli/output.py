@@ -45,6 +45,7 @@ def hold_library_messages() -> None:
     exception that Python gets. Python's own output is not affected.
     """
     sys.stderr.flush()
+    # Python writes to a copy of the descriptor; the original discards what libraries write.
     stream = os.fdopen(
         os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace", buffering=1
     )
@@ -87,6 +88,7 @@ def print_report(report: wings.Text, *, beside: bool = False) -> None:
     if beside and is_quiet.get():
         return
     stream = sys.stderr if beside else sys.stdout
+    # Tabs are left to rich, which expands them.
     if _is_plain(stream) and "\t" not in report.plain:
         stream.write(f"{report.plain}\n")
         # An end of the reader is noticed here, not when the process ends.
@@ -262,6 +264,7 @@ def _log_steps(total: int, words: str) -> Callable[[], object]:
     def step() -> None:
         nonlocal done, printed
         done += 1
+        # The last step needs no line: the result follows it.
         if done < total and monotonic() - printed >= LOG_INTERVAL:
             printed = monotonic()
             print_note(f"{words}: {done} of {total}")

@@ -44,6 +44,7 @@ NOT_ALL_READ = 1
 output was cut."""
 
 CHUNK = 4
+"""Characters per chunk of a stream, without `--chunk`."""
 
 
 class ParsedForm(StrEnum):
@@ -228,6 +229,8 @@ def _explain_output(
     `shrink` also searches the smallest part that deviates like the whole.
     """
     places = wings.explain_output(reading, text, complete=complete)
+    # Whether the request's own limits lost a call shows in a parse without them. An empty list of
+    # tools allows no call, None allows any.
     allowed = replace(request, tool_choice="auto", parallel=True, tools=request.tools or None)
     unrestricted = None if allowed == request else _plain_parser(analysis, allowed, allowed.setting)
     cause = wings.loss_cause(

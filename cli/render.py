@@ -213,6 +213,7 @@ def _write_tokens(
     prompt: bool,
     as_json: bool,
 ) -> None:
+    # Special tokens may be given as switches, as in `--switch bos_token='<s>'`.
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
     renderer = wings.Renderer(source.analysis(template), loaded, switches=switches)
@@ -242,6 +243,7 @@ def _write_training_template(source: NamedSource, outlet: Outlet) -> bool:
     analysis = source.analysis(source.template())
     made: wings.TrainingTemplate = wings.training_template(analysis)
     proof = wings.EditProof(wings.Subject(analysis.template, analysis=analysis))
+    # A template with generation markers of its own was not edited.
     same = proof.unchanged(made.template) if made.patched else None
     outlet.text(made.template.text)
     for line in wings.training_lines(made, same):

@@ -2,6 +2,11 @@
 
 Contract: - is standard input wherever a file is named. An unreadable file is an AutoparserError
 with the file, the place in it and the expected content.
+
+For example, the values of `--switch` become template variables as
+
+    enable_thinking=false  ->  ("enable_thinking", False)
+    effort=high            ->  ("effort", "high")
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from .output import print_warning
 from .source import STANDARD_INPUT
 
 CHOICES = ("auto", "none", "required")
+"""The tool choices that are not the name of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +34,19 @@ class RequestValues:
     """A request as options describe it, with its files read."""
 
     tools: Sequence[wings.Tool] | None
+    """The offered tools, or None if unknown, so that any function may be called."""
     tool_choice: str
+    """E.g. `auto`, or the name of a tool."""
     parallel: bool
+    """Whether a turn may have several calls."""
     json_schema: Mapping[str, Any] | None
+    """The schema of an answer in JSON, or None for other answers."""
     prompt_file: Path | None
+    """The file of the prompt, for warnings."""
     prompt: str | None
+    """The rendered prompt, or its end, or None for the template's own prompt."""
     switches: Mapping[str, object]
+    """The template variables, e.g. `{"enable_thinking": False}`."""
 
     @property
     def setting(self) -> Mapping[str, object] | None:
@@ -154,6 +167,7 @@ def _json_variables(text: str) -> dict[str, wings.Json]:
         hint = """write an object such as '{"enable_thinking": false}'"""
         return AutoparserError(message, file=KWARGS, place=place, hint=hint)
 
+    # Python's `json` silently keeps the last of two equal keys.
     def without_twins(pairs: list[tuple[str, wings.Json]]) -> dict[str, wings.Json]:
         names = [name for name, _ in pairs]
         twin = next((name for name in names if names.count(name) > 1), None)
@@ -161,6 +175,7 @@ def _json_variables(text: str) -> dict[str, wings.Json]:
             raise wrong(f"{twin} is set twice", json.dumps(twin))
         return dict(pairs)
 
+    # Python's `json` accepts NaN and Infinity, which JSON does not have.
     def refuse_constant(name: str) -> None:
         raise wrong(f"JSON has no {name}", f"column {text.find(name) + 1}")
 
@@ -338,6 +353,7 @@ def read_schema(path: Path) -> Mapping[str, Any]:
     value, file = file_value(path, "the JSON schema"), str(path)
     hint = 'write an object such as {"type": "object", "properties": …}'
     given = wings.read_value(value, dict[str, Any], file=file, hint=hint)
+    # OpenAI's `response_format` has the schema in `json_schema`, and there in `schema`.
     for wrapper in ("json_schema", "schema"):
         inner = given.get(wrapper, given)
         given = wings.read_value(inner, dict[str, Any], file=file, place=wrapper, hint=hint)
@@ -347,6 +363,7 @@ def read_schema(path: Path) -> Mapping[str, Any]:
 
 def file_value(path: Path, what: str) -> object:
     """Return the value of a YAML or JSON file; `what` names its content in errors."""
+    # Some editors begin UTF-8 with a byte order mark.
     text = _read_text(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     return _load_value(text, path)
 

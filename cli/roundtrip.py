@@ -35,6 +35,7 @@ INCOMPLETE = 2
 DOUBT = "sampled outputs may differ from a model's"
 
 LEVELS = ("any", "string", "tokens")
+"""The verdicts of `--fail-on` that are not causes."""
 
 
 def roundtrip(
@@ -125,10 +126,12 @@ def roundtrip(
         if as_json:
             outlet.json(wings.roundtrip_document(analysis, found))
         elif full or scenario:
+            # A scenario that was chosen by name is shown even if it passes.
             in_full = bool(scenario)
             outlet.report(wings.roundtrip_report(analysis, found, outlet.width, in_full=in_full))
         else:
             outlet.report(wings.roundtrip_screen(analysis, found, outlet.width))
+    # First, since the verdicts that --fail-on looks at are incomplete.
     if found.beyond:
         return INCOMPLETE
     spoiled = "any" in wanted and analysis.spoiled is not None
@@ -180,6 +183,7 @@ def _write_edit(
 ) -> int:
     """Write the edited template or its diff; the fixed round trips go to standard error."""
     if profile is not None:
+        # A profile replaces the engine's habit that such a scenario tests.
         played = (scenario for scenario in scenarios if not scenario.about_engine)
         scenarios = [replace(scenario, engine=profile.engine) for scenario in played]
     found = wings.preserving_template(analysis, scenarios)
@@ -198,6 +202,7 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[wings
     if file is not None:
         own = wings.scenarios_of(file_value(file, "the scenarios"), str(file))
         replaced = {scenario.name for scenario in own}
+        # A scenario of the file replaces a shipped one of the same name.
         known = [*(scenario for scenario in known if scenario.name not in replaced), *own]
     by_name = {scenario.name: scenario for scenario in known}
     for name in names:

@@ -167,6 +167,7 @@ def _chat_endpoint(
     choices: wings.ReadingChoices,
 ) -> wings.ChatEndpoint:
     address, served = backend.server or "", backend.served_model
+    # Before the analysis, so that a wrong address is reported at once.
     wings.CompletionServer(address, engine, served).check()
     template = source.template(tokenizer)
     analysis = source.analysis(template, isolate=limits)
@@ -189,6 +190,7 @@ def _chat_endpoint(
 def _public_name(label: str) -> str:
     """Return the last name of a path, which clients may see, or any other label unchanged."""
     path = Path(label)
+    # Resolved, since a path such as `.` has no name.
     return path.resolve().name if path.exists() else label
 
 
@@ -226,6 +228,7 @@ def _log_writer(log: TextIO) -> Callable[[wings.AnsweredChat], None]:
         log.write(
             json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
         )
+        # Line by line, so that the log is complete while the server runs.
         log.flush()
 
     return write

@@ -165,6 +165,7 @@ class NamedSource:
         They are only suggestions, so nothing is fetched for them, and a tokenizer that cannot be
         loaded has none; a named one raises TokenizerError.
         """
+        # A model on the Hub does not exist as a path: its tokenizer would have to be fetched.
         here = self.source is not None and Path(self.source).exists()
         if tokenizer_path is None and not (here and self.beside):
             return ()
@@ -202,12 +203,14 @@ class NamedSource:
         beside = self.beside
         problem = None
         if beside is not None:
+            # Of the template's own commit, even if the branch has moved since.
             commit = None if template is None or template.source is None else template.source.commit
             try:
                 return wings.load_tokenizer(
                     beside, revision=commit or self.revision, segmenting=segmenting
                 )
             except TokenizerError as error:
+                # A GGUF file or a model on the Hub may have a template without a tokenizer.
                 if needed is not None or beside != self.source:
                     raise
                 problem = error

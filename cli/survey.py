@@ -168,6 +168,7 @@ class _SurveyPlan:
 
     def is_complete(self, record: wings.SurveyRecord) -> bool:
         """Return whether an earlier survey wrote all files for this record."""
+        # A template without an analysis has neither a page nor findings.
         if record.error:
             return True
         written = self.pages is None or self.pages.has(record.source, record.sha256)
@@ -198,6 +199,7 @@ def _write_survey(
 def _write_state(records: Sequence[wings.SurveyRecord], title: str, output: Path) -> None:
     """Write the page about the templates, and its pictures into the same directory."""
     page = wings.state_page(wings.state_of(records), title, output.stem)
+    # The pictures first, so that the page never refers to missing ones.
     for name, picture in page.pictures.items():
         write_file(output.with_name(name), picture)
     write_file(output, page.text)
@@ -211,6 +213,7 @@ def _try_fixes(
     tried: dict[str, wings.SurveyRecord] = {}
     with progress_bar(len(examples), "fixing") as advance:
         for record, code in examples:
+            # One template may be the example of several rules: its record collects all outcomes.
             known = tried.get(record.sha256, record)
             tried[record.sha256] = wings.try_fix(known, code, limits)
             advance()
@@ -343,9 +346,12 @@ def _open_records(path: Path | None, journal: wings.SurveyJournal) -> Generator[
 
 
 INDEX = "index.html"
+"""The page that lists all others."""
 RECORDS = ".jsonl"
+"""The ending of files of records."""
 _OTHER_FOLDER = "name another directory with --reports"
 _PAGE_END = b"</html>\n"
+"""The end of a complete page; one that was cut by an interruption lacks it."""
 LONGEST = 60
 """Characters of a page's name that describe it; the digest's are added."""
 

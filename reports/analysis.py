@@ -1,6 +1,15 @@
 """The reports on an analysis: the first screen, and the full report, built from its sections.
 
-The screen shows the most important facts first, and states each fact once.
+The screen shows the most important facts first, and states each fact once. For example, its turn of
+the template that `autoparser demo` writes is
+
+    A turn, as the model writes it after the prompt
+      prompt     ::assistant↵
+      reasoning  ::why Two cities, so two lookups. ::/why↵
+      content    Let me look.↵
+      call 1     ::do weather with {"city": "Rio", "day": 3} done::
+      call 2     like call 1, after `↵`
+      ends       ↵::over↵
 """
 
 from __future__ import annotations
@@ -137,10 +146,13 @@ def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text
 
 
 LABEL = len("Reasoning")
+"""Cells of the column of labels: those of the longest."""
 HEIGHT = 22
 """Lines of a screen: a terminal of 24 lines also shows the command and its prompt."""
 TEMPLATE_LINES = 3
+"""Lines of the template's row, whose path may be long."""
 VERDICT_LINES = 3
+"""Lines of the verdict, which a smaller screen does not shorten."""
 SHRUNK = ((3, 4, 1), (1, 4, 1), (1, 3, 1), (1, 2, 1), (1, 2, 0))
 """Lines per row, lines of switches, gap between both: tried in turn while a screen is too high."""
 POINTERS = {"Stops": "--show stops", "Findings": "--show findings"}
@@ -169,6 +181,7 @@ def screen_report(
     room = HEIGHT
     for most, switches, gap in SHRUNK:
         rest = [
+            # The heading's own empty line is dropped together with the gap below the switches.
             *screen_switches(learned, width, switches)[1 - gap :],
             *[Text()] * gap,
             *_short_rows(about, width, 1),
@@ -185,6 +198,7 @@ def screen_report(
         if len(turn) <= room:
             break
     else:
+        # With the smallest rows there is still too little room, so the turn loses lines.
         turn = screen_turn(learned, width, room, cut=True)
     return joined_lines([*head, *([Text()] if len(turn) < room else []), *turn, *rest])
 
@@ -206,6 +220,7 @@ def _head(learned: LearnedFormat, width: int) -> Iterator[Row]:
     template = learned.template
     name = visible(template.origin or "a text")
     room = width - LABEL - 2
+    # Of a long path the end is kept, which names the file.
     origin = Text(name if len(name) <= room else f"…{name[1 - room :]}")
     if template.name not in (None, "default"):
         origin.append(f" (named {visible(str(template.name))})")
@@ -254,6 +269,7 @@ def _next(
 ) -> Text:
     """Return the most useful next command, ready to be copied."""
     fixes = [finding.fix for finding in found if finding.fix is not None]
+    # A format that fails its checks comes first: all other commands build on it.
     if not learned.ok:
         words = ("analyze", " --show faults")
     elif fixes:
@@ -296,6 +312,7 @@ def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = 
     notes = [line for note in _notes(format_, message) for line in drawn_lines(prose(note), width)]
     room = height - 1 - len(notes)
     cells = max(width - column - 4, NARROWEST // 2)
+    # First joined within the width: longer lines are broken, sometimes inside of a marker.
     for most in (cells, LINE_LONGEST):
         for at in sorted(range(len(parts)), key=lambda at: -len(parts[at][1])):
             if len(_drawn(parts, width, column)) > room:
@@ -357,8 +374,10 @@ def _second_call(format_: TurnFormat, message: Message) -> Text | None:
     first, other = written
     pairs = (
         call_part_spans(calls, first),
+        # With the first call's arguments, so that only the notation can differ.
         call_part_spans(calls, structs.replace(other, arguments=first.arguments), 1),
     )
+    # A template may close only its later calls: then both calls are drawn.
     if [pair.label for pair in pairs[0]] != [pair.label for pair in pairs[1]]:
         return None
     changed = [new for old, new in zip(*pairs, strict=True) if old.text != new.text]
@@ -400,6 +419,7 @@ def _lines(spans: Sequence[ExampleSpan], markup: str) -> Lines:
                 drawn[-1].append(visible(line_text), style=style)
                 continue
             line.append(visible(line_text[:LINE_LONGEST]), style=style)
+            # Newlines alone are not a line of their own: they begin the next one.
             if line_text.endswith("\n") and line.plain.strip("↵"):
                 drawn.append(line)
                 line = Text()

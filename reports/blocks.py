@@ -6,6 +6,12 @@ a list appears in all three. Words inside of a block are `rich.text.Text`: what 
 a warning, something aside, is said by the names of styles below, which all painters read.
 
 >>> Report = [heading("Stops"), facts([("after content", quoted("<|end|>"))])]
+
+`compare_texts` cuts two texts into the pieces of a `ShownDifference`. For example,
+
+    compare_texts("Hi <think>look</think> Rio", "Hi <think></think> Rio")
+
+returns `Hi <think>` of both, `look` of the left one alone, and `</think> Rio` of both.
 """
 
 from __future__ import annotations
@@ -33,8 +39,11 @@ Row: TypeAlias = tuple[str, Text]
 
 
 ALIKE_LINES = 4
+"""Lines of shared text that are kept beside a difference."""
 ALIKE_CHARACTERS = 320
+"""Their characters, if the lines are long."""
 DIFFERENT_CHARACTERS = 2400
+"""Characters of a difference that are shown."""
 COMPARED_CHARACTERS = 4000
 """The longest middles that are aligned by character: the time grows with their square."""
 
@@ -136,6 +145,7 @@ class DepartureSide(Struct, frozen=True):
     """One of two texts, from their departure on."""
 
     label: str
+    """The mark before the line, e.g. `- 48`: the sign, and the template line that wrote it."""
     text: Text | None
     """The text, or None if there is none and `error` has the reason."""
     error: Text | None = None
@@ -452,6 +462,7 @@ def styled_runs(text: Text) -> Iterator[StyledRun]:
     are removed.
     """
     runs = list(_runs(text))
+    # A sentinel at each end, so that the first and the last run have neighbors, too.
     marked = [False, *(MARKER in run.styles for run in runs), False]
     for at, run in enumerate(runs, 1):
         words = run.words
@@ -468,6 +479,7 @@ def _runs(text: Text) -> Iterator[StyledRun]:
     for start, end in pairwise(cuts):
         styles = [text.style]
         styles += [span.style for span in text.spans if span.start <= start < span.end]
+        # Rich writes a style without attributes as `none`.
         names = [name for style in styles for name in str(style).split() if name != "none"]
         tags = [style.meta for style in styles if isinstance(style, Style) and "tag" in style.meta]
         yield StyledRun(plain[start:end], tuple(dict.fromkeys(names)), tuple(tags))
@@ -476,6 +488,7 @@ def _runs(text: Text) -> Iterator[StyledRun]:
 def compare_texts(left: str, right: str) -> list[DifferencePiece]:
     """Cut two texts into shared pieces and pieces of only one text."""
     start = prefix_length(left, right)
+    # Only after the prefix, so that no character of `aa` and `aaa` is counted twice.
     end = suffix_length(left[start:], right[start:])
     middle_left, middle_right = left[start : len(left) - end], right[start : len(right) - end]
     pieces = [DifferencePiece(Side.BOTH, left[:start])]
@@ -495,6 +508,7 @@ SHORTEST_MATCH = 4
 
 
 def _aligned(left: str, right: str) -> Iterator[DifferencePiece]:
+    # By default, `difflib` ignores the frequent characters of a long text, such as spaces.
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     at_left = at_right = 0
     for match in matcher.get_matching_blocks():

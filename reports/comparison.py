@@ -1,4 +1,12 @@
-"""The changes between two templates: for a terminal, as Markdown, and as a page."""
+"""The changes between two templates: for a terminal, as Markdown, and as a page.
+
+For example, a comparison on a terminal begins with
+
+    Better: 6 findings fixed; 3 round trips repaired. Worse: 4 new findings; 4 round
+    trips broken; 10 of 10 turns lose the prefix cache (before: 2 of 10).
+    -  fixtures/templates/history-last-query.jinja: self-check 47/47
+    +  fixtures/templates/history-tool-cycle.jinja: self-check 47/47
+"""
 
 from __future__ import annotations
 
@@ -53,6 +61,7 @@ WAYS = 12
 FIRST, FIRST_WAYS = 4, 2
 """Differences of a section, and kinds of differences, in the first view."""
 ABSENT = "(none)"
+"""The words for a fact that one of the two formats lacks."""
 NOT_RENDERED = (
     "Renders, round trips and findings were not compared: a saved format has no template."
 )
@@ -203,6 +212,7 @@ def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
     held = [
         (change.left == Outcome.HOLDS, change.right == Outcome.HOLDS) for change in comparison.trips
     ]
+    # Worse is what held before and no longer does; better is the reverse.
     trips = sum(before is worse and after is not worse for before, after in held)
     if trips:
         yield f"{number_of(trips, 'round trip')} {'broken' if worse else 'repaired'}"
@@ -361,6 +371,7 @@ def _departure(change: RenderChange) -> Departure:
         tuple(
             DepartureSide(
                 sign if line is None else f"{sign} {line}",
+                # A text of the full length was cut there.
                 None if text is None else Text(visible(text) + "…" * (len(text) == CONTEXT), style),
                 Text(f"raises: {visible(error or '')}", style),
                 Text("(the end)", style),

@@ -197,6 +197,7 @@ def _document(comparison: Comparison | FormatComparison, **own: object) -> dict[
 
 def _finding_change(change: FindingChange, comparison: Comparison) -> FindingChangeDocument:
     finding = change.finding
+    # A fixed finding exists only in the first template, to which its line refers.
     template = (comparison.left if change.right is None else comparison.right).template
     place = template_place(template, finding.line)
     return copy_fields(

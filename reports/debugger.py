@@ -1,6 +1,11 @@
 """The debugger's panes: a template's lines, the prompt beside them, and the reasons for a piece.
 
 Over the prompt, if asked: where its tokens begin, and what a training run learns.
+
+A piece of the prompt is drawn in parts, cut at its newlines (`↵`) and where a mark begins or ends.
+For example, with marks at the offsets 11 and 14, the piece `ab↵cd` at the offset 10 has the parts
+
+    (10, "a"), (11, "b↵"), (13, "c"), (14, "d")
 """
 
 from __future__ import annotations
@@ -55,6 +60,7 @@ class DrawnText:
     """A text laid out for a pane."""
 
     text: Text
+    """The lines, joined by newlines."""
     rows: tuple[int, ...]
     """The row, from 0, in which each piece of a prompt or each line of a template begins."""
 
@@ -67,6 +73,7 @@ def drawn_prompt(trace: RenderTrace, width: int, current: int, marks: PromptMark
     flat = Text()
     begins: list[int] = []
     cuts = _cuts(marks)
+    # No sign before the first token, nor before one that only continues a character.
     tokens = {start for start, end, _ in marks.tokens if 0 < start < end}
     at = 0
     for number, piece in enumerate(trace.pieces):
@@ -106,6 +113,7 @@ def _learned_style(marks: PromptMarks, at: int) -> Style:
 def _learned(marks: PromptMarks, start: int, end: int) -> int:
     """Count the characters of a range that a training run learns."""
     ranges = marks.learned or ()
+    # The ranges are in order and apart, so their ends are in order, too.
     first = bisect_right(ranges, start, key=itemgetter(1))
     until = bisect_left(ranges, end, key=itemgetter(0))
     return sum(min(end, stop) - max(start, begin) for begin, stop in ranges[first:until])
@@ -123,6 +131,7 @@ def _broken(flat: Text, marks: Sequence[int], width: int) -> tuple[Text, tuple[i
             begins.append(start)
             start += len(part)
         at += len(line) + 1
+    # The marks are in order, so one pass over the rows finds them all.
     found: list[int] = []
     row = 0
     for mark in marks:
@@ -144,6 +153,7 @@ def drawn_template(trace: RenderTrace, width: int, current: int) -> DrawnText:
     outer = {trace.sites[site].line for site in (here.through if here is not None else ())}
     first = {
         trace.sites[piece.site].line: number
+        # In reverse, so that the first piece of each line stays.
         for number, piece in reversed([*enumerate(trace.pieces)])
         if piece.site is not None
     }
@@ -189,6 +199,7 @@ def piece_text(trace: RenderTrace, current: int, width: int, marks: PromptMarks)
     for site in piece.through:
         called = sentence((f"line {trace.sites[site].line}  ", _NUMBER), source_words(trace, site))
         drawn += rows([("called from", called)], words=False, label=12)
+    # The innermost test or loop is next to the line that wrote the piece.
     for step in reversed(trace.reasons(piece)):
         drawn += rows([_reason(trace, step)], label=12)
     return _painted(drawn, width)
@@ -199,7 +210,10 @@ def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Blocks:
     end = start + len(trace.pieces[current].text)
     found: Blocks = []
     inside = [
-        token for token in marks.tokens if start <= token[0] < end or token[0] < start < token[1]
+        # Also a token that begins in the piece before.
+        token
+        for token in marks.tokens
+        if start <= token[0] < end or token[0] < start < token[1]
     ]
     if inside:
         words = sentence((f"{len(inside)}: ", _NUMBER))
@@ -231,6 +245,7 @@ LONGEST_SHOWN = 60
 
 def _writing(trace: RenderTrace, piece: PromptPiece) -> TraceStep | None:
     """Return the step in which an expression wrote a piece."""
+    # `after` counts the steps before the piece, the last of which may have written it.
     for step in trace.steps[max(0, piece.after - 1) : piece.after]:
         if step.site == piece.site and step.kind is StepKind.WRITE:
             return step

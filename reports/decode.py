@@ -37,12 +37,15 @@ class DecodeSetting:
     tokenizer: str
     """The tokenizer's file, or its origin."""
     sampler: str
+    """E.g. `at random`, or `the model models/small`."""
     seed: int
+    """The seed of the first answer."""
     limit: int
     """Tokens of an answer at most."""
     plain_markers: tuple[str, ...] = ()
     """Markers of the template that are not single tokens."""
     model: ModelFigures | None = None
+    """The speed of a model, and its answers without the mask, or None if no model is run here."""
     free_reasoning: bool = False
     """Whether the grammar applies only after the end of the reasoning."""
     usual_form: AskedForm | None = None
@@ -54,6 +57,7 @@ def decode_report(
     report: DecodingReport, setting: DecodeSetting, width: int, *, answers: bool = False
 ) -> Text:
     """Report on all answers; with `answers`, show each of them as well."""
+    # Not green if OpenAI-style messages lose text: the renders prove only another form.
     style = "red" if not report.ok else "green" if setting.usual_form is None else ""
     words = f"{report.clean} of {report.answers}"
     proved = " outputs: accepted, ended, parsed, valid, rendered the same"
@@ -182,6 +186,7 @@ def _verdict(judgment: AnswerJudgment) -> Iterator[str]:
 
 
 def _key(word: Enum) -> str:
+    # The values are words of the report; programs get the names.
     return word.name.lower()
 
 

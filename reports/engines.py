@@ -104,6 +104,7 @@ def _engine(ranking: EngineRanking) -> Blocks:
     reasons: dict[str, list[str]] = {}
     for parser in ranking.unusable:
         names = reasons.setdefault(parser.reason, [])
+        # A name may be unusable as a tool parser and as a reasoning parser.
         names += [parser.name] * (parser.name not in names)
     lines = [
         f"{', '.join(names)} skipped: {shortened(reason, _LONGEST)}"

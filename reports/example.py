@@ -1,6 +1,14 @@
 """A sample message as a format writes it, with every part of the text named.
 
 Contract: the concatenated texts of the spans are exactly the text that the format writes.
+
+For example, the call `::do weather with {"city": "Rio"} done::` has, by their labels, the spans
+
+    call opens        ::do␣        name               weather
+    name to arguments ␣with␣       arguments open     {
+    argument's key    "city"       key to value       :␣
+    argument's value  "Rio"        arguments close    }
+    call closes       ␣done::
 """
 
 from __future__ import annotations
@@ -38,8 +46,10 @@ def example_message(format_: TurnFormat) -> Message:
     for presence in by_size:
         layout = format_.layouts[presence]
         written = {name for name, there in presence._asdict().items() if there}
+        # The template drops a part of such a message, so that a sample would not show it.
         if {_PART_OF[part] for part in layout.parts} != written:
             continue
+        # Two calls show what separates them, but some templates refuse more than one.
         for calls in (2, 1):
             message = _message(format_, presence, calls)
             if _accepted(format_, message):
@@ -72,6 +82,7 @@ def turn_spans(format_: TurnFormat, markers: MarkerRegistry, message: Message) -
     layout = format_.layouts[message.presence]
     spans = [span for span in _turn(format_, layout, markers, message) if span.text]
     if "".join(span.text for span in spans) != text:
+        # Spans that do not add up to the text would break the contract.
         return [ExampleSpan("turn", text)]
     return spans
 
@@ -148,7 +159,9 @@ class ExampleSpan(Struct, frozen=True):
     """A piece of a text and its role."""
 
     label: str
+    """The role, e.g. `call opens` or `argument's key`."""
     text: str
+    """E.g. `::do `."""
     written: bool = False
     """Whether the model's own words, rather than markup."""
 
@@ -174,6 +187,7 @@ def example_call(format_: TurnFormat, position: int) -> ToolCall:
 def call_part_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> list[ExampleSpan]:
     """Name the parts of the call at a position, down to its arguments."""
     text = calls.write_call(call, position)
+    # A call without arguments may have a row of its own.
     for row in (calls.row, calls.empty_row or ()):
         drawn = [*_call(calls, row, call, position)]
         if position:
@@ -199,6 +213,7 @@ def _call(
             yield ExampleSpan(piece.value, values.get(piece, ""), written=True)
         else:
             label = _between(row, at, "call")
+            # Free words are counted by the pieces of the usual row.
             free = [(word.start, word.end) for word in calls.free_words if word.piece == at]
             yield from _cut(label, piece, free if row == calls.row else [], "usual word")
 
@@ -224,6 +239,7 @@ def _arguments(arguments: ArgumentFormat, call: ToolCall) -> Iterator[ExampleSpa
     written = 0
     for key, value in members_in_order(arguments, call):
         row = members.row(type_of(value))
+        # The template drops arguments of this type.
         if row is None:
             continue
         if written:
@@ -313,6 +329,7 @@ def _slots(row: FormatRow) -> list[RowSlot | None]:
 def _word_edges(texts: Sequence[str]) -> tuple[int, int] | None:
     """Return the lengths of the common text before and after a word, or None without one."""
     before = min(prefix_length(texts[0], text) for text in texts)
+    # Words may begin alike, as `string` and `structure`: back to where the word begins.
     before -= len(_matched(_WORD_END.search(texts[0][:before])))
     rests = [text[before:] for text in texts]
     after = min(suffix_length(rests[0], rest) for rest in rests)
@@ -357,6 +374,7 @@ class TurnGroup(Struct, frozen=True):
     """Pieces of a turn that belong together; without any, the end of the generation prompt."""
 
     kind: str
+    """The group's name for the page's styles, e.g. `calls`; `cut` is the end of the prompt."""
     spans: tuple[ExampleSpan, ...] = ()
 
 
@@ -456,6 +474,7 @@ def _varying(format_: TurnFormat, message: Message) -> Iterator[Text]:
     if calls.naming is not None:
         yield Text("The id contains the function's name.")
     spoken = type_words(calls.arguments).spoken
+    # The word of the most types is described last, as that of any other type.
     most = max(spoken, key=lambda pair: len(pair[1]), default=None)
     type_meanings = [
         sentence(quoted(word), f" for {'any other type' if other else ', '.join(kinds)}")

@@ -1,4 +1,10 @@
-"""Why an output departs from the template's writing, place by place, and what lost its calls."""
+"""Why an output departs from the template's writing, place by place, and what lost its calls.
+
+A place is shown in its line. For example, a comma too many in the second line of an output gives
+
+    2 | …ool_call>{"name": "weather",}
+      |                              ^
+"""
 
 from __future__ import annotations
 
@@ -62,6 +68,7 @@ def departures(explanations: Sequence[DeviationExplanation], text: str) -> Block
     drawn: Blocks = heading("Deviations from the template")
     if not explanations:
         drawn += prose("None: the output follows the template's format.")
+    # Each explanation is paired with the cause of the one before.
     causes = [None, *(explanation.cause for explanation in explanations)]
     for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
         drawn += blank() if at else []
@@ -198,6 +205,7 @@ def way_out(explained: ExplainedOutput) -> str:
         wrong = next(outcome for outcome in explained.engines if outcome.wrong)
         if wrong.best is not None and wrong.best.all_right:
             return f"start the server with {parser_flags(wrong.best.pair)}, which reads it"
+        # This engine takes no parser by name, so its answers can only be parsed in front of it.
         if wrong.ranking is not None and not wrong.ranking.offered.has_parsers:
             return "put autoparser serve in front of the server (docs/serve.md)"
         return "use autoparser's plugin (autoparser analyze TEMPLATE --show serve)"
@@ -309,12 +317,14 @@ def _place_lines(text: str, offset: int, line: int, column: int) -> list[Text]:
     """Return the line of a place after its number, and a caret under the place."""
     begin = offset - (column - 1)
     end = text.find("\n", offset)
+    # With the newline, which has a sign: the place may be there.
     end = len(text) if end < 0 else end + 1
     start = max(begin, offset - _BESIDE)
     stop = min(end, offset + _BESIDE)
     before = ("…" if start > begin else "") + visible(text[start:offset])
     behind = visible(text[offset:stop]) + ("…" if stop < end else "")
     number = f"{line} | "
+    # In cells: a wide character before the place moves the caret by two.
     margin = " " * (cell_len(number) - 2) + "| " + " " * cell_len(before)
     return [
         sentence((number, "dim"), before, behind),

@@ -47,6 +47,7 @@ class OwnFinding(Struct, frozen=True):
 
     level: FindingLevel
     words: str
+    """The fault, e.g. `parallel calls: only the first is rendered`."""
     line: int | None = None
     """The template's line, from 1."""
     fix: str | None = None
@@ -63,6 +64,7 @@ def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
     for format_, check in zip(learned.formats, learned.checks, strict=True):
         under = setting_words(format_.setting) if len(learned.formats) > 1 else ""
         yield from _check_findings(check, f" with {under}" if under else "")
+    # Once for each form, though the check of every setting has it.
     spoiled = {form.usual: form for check in learned.checks for form in check.forms if not form.ok}
     for form in spoiled.values():
         yield OwnFinding(error, spoiled_words(form))
@@ -71,6 +73,7 @@ def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
     if not gate.own_form_ok or not (gate.ok or spoiled):
         yield OwnFinding(error, f"{gate_fault_words(gate)}: {visible(gate.faults[0].detail)}")
     united = learned.formats.united
+    # None is unknown. A model whose reasoning is dropped there loses its plan between calls.
     if united.retention.tool_loop is False:
         words = "reasoning before a call is dropped after the call's result"
         yield OwnFinding(error, words, fix="")
@@ -100,6 +103,7 @@ def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
     if forbidden is not None:
         yield _crashing(forbidden, f"transformers' sandbox rejects the template{under}")
     for crash in check.crashes:
+        # Operations that only the sandbox forbids are reported above.
         if crash.needed and not crash.sandbox_alone:
             count = len(crash.titles)
             crashes = f"{number_of(count, 'message')} crash{'es' * (count == 1)} the template"

@@ -109,6 +109,7 @@ def _summary(run: FixRun, *, files_written: bool, unwritten: int) -> Iterable[st
 
 
 _NAMED = 6
+"""Scenarios named for one cause."""
 
 _END = 160
 """Characters of a render that are shown if there was none before."""
@@ -124,7 +125,9 @@ def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
         f"b/{name}",
     )
     return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+        # `patch` takes a last line without a newline only with this remark.
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in lines
     )
 
 
@@ -179,6 +182,7 @@ def proof_words(proof: ProvenEdit) -> str:
     kinds = ", ".join(f"{number} with {kind}" for kind, number in proof.kinds.items())
     rendered = proof.conversations - proof.changed - proof.raising
     parts = [f"{rendered} unchanged"]
+    # Every changed render raised before, so nothing that rendered has changed.
     if proof.crashed == proof.changed > 0:
         parts.append(f"{number_of(proof.changed, 'crash')} fixed")
     elif proof.changed:

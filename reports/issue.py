@@ -71,6 +71,7 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
         size = number_of(len(explained.smallest), "character")
         yield from ("", f"#### The smallest part that shows the same ({size})")
         yield from ("", *_fence(explained.smallest, 0))
+    # The other tools do not bear on this output, and a body has a limit.
     tools = [tool for tool in report.tools or () if function_of(tool)["name"] in text]
     if tools:
         yield from ("", "<details><summary>The tools that it names</summary>", "")
@@ -125,6 +126,7 @@ def _message_text(message: ParsedMessage) -> str:
     for call in message.tool_calls:
         try:
             arguments: Json = json.loads(call.arguments)
+        # A call that was cut or malformed has arguments that are not JSON.
         except ValueError:
             arguments = call.arguments
         calls.append({"name": call.name, "arguments": arguments})

@@ -190,6 +190,7 @@ def _departing_example(verdict: ExampleVerdict) -> Text:
 
 
 def _departing_output(reading: LoggedReading) -> Text:
+    # A departure in the whitespace at the end would not be visible in an excerpt.
     if reading.written is None or reading.departs >= len(reading.expected.rstrip()):
         return Text(reading.problem)
     return Text(f"{reading.problem}, from {_departing(reading.expected, reading.departs)} on")

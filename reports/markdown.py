@@ -1,7 +1,9 @@
 """The painter of Markdown: blocks as a comment on a pull request.
 
 Contract: text of a template is put into code or escaped, so that it is inert: it makes no heading,
-no link and no mention.
+no link and no mention. For example,
+
+    inline(sentence("ends with ", quoted("</s>"), ", see #12"))  ->  ends with `</s>`, see `#12`
 """
 
 from __future__ import annotations
@@ -111,6 +113,7 @@ def _entry(entry: Entry) -> Iterator[str]:
 
 
 def _folded(summary: str, blocks: Blocks) -> Iterator[str]:
+    # After a line of HTML, Markdown is read only from an empty line on.
     yield from ("", "<details><summary>", "", summary, "", "</summary>")
     yield from (*markdown_lines(blocks), "", "</details>")
 
@@ -154,6 +157,7 @@ def inline(words: Words) -> str:
     for run in styled_runs(words):
         if MARKER in run.styles or any(tag["tag"] == "code" for tag in run.tags):
             pieces.append(cell(run.words))
+        # With a space inside of them, Markdown shows the stars.
         elif STRONG in run.styles and run.words.strip() == run.words:
             pieces.append(f"**{plain(run.words)}**")
         else:
@@ -191,6 +195,7 @@ def code_span(text: str) -> str:
     inside = visible(text)
     longest = max((len(run) for run in _RUNS.findall(inside)), default=0)
     fence = "`" * (longest + 1)
+    # A backquote at an edge would join the fence, and a fence around nothing is not a span.
     space = " " if inside[:1] == "`" or inside[-1:] == "`" or not inside.strip() else ""
     return f"{fence}{space}{inside}{space}{fence}"
 

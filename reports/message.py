@@ -1,4 +1,12 @@
-"""A parsed message: content and calls, the role of each part of the text, a stream."""
+"""A parsed message: content and calls, the role of each part of the text, a stream.
+
+For example, a stream in chunks of 8 characters is shown by a line for each chunk:
+
+    Hi.↵::do → content `Hi.`
+    ␣f with␣ → -
+    {"a": 1} → -
+    ␣done::↵ → call 1 f, arguments 1 `{"a": 1}`
+"""
 
 from __future__ import annotations
 
@@ -46,6 +54,7 @@ def status_text(message: ParsedMessage) -> Text:
     """Return a message's status and its meaning."""
     status = message_status(message)
     style = "green" if status in READ else "red"
+    # Yellow, not red: most engines strip the end of a turn.
     if status is Status.UNFINISHED and message.missing_end:
         end = quoted(message.missing_end)
         words = sentence("everything was parsed, without an end of the turn (", end, ")")
@@ -124,6 +133,7 @@ def _pretty(arguments: str) -> str:
     """Return JSON text, broken into lines if it is long; truncated JSON is unchanged."""
     try:
         value = json.loads(arguments)
+    # Cut off, or nested deeper than Python's stack: an output may hold anything.
     except (ValueError, RecursionError):
         return arguments
     short = json.dumps(value, ensure_ascii=False)
@@ -132,6 +142,7 @@ def _pretty(arguments: str) -> str:
 
 def _span_rows(spans: tuple[Span, ...], text: str, width: int) -> Iterator[Row]:
     """Return the spans with their lines; consecutive markup shares a line."""
+    # The longest label with its margins.
     room = width - len("  reasoning  ")
     for span in spans:
         style = _SPAN_STYLES.get(span.kind, WRITTEN_STYLE)

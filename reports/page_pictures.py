@@ -1,4 +1,9 @@
-"""Drawings on a template's page: its turn, its renders by line, its round trips and costs."""
+"""Drawings on a template's page: its turn, its renders by line, its round trips and costs.
+
+For example, masks that took 3, 4.5, 12, 18 and 40 µs are drawn as the columns
+
+    _columns([3.0, 4.5, 12.0, 18.0, 40.0])  ->  ("2", 2), ("5", 0), ("10", 2), ("20", 1)
+"""
 
 from __future__ import annotations
 
@@ -82,6 +87,7 @@ FIRST = 3
 _OUTCOMES = {Outcome.HOLDS: "good", Outcome.BREAKS: "bad", Outcome.RAISES: "bad"}
 
 NumberedTrip = tuple[int, TripRow, TokenStrip]
+"""A round trip after its number, which is its anchor on the page."""
 
 
 def round_trip_section(portrait: Portrait) -> Blocks:
@@ -94,6 +100,7 @@ def round_trip_section(portrait: Portrait) -> Blocks:
     holding = [trip for trip in trips if trip[1].verdict.holds]
     broken = [trip for trip in trips if not trip[1].verdict.holds]
     order = [cause for cause, _ in Counter(_cause(row) for _, row, _ in broken).most_common()]
+    # The most frequent cause first; `groupby` below joins only neighbors.
     broken.sort(key=lambda trip: order.index(_cause(trip[1])))
     note = f"{len(holding)}/{len(trips)}"
     drawn: Blocks = [Heading(Text("Round trip"), "round-trip", note), *lead(_about(found))]
@@ -108,6 +115,7 @@ def round_trip_section(portrait: Portrait) -> Blocks:
     if trips:
         drawn.append(Fold(Text(f"All {len(trips)} verdicts"), [_verdicts(found)]))
     if holding:
+        # Not printed: the table of verdicts has them all.
         strips: Blocks = [_strip(*trip) for trip in holding]
         drawn.append(Fold(Text(f"The {len(holding)} that hold"), strips, printed=False))
     return drawn + _left_out(found)
@@ -287,6 +295,7 @@ def _bridged_before(step: PortraitStep, talk: PortraitConversation) -> int:
     last = talk.steps[at - 1] if at else None
     if last is None or last.bridged is None:
         return step.cached
+    # `cached` counts the rendered prompt, from which the bridge's own may differ in length.
     return step.cached - last.rendered + last.bridged
 
 
@@ -343,6 +352,7 @@ def mask_section(cost: MaskCost | None) -> Blocks:
 
 def _columns(times: Sequence[float]) -> Iterator[tuple[str, int]]:
     """Count times by decade, each divided into three."""
+    # From 0.1 µs to 5 s.
     bounds = [step * 10.0**power for power in range(-1, 7) for step in _DECADE]
     first = max((at for at, bound in enumerate(bounds) if bound <= times[0]), default=0)
     last = next((at for at, bound in enumerate(bounds) if bound > times[-1]), len(bounds) - 1)

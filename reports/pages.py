@@ -6,7 +6,9 @@ hides, moves a cursor or changes the writing direction, and is then escaped by J
 only to places in the page or to a page beside it: `address` refuses all others.
 
 The templates are in ``page_templates``: `page.jinja` is the shell, `blocks.jinja` has a macro for
-each kind of block, `pictures.jinja` the drawings that only pages have.
+each kind of block, `pictures.jinja` the drawings that only pages have. For example, the words
+
+    sentence("ends with ", quoted("</s>"))  ->  ends with <code class="mark">&lt;/s&gt;</code>
 """
 
 from __future__ import annotations
@@ -67,11 +69,13 @@ class PageTop:
     """The top of a page."""
 
     title: str
+    """The title in a browser, e.g. `chat.jinja · autoparser report`."""
     kind: str
     """The command that writes the page."""
     name: str
     """The page's subject."""
     badges: Sequence[Text]
+    """The verdicts beside the name, each a `badge`."""
     index: str | None = None
     """A page beside it that lists this one among others."""
 
@@ -126,6 +130,7 @@ def _sections(blocks: Iterable[Block]) -> Iterator[PageSection]:
             if found is not None:
                 yield found
             found = PageSection(block)
+        # The style sheet sets the space between blocks.
         elif found is not None and not isinstance(block, Gap):
             found.blocks.append(block)
     if found is not None:
@@ -147,10 +152,12 @@ def _environment() -> Environment:
     made = Environment(
         loader=FunctionLoader(_own_file),
         autoescape=True,
+        # A misspelled name in a page's template raises, where Jinja would write nothing.
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
         lstrip_blocks=True,
+        # Every written value passes it, so that no macro can forget to make it visible.
         finalize=_written_text,
     )
     filters: dict[str, Callable[..., object]] = {
@@ -204,6 +211,7 @@ def _run(run: StyledRun) -> Markup:
         found = _element("code", {"class": " ".join(classes)}, found)
     elif classes:
         found = _element("span", {"class": " ".join(classes)}, found)
+    # The outermost is the first, so the innermost is put around the words first.
     for tag in reversed(run.tags):
         attributes = {name: value for name, value in tag.items() if name != "tag"}
         found = _element(tag["tag"], attributes, found)
@@ -251,6 +259,7 @@ def _edges(text: str, *, breaks: bool = True) -> Markup:
 
 def _shared_text(text: str, *, first: bool, last: bool) -> Markup:
     """Return a shared text; a long one is reduced to the ends beside differences."""
+    # The first and the last shared text have a difference on one side alone.
     left_out = len(text) - _CONTEXT * (2 - first - last)
     if left_out <= _CONTEXT:
         return signs(text)

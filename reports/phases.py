@@ -84,6 +84,7 @@ def phase_entries(learned: LearnedFormat, opened: Collection[str] = ()) -> Itera
             finding.title,
             words if finding.confirmed else sentence(words, doubt()),
             finding.phase,
+            # Markers alone are not worth unfolding: they have a section of their own.
             blocks=[*behind, *map(_renders, evidence)] if evidence else [],
             opened=finding.phase in opened,
             # A link to what is inside opens the box.
@@ -182,6 +183,7 @@ _PARTS = {"reasoning": TurnPart.REASONING, "content": TurnPart.CONTENT}
 
 
 def _doubted(analysis: LearnedFormat, name: str, text: Text) -> Text:
+    # All other names, such as `func_name_prefix`, belong to calls.
     part = _PARTS.get(name.partition("_")[0], TurnPart.CALLS)
     if part not in analysis.formats.united.unconfirmed:
         return text

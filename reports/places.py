@@ -1,4 +1,10 @@
-"""Origins of templates, and places in files in a form that editors and terminals open."""
+"""Origins of templates, and places in files in a form that editors and terminals open.
+
+For example, a place in an indented line, and one that does not fit into 20 cells, are
+
+    chat.jinja:2:3
+    …/chat.jinja:4:1
+"""
 
 from __future__ import annotations
 
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.formats.learned_format import LearnedFormat
     from autoparser.analysis.templates.chat_template import ChatTemplate
 
+# `splitlines` would also split at form feeds and line separators, which Jinja does not count.
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
@@ -70,6 +77,7 @@ def provenance_words(source: Provenance | None) -> str | None:
     if source is None:
         return None
     if source.ran_code:
+        # An encoder is named with its parameters, as `module.py:function?name=value`.
         _, _, values = source.id.partition("?")
         words = "an encoder: its Python code was run"
         return f"{words}, with {visible(values.replace('&', ', '))}" if values else words

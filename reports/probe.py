@@ -124,6 +124,7 @@ def _verdicts(probe: ServerProbe) -> Text:
     if not probe.texts:
         return Text("none could be tested, so the parsers have no verdict", style="yellow")
     count = {verdict: len(probe.texts_with(verdict)) for verdict in ReadVerdict}
+    # Whitespace at the edges counts as right here; `probe --edges` compares it as well.
     right = count[ReadVerdict.EXACT] + count[ReadVerdict.EDGES]
     wrong = len(probe.texts) - right
     style = "red" if wrong else "green"
@@ -251,7 +252,10 @@ def _installed(probe: ServerProbe) -> Blocks:
 
 def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -> Blocks:
     shown_scores = [
-        score for at, score in enumerate(scores) if at < RANKED or score.name == configured
+        # The server's own parser is shown at any rank.
+        score
+        for at, score in enumerate(scores)
+        if at < RANKED or score.name == configured
     ]
     pairs = [
         (

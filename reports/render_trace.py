@@ -1,4 +1,15 @@
-"""A render, step by step: which line wrote which text, which tests, with which values; as JSON."""
+"""A render, step by step: which line wrote which text, which tests, with which values; as JSON.
+
+For example, a question under the template of `autoparser demo` is shown as
+
+    18  ::user↵
+    19  Hi
+    20  ↵
+        ::over↵
+    23  ::assistant↵
+
+and its first test, in line 10, as `tools`, `false 1 time`, `tools is none`.
+"""
 
 from __future__ import annotations
 
@@ -132,6 +143,7 @@ def _tests(trace: RenderTrace) -> Blocks:
             label = sentence((f"{words[0]}", style), f" {number_of(count, 'time')}")
             drawn += _outcome(label, words[1])
     reached = {trace.sites[site].line for site, _ in asked}
+    # By line: a line with several tests is reached if one of them is.
     missed = sorted({site.line for site in every} - reached)
     if missed:
         which = f"line{'' if len(missed) == 1 else 's'} {', '.join(map(str, missed))}"
@@ -152,6 +164,7 @@ def _outcome(label: Text, words: Text) -> Blocks:
     gap = " " * max(column - cell_len(label.plain), 1)
     text = sentence(label, gap, words) if words.plain else label
 
+    # Values begin beside their label and go on below it, which depends on the width.
     def lines_at(width: int) -> Blocks:
         first = wrapped(text, max(width - indent, 20), words=True)
         drawn = [sentence(" " * indent, first[0])]
@@ -197,6 +210,7 @@ def _runs(steps: Sequence[TraceStep]) -> list[int]:
     passes: list[int] = []
     for step in steps:
         if step.kind is StepKind.LOOP:
+            # A loop within another begins anew in each pass of the outer one.
             passes.append(0)
         elif passes:
             passes[-1] += 1

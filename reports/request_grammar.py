@@ -2,7 +2,13 @@
 
 The expression of a turn is written as PEG: `a b` is a then b, `a / b` is a or else b, `?` makes
 optional, `*` repeats. Literals are in backquotes, as the template writes them; the reader tolerates
-whitespace at their edges.
+whitespace at their edges. For example, from the rules of the template of `autoparser demo`:
+
+    turn       reasoning? (content / calls)* end
+    header     `::assistant↵`
+    reasoning  `::why␣` text `␣::/why↵`
+    calls      call (`↵` call)*
+      call     `::do␣` name `␣with␣` arguments `␣done::`
 """
 
 from __future__ import annotations
@@ -114,6 +120,7 @@ def _ranges(ways: Sequence[str]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for way in ways:
         last = found[-1][1] if found else ""
+        # Ten allowed digits are shown as one range, `0` to `9`.
         if len(way) == len(last) == 1 and ord(way) == ord(last) + 1:
             found[-1] = found[-1][0], way
         else:
@@ -132,6 +139,7 @@ def _place_lines(text: str, acceptance: TextAcceptance) -> list[Text]:
     end = min(len(text) if end < 0 else end + 1, acceptance.place + _AROUND)
     before = literal(text[start : acceptance.place], "")
     within = text[acceptance.place : end][: len(acceptance.refused or "")]
+    # In cells, and at least one: where the text ends too early, nothing is refused.
     carets = "^" * max(cell_len(marker_text(within)), 1)
     whole = sentence(
         "  ",
@@ -227,6 +235,7 @@ def grammar_document(
     """
     refused: dict[str, str] = {}
 
+    # A request that one form cannot express may have the others.
     def attempt(form: str, write: Callable[[], Written]) -> Written | None:
         try:
             return write()
@@ -371,6 +380,7 @@ def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
     call = section.call
     if isinstance(call, RowCall):
         yield "  call", _row(call)
+        # The parser's row: in a loose one, some words may differ from the template's.
         found = [item for item in call.loose_row or call.row if isinstance(item, ArgumentList)]
         name = next(
             (item for item in call.loose_row or call.row if isinstance(item, FunctionName)), None

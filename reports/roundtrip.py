@@ -1,6 +1,12 @@
 """Round trips: a table of scenarios, and each cause of a break with its fix.
 
-``docs/roundtrip.schema.json`` is generated from the document classes here.
+``docs/roundtrip.schema.json`` is generated from the document classes here. For example, a cause and
+its first scenario on a terminal are
+
+    reasoning dropped: reasoning was dropped from history
+      answer, next user, in the generation prompt (line 20 of the template):
+        sampled   …<|im_start|>assistant↵<think>↵Let me see what is asked.↵</thin…
+        rendered  …<|im_start|>assistant↵It is sunny in Oslo.<|im_end|>↵<|im_star…
 """
 
 from __future__ import annotations
@@ -212,6 +218,7 @@ def _table(round_trip: RoundTrip, *, in_full: bool) -> Blocks:
             drawn += [*_table_title(f"{words}: {len(group)}"), _verdict_table(group), *blank()]
     holding = [row for row in round_trip.rows if row.verdict.fault is None]
     if not holding:
+        # Without the empty line after the last group.
         return drawn[:-1]
     title = f"Rendered exactly as sampled: {len(holding)}"
     if in_full:
@@ -278,10 +285,12 @@ def verdict_conditions(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
     groups: dict[str, list[Setting]] = {}
     for verdict in row.differing:
         words = verdict.outcome.value
+        # The cause `raises` has the outcome's name, and is not repeated.
         if not verdict.holds and str(verdict.cause) != words:
             words += f" ({verdict.cause})"
         groups.setdefault(words, []).append(changed_switches(usual, verdict.setting))
     for words, settings in groups.items():
+        # If `a=1` alone has this verdict, `a=1, b=2` is redundant.
         least = [setting for setting in settings if not _covered(setting, settings)]
         named = " or ".join(setting_words(setting) or "default settings" for setting in least)
         yield f"{words} with {named}"
@@ -289,10 +298,12 @@ def verdict_conditions(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
 
 def _covered(setting: Setting, others: Sequence[Setting]) -> bool:
     """Return whether a part of this setting has the same verdict."""
+    # The empty setting, all defaults, is a part of every other, and covers none.
     return any(other and other != setting and other.items() <= setting.items() for other in others)
 
 
 NAMED = 6
+"""Scenarios named for one reason."""
 
 
 def _left_out(round_trip: RoundTrip) -> Blocks:
@@ -371,7 +382,9 @@ def _departure(difference: Difference) -> Departure:
 
 
 SETTINGS_SHOWN = 1
+"""Other settings named on the first screen."""
 CAUSES_SHOWN = 3
+"""Causes named for each culprit on the first screen."""
 
 
 def roundtrip_screen(analysis: Analysis | None, round_trip: RoundTrip, width: int) -> Text:
@@ -412,6 +425,7 @@ def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
 
 def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tuple[str, str, str]:
     """Return the most useful next command: its verb, its template and its options."""
+    # Scenarios with calls apply only once the format has calls.
     if analysis is not None and analysis.lacks_calls:
         return "learn", origin, " --examples FILE"
     if any(row.verdict.fault is Culprit.TEMPLATE for row in round_trip.rows):
@@ -494,6 +508,7 @@ def _weightiest(round_trip: RoundTrip) -> Blocks:
 
 def _weighty(verdict: Verdict) -> bool:
     """Return whether the conversation ends, or a call is lost."""
+    # A call that was not read whole was lost before the template could render it.
     lost = verdict.cause is Cause.CALL_LOST and verdict.status is Status.OK
     return lost or verdict.cause is Cause.RAISES
 

@@ -58,6 +58,7 @@ def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[lis
     format_ = learned.formats.united
     kind, name = (None, "") if source is None else (source.kind, _typed(source.id))
     model = name if kind in (SourceKind.DIRECTORY, SourceKind.HUB) else _MODEL
+    # The engines' flag takes a template's file, not a tokenizer_config.json that holds one.
     file = name if kind is SourceKind.FILE and not name.endswith(".json") else ""
     gguf = name if kind is SourceKind.GGUF else "model.gguf"
     saved = ""
@@ -83,6 +84,7 @@ def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[lis
 def _notes(learned: LearnedFormat) -> Iterator[Row]:
     setting = _setting(learned)
     if setting:
+        # Without its braces: a member to add to a request.
         words = json.dumps({"chat_template_kwargs": setting}, ensure_ascii=False)[1:-1]
         yield "In a request", code(visible(words))
     if learned.lacks_calls:
@@ -109,6 +111,7 @@ def _setting(learned: LearnedFormat) -> dict[str, Json]:
         {switch.name: value}
         for switch in learned.switches
         for value, effects in zip(switch.values, switch.effects, strict=True)
+        # A value under which some conversations raise would be a bad example.
         if SwitchEffect.GENERATION_PROMPT in effects and SwitchEffect.RAISES not in effects
     )
     empty: dict[str, Json] = {}

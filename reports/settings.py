@@ -1,4 +1,10 @@
-"""The formats of a template's settings: ends of prompts, gate results, stop strings."""
+"""The formats of a template's settings: ends of prompts, gate results, stop strings.
+
+For example, of a prompt that lacks the generation prompt, here of `autoparser demo`, `parse` warns:
+
+    the prompt ends with `::user↵Hi↵::over↵`, but this template's prompts end with `::assistant↵`
+    or `::assistant↵::why  ::/why↵`
+"""
 
 from __future__ import annotations
 
@@ -70,6 +76,7 @@ def _ends(openings: Sequence[TurnOpening]) -> Text:
 def _telling(format_: TurnFormat) -> list[str]:
     """Name the settings of a format, omitting those that repeat another with more switches."""
     openings: list[TurnOpening] = []
+    # Fewer switches first, so that each setting is compared with those that it repeats.
     for opening in sorted(format_.openings, key=lambda opening: len(opening.setting)):
         if not any(_covers(other, opening) for other in openings):
             openings.append(opening)
@@ -77,6 +84,7 @@ def _telling(format_: TurnFormat) -> list[str]:
 
 
 def _covers(one: TurnOpening, other: TurnOpening) -> bool:
+    # By `repr`, since 1, 1.0 and True are equal in Python.
     same = all(repr(other.setting.get(name)) == repr(one.setting[name]) for name in one.setting)
     return same and one.tools is other.tools
 
@@ -148,6 +156,7 @@ def _stop_words(stop: StopText) -> Text:
 
 
 TAIL = 60
+"""Characters of a prompt's end that a warning shows."""
 
 
 def prompt_warning(formats: Formats, prompt: str) -> str | None:
@@ -168,6 +177,7 @@ def prompt_warning(formats: Formats, prompt: str) -> str | None:
     header = format_.header.strip()
     taken = ""
     behind = prompt.rpartition(header)[2] if header else ""
+    # A turn has begun and not ended: the parser reads what follows its header.
     if header and header in prompt and not any(stop in behind for stop in format_.stop_strings):
         taken = "; the text after the last header is parsed as the beginning of the message"
     return f"the prompt {ends}, but this template's prompts end with {wanted}{taken}"

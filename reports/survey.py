@@ -34,6 +34,7 @@ from .visible import marker_text, number_of, visible
 MOST = 12
 """Families, switches and failures shown on a terminal."""
 MOST_ON_PAGE = 40
+"""The same on a page."""
 
 
 def survey_report(summary: SurveySummary, width: int) -> Text:
@@ -197,6 +198,7 @@ def _families(summary: SurveySummary, folder: str, most: int) -> Blocks:
     named = [(marker_text(family.call), family.share) for family in families]
     return [
         Heading(Text(title), "families", str(len(summary.families)), short="Families", lead=lead),
+        # Bars are relative to the largest family, which is the first.
         _table(named, families[0].share.templates, asides),
         *_more(len(summary.families) - len(families)),
     ]
@@ -224,7 +226,9 @@ class ColumnFilter:
     """A filter of the index by one column."""
 
     name: str
+    """The filter's label, e.g. `verdict`."""
     column: int
+    """The index of the column in the table."""
     options: tuple[tuple[str, str], ...]
     """Values and their labels."""
     counts: bool = False

@@ -1,4 +1,10 @@
-"""The switches in words: the default behavior, and the effect of each value."""
+"""The switches in words: the default behavior, and the effect of each value.
+
+For example, the first screen lists the switch of the template of `autoparser demo` as
+
+    Switches (chat_template_kwargs)
+      enable_thinking  default true; false: the prompt closes reasoning
+"""
 
 from __future__ import annotations
 
@@ -19,6 +25,7 @@ from .visible import quoted, some_of, value_words, visible
 ROOMY = 4
 """Lines of switches up to which variables without effect are named, too."""
 NO_EFFECT = "No visible effect"
+"""The label of variables that are read but changed no render."""
 
 
 def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
@@ -34,6 +41,7 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     ]
     none = [sentence(f"{NO_EFFECT}: ", unmoved_words(learned.unmoved))] if learned.unmoved else []
     lines += none[: most // ROOMY]
+    # Before the variables without effect, which matter least.
     lines[whole_lines:whole_lines] = folded
     cut = any(line.cell_len > width for line in lines) or len(none) > most // ROOMY
     whole = "; in full: --show switches" if cut or folded else ""
@@ -51,6 +59,7 @@ def _folded_switches(switches: Sequence[Switch], width: int, most: int) -> tuple
     """
     if len(switches) <= most:
         return len(switches), []
+    # As many lines of their own as leave room for the groups of the others.
     for whole in range(most - 1, -1, -1):
         groups: dict[str, list[str]] = {}
         for switch in switches[whole:]:
@@ -62,6 +71,7 @@ def _folded_switches(switches: Sequence[Switch], width: int, most: int) -> tuple
         lines = drawn_lines(prose(Text(words, style="dim")), width)
         if whole + len(lines) <= most:
             return whole, lines
+    # Even the groups are too long: only names, as many as fit on one line.
     names = [visible(switch.name) for switch in switches[most - 1 :]]
     named = [f"  … {some_of(names, count)}" for count in range(len(names), 0, -1)]
     line = next((line for line in named if len(line) <= width), named[-1])
@@ -137,6 +147,7 @@ def unset_words(switch: Switch, formats: Formats) -> str:
         return f"{value_words(formats.base[switch.name])} here: unset raises"
     if switch.default is None:
         return ""
+    # By `repr`, since 1, 1.0 and True are equal in Python.
     groups = (group for group in switch.groups if repr(group[0]) == repr(switch.default))
     equal = next(groups, (switch.default,))
     # Beside a word that it is compared with, booleans are nothing that a caller sends.
@@ -216,6 +227,7 @@ def _does(
     begun = None if setting is None else formats.under(setting)
     opening = None if begun is None else begun.opening
     setting_tells = (
+        # An opening that was found without this switch shows nothing of its value.
         opening is not None and setting is not None and setting.keys() <= opening.setting.keys()
     )
     if opening is None or not setting_tells or SwitchEffect.GENERATION_PROMPT not in effects:

@@ -2,6 +2,9 @@
 
 A section is a heading with an anchor and the blocks after it, most of which a terminal shows too.
 Drawings that only a page has are `Picture` blocks, whose data is gathered in `page_pictures`.
+
+Two prompts are shown side by side with their differences marked. For example, of `Hi↵<think>` and
+`Hi↵</think>`, which differ in one sign, the whole markers `<think>` and `</think>` are marked.
 """
 
 from __future__ import annotations
@@ -136,6 +139,7 @@ def _folded(blocks: Iterable[Block], learned: LearnedFormat) -> Iterator[Block]:
 def _sections(portrait: Portrait, version: str) -> Blocks:
     """Return the sections in the order of the page."""
     analysis = portrait.analysis
+    # A verdict that fails comes before all that it casts doubt on, one that passes at the end.
     verdicts = (
         (analysis.check.ok, check_section(analysis)),
         (analysis.gate.ok, gate_section(analysis)),
@@ -190,6 +194,7 @@ def _badges(portrait: Portrait) -> Iterator[Text]:
 
 def _verdict_badges(learned: LearnedFormat) -> Iterator[Text]:
     check, gate = learned.check, learned.gate
+    # A section that passes is folded; a link to its inside opens it.
     place = "check-inside" if check.ok else "check"
     yield _badge(check_score(check), "good" if check.ok else "bad", place)
     if gate.asked:

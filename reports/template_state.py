@@ -95,6 +95,7 @@ class StatePage:
 def state_page(state: TemplateState, title: str, name: str) -> StatePage:
     """Return a page about the templates that `title` names; `name` begins the pictures' names."""
     shown = {count.claim: count for count in state.claims}
+    # A claim about calls has no share if no template writes calls.
     claims = sorted((row for row in shown.values() if row.whole), key=_share, reverse=True)
     faults, calls = f"{name}-faults.svg", f"{name}-calls.svg"
     lines = [

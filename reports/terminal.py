@@ -1,6 +1,13 @@
 """The painter of terminals: blocks as lines of at most a width, each with its styles.
 
 Contract: lines are already broken, so that the text is the same with and without styles.
+
+For example, at a width of 16, between words and then without loss of a character:
+
+    wrapped(Text("the prompt ends with <think> here"), 16, words=True)
+    ->  "the prompt ends", "with <think>", "here"
+    wrapped(Text('<tool_call>{"name": "weather"}'), 16, words=False)
+    ->  '<tool_call>', '{"name": "weathe', 'r"}'
 """
 
 from __future__ import annotations
@@ -52,7 +59,9 @@ Lines: TypeAlias = list[Text]
 HEADING_STYLE = "bold"
 LABEL_STYLE = "dim"
 NARROWEST = 20
+"""Cells that words get on any terminal, even beyond its width."""
 _GAP = 2
+"""Cells between a label and its text."""
 
 
 def report_text(blocks: Iterable[Block], width: int, *, first_gap: bool = True) -> Text:
@@ -143,6 +152,7 @@ def fact_lines(
     width of the labels' column.
     """
     widest = max((cell_len(str(name)) for name, _ in pairs), default=0)
+    # Labels get at most a third of the width; longer ones are wrapped.
     column = min(max(widest, label), max(width // 3, 8))
     rest = max(width - indent - column - _GAP, NARROWEST // 2)
     found: Lines = []
@@ -173,6 +183,7 @@ def cut_at_word(line: Text, width: int) -> None:
 def next_line(verb: str, origin: str | None, options: str, width: int, label: int) -> Text:
     """Return the next command on one line, even one beyond the width, ready to be copied."""
     command = f"autoparser {verb} {shlex.quote(visible(origin or '-'))}{options}"
+    # Without the column of labels, a longer command still fits on its line.
     column = label if len(command) <= width - label - _GAP else 0
     return sentence((f"{'Next':<{column}}", LABEL_STYLE), " " * _GAP, command)
 
@@ -190,6 +201,7 @@ def _departure(block: Departure, width: int) -> Lines:
     """Show both texts from shortly before their departure, one line each."""
     room = max(width - block.margin, 20)
     whole = visible(block.before)
+    # A third of the line, rounded up: the texts after the departure matter more.
     before = whole[-room // 3 :]
     while block.by_cells and cell_len(before) > -(-room // 3):
         before = before[1:]
@@ -227,6 +239,7 @@ def _entries(block: Entries, width: int) -> Lines:
         long = cell_len(entry.text.plain) > width // 2
         same = at > 0 and entry.text == block.entries[at - 1].text
         pairs.append((entry.name, Text("as above", style="dim") if long and same else entry.text))
+    # A single opened entry is named by its own heading.
     drawn = fact_lines(pairs, width) if len(pairs) > 1 or not opened else []
     full = [entry_block for entry in opened for entry_block in entry_blocks(entry, block.kind)]
     return drawn + drawn_lines(full, width)
@@ -239,6 +252,7 @@ def _compared(block: ComparedTexts) -> Blocks:
     if block.caption:
         drawn += [*blank(), *prose(Text(visible(block.caption), style="bold"))]
     for sign, side in zip(signs, block.sides, strict=True):
+        # Below a conversation, a failure comes after both conversations.
         failed = side.error if side.error is not None and not side.above else ""
         note = sentence(": ", side.note, failed) if side.note or failed else ""
         drawn += [*prose(sentence(f"{sign}{side.title}", note), hang=2), *side.above]
@@ -313,6 +327,7 @@ def _table_row(
 def _fitting(text: Text, cells: int) -> Text:
     plain = text.plain
     while cell_len(plain) > cells:
+        # Wide characters take two cells: one more goes before the ellipsis until all fits.
         plain = f"{plain[: cells - 2]}…" if len(plain) > cells else f"{plain[:-2]}…"
     return text if plain == text.plain else Text(plain, style=text.style)
 
@@ -336,6 +351,7 @@ def difference_lines(
     """
     drawn: Lines = []
     margin = 0 if origins is None else _MARGIN
+    # The offsets in both texts, by which the line that wrote a piece is found.
     reached = {Side.LEFT: 0, Side.RIGHT: 0}
     for at, piece in enumerate(pieces):
         style = _STYLES[piece.side]
@@ -418,6 +434,7 @@ def _cuts(plain: str, width: int, *, words: bool) -> list[int]:
     start = cells = space = 0
     for at, character in enumerate(plain):
         size = cell_len(character)
+        # A space beyond the width is stripped with the line's end.
         if cells + size > width and at > start and not (words and character == " "):
             full = at if words else _joint(plain, start, at)
             start = space if words and space > start else full
@@ -433,6 +450,7 @@ def _joint(plain: str, start: int, end: int) -> int:
     """Return the place to break a line that is full at `end`."""
     for kind in (_OPENERS, " "):
         for at in range(end, start + (end - start) // 2, -1):
+            # Of several brackets or spaces, the first is the place: they stay together.
             if plain[at] in kind and plain[at - 1] not in kind:
                 return at
     return end

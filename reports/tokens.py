@@ -1,4 +1,11 @@
-"""A prompt's tokens, each under its message, with the loss mask marked."""
+"""A prompt's tokens, each under its message, with the loss mask marked.
+
+For example, of a turn with reasoning:
+
+    1 assistant              <|im_start|>·a·s·s·i·s·t·a·n·t·↵·<think>·↵
+                  loss text  H·m·.
+                  loss       ↵·</think>·↵↵
+"""
 
 from __future__ import annotations
 
@@ -23,6 +30,7 @@ _SAMPLED = "underline"
 _BETWEEN = "·"
 _GOES_ON = "‥"
 _NAME = 13
+"""Cells for the index and the role of a message."""
 _LEGEND = (
     f"{_BETWEEN} separates tokens, {_GOES_ON} marks a token that ends inside a character;"
     " loss: written by the model; text: copied from the message"
@@ -81,6 +89,7 @@ def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -
         last = message
         label = f"{name:{_NAME}} {'loss' if loss else '':4} {'text' if content else ''}"
         style = _OWN_STYLE if message < 0 else _STYLES[message % len(_STYLES)]
+        # A token that ends inside a character adds no text of its own.
         shown = [visible(pieces[at]) or _GOES_ON for at in run]
         text = Text(_BETWEEN, style="dim").join(
             Text(piece, style=f"{style} {_SAMPLED}" if loss else style) for piece in shown

@@ -149,6 +149,7 @@ def traffic_document(
         ),
         losses=tuple(
             LossDocument(
+                # Requests that were not read from a log are numbered as its lines would be.
                 *(loss.lines or (loss.record + 1, loss.after + 1)),
                 code_of(loss.cause),
                 loss.lost,

@@ -42,9 +42,13 @@ if TYPE_CHECKING:
     from autoparser.analysis.formats.learned_format import LearnedFormat
 
 FAILURES_NAMED = 12
+"""Conversations named that lose text."""
 MOST_FAILURES = 12
+"""Failures of the self-check that are shown."""
 FAULTS_SHOWN = 4
+"""Faults of the gate on a terminal; a page has all."""
 CRASHES_NAMED = 3
+"""Messages named for one crash."""
 
 
 def check_score(check: Check) -> str:
@@ -257,6 +261,7 @@ def gate_fault_words(gate: Gate) -> str:
     fault = gate.faults[0]
     failed, asked = gate.asked - gate.passed, gate.asked
     sent = ""
+    # All turns in the template's own form pass: the faults are in OpenAI's form.
     if not failed:
         failed, asked = gate.usual_asked - gate.usual_passed, gate.usual_asked
         sent = " of OpenAI-style messages"
@@ -310,6 +315,7 @@ def _faults(learned: LearnedFormat) -> Iterator[str]:
         intact = f"{form.intact_count} of {form.asked} intact"
         yield f"OpenAI-style messages lose text in serving and training ({intact})"
     gate = learned.gate
+    # Faults in OpenAI's form alone come of the lost text, which is named above.
     if gate.ok or (gate.own_form_ok and learned.spoiled):
         return
     titles = dict.fromkeys(fault.title for fault in gate.faults)

@@ -2,7 +2,11 @@
 
 Contract: any text from outside, such as a template's text, a file's name or a model's output,
 passes one of these functions before it is shown. `visible` and the functions built on it return one
-line, `visible_lines` keeps lines and tabs.
+line, `visible_lines` keeps lines and tabs. For example,
+
+    marker_text(" <tool> ")                                ->  ␣<tool>␣
+    some_of(["a", "b", "c"], 2)                            ->  a, b and 1 more
+    setting_words({"thinking": False, "effort": "high"})   ->  thinking=false, effort=high
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ def visible(text: str) -> str:
     Control characters, marks that change the writing direction, invisible and unassigned characters
     and lone surrogates become escapes; visible characters stay unchanged.
     """
+    # Fast path: nearly all texts have nothing to escape.
     if is_inert(text):
         return text
     return "".join(_SIGNS.get(character) or escape_text(character) for character in text)
@@ -94,6 +99,7 @@ def literal(text: str, style: str = LITERAL_STYLE) -> Text:
 
 def quoted(text: str, style: str = LITERAL_STYLE) -> Text:
     """Return a marker quoted inside a sentence."""
+    # Between backquotes, the end of a text with a backquote would not be seen.
     quote = "" if "`" in text else "`"
     return Text.assemble(quote, literal(text, style), quote)
 

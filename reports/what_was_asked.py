@@ -1,4 +1,12 @@
-"""The range of a comparison's or an analysis's renders, and tool schemas in the prompt."""
+"""The range of a comparison's or an analysis's renders, and tool schemas in the prompt.
+
+Settings and conversations are listed by what they share. For example,
+
+    settings_words([{"thinking": True}, {"thinking": False}, {"effort": "high"}])
+    ->  thinking: true, false; effort: high
+    grouped_names(["question: with tools", "question: alone", "call"])
+    ->  question: with tools, alone; call
+"""
 
 from __future__ import annotations
 
@@ -90,6 +98,7 @@ def asked_rows(comparison: Comparison) -> Iterator[tuple[str, str]]:
         "conversations",
         "messages of every kind, with and without tools, a system message, the generation prompt",
     )
+    # The settings of a comparison are in the row of switches below.
     yield from (row for row in bounds_rows(asked.bounds) if row[0] != "under")
     yield "content as", grouped_names([_kind(name) for name in asked.parts])
     if asked.settings:

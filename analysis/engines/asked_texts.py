@@ -6,6 +6,12 @@ Contract: a text is a render of the template after one of its prompts, without t
 since an engine stops there. Its meaning is the rendered message, without the parts that the
 template does not write. A hostile message, which quotes markers or calls, is included only if this
 package's parser distinguishes it from others; the parser never decides what is right.
+
+For example, of a template that writes calls as `<call>JSON</call>`, one of its texts has
+
+    title "1 call", opening "<assistant>", end "</s>",
+    text '<call>{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}</call>',
+    meant Message(calls=(ToolCall("get_forecast", {"city": "Oslo", "days": 3}, "aB3dE6gH1"),))
 """
 
 from __future__ import annotations
@@ -41,7 +47,9 @@ from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 
 MOST_MARKERS = 8
+"""Markers that are quoted; each is quoted in two messages."""
 _ID = "aB3dE6gH1"
+"""An id of nine letters and digits, which the strictest templates want."""
 _ANSWER = "Nothing is to be done."
 
 
@@ -70,6 +78,7 @@ def hostile_messages(
 
 
 THOUGHT = "Let me see."
+"""Reasoning for messages without any, after a prompt that has opened it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +149,7 @@ def asked_texts(analysis: Analysis) -> AskedTexts:
             found = source.text_of(case, hostile=hostile)
             if found is None:
                 not_asked += 1
+            # Several messages may be written alike, such as those that differ in a dropped part.
             elif (found.prompt, found.text) not in seen:
                 seen.add((found.prompt, found.text))
                 texts.append(found)
@@ -207,6 +217,7 @@ class _Turns:
         if text is None:
             return None
         shown = self._turns.shown_message(message)
+        # The template drops the calls of this message, so that no reader could find them.
         if shown.calls and self._alike(shown, replace(shown, calls=())):
             return None
         text, end = self._stopped(text)

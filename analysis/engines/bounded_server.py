@@ -35,6 +35,7 @@ class BoundedProtocol(H11Protocol):
     waiting: ClassVar[dict[BoundedProtocol, None]]
     """The connections of a server that wait for a head, the oldest first."""
     _timer: asyncio.TimerHandle | None = None
+    """Closes the connection when its time is over; None while it waits for nothing."""
     _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -99,6 +100,7 @@ def bounded_server(application: ASGIApp) -> uvicorn.Server:
     """Return a server for an application; run it with the sockets that it listens at."""
 
     class OwnProtocol(BoundedProtocol):
+        # One for each server: uvicorn makes the protocols, and passes them nothing of ours.
         waiting: ClassVar[dict[BoundedProtocol, None]] = {}
 
     config = uvicorn.Config(

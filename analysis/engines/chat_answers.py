@@ -5,6 +5,12 @@
 
 A stream and a whole answer are written of the same parser's deltas and message, so they say the
 same, also of an answer that was cut.
+
+For example, the pieces of a call, whose name is sent once its arguments begin:
+
+    take(CompletionPiece('<call>{"name": "f", '))                    ->  []
+    take(CompletionPiece('"arguments": {}}</call>', end=CompletionEnd("stop", 3, 9)))
+    ->  CALL "f", ARGUMENTS "{}", FINISH "tool_calls"
 """
 
 from __future__ import annotations
@@ -58,6 +64,7 @@ class AnswerProgress:
         for logprob in piece.logprobs:
             # Backends send the likeliest one, too, where none was asked for.
             self.logprobs.append({**logprob, "top_logprobs": logprob["top_logprobs"][:most]})
+        # Without ids a piece counts as one token; the end of the answer has the right count.
         self.count += len(piece.ids) or (piece.text != "")
         deltas = self._stream.feed(piece.text)
         if piece.end is None:
@@ -216,6 +223,7 @@ class ChatForm(AnswerForm):
         """Return the usage event, if it was requested, and the end of the stream."""
         beside = answers[0].beside()
         last = b""
+        # Ids and the bridge belong to no delta: they come with the usage, in the last event.
         if beside or self.request.stream_options.include_usage:
             fields = self._shared_fields("chat.completion.chunk")
             last = event({**fields, "choices": [], "usage": token_usage(answers), **beside})
@@ -250,6 +258,7 @@ def token_usage(answers: Sequence[AnswerProgress]) -> dict[str, Json]:
     """Return the `usage` of the answers to one prompt, as OpenAI counts tokens."""
     end = answers[0].end if answers else CompletionEnd("stop")
     ids = (answers[0].chat.prompt_ids if answers else None) or ()
+    # All choices have the same prompt, so it is counted once.
     prompt, written = end.prompt_tokens or len(ids), sum(answer.count for answer in answers)
     cached: Json = {"cached_tokens": end.cached_tokens}
     return {

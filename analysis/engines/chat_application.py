@@ -130,6 +130,7 @@ class BackendAnswer(ABC):
             async with anyio.create_task_group() as group:
                 group.start_soon(self._until_gone, receive, group.cancel_scope)
                 await self._answer(scope, receive, send)
+                # The answer is sent, so that nobody has to wait for the client to hang up.
                 group.cancel_scope.cancel()
         finally:
             self.leave()
@@ -261,6 +262,7 @@ class PassedAnswer(BackendAnswer):
                     await send(_head(kind))
                 await send(_body(piece))
         if not self.begun:
+            # Nothing was sent yet, so that the client can still get an error with its status.
             raise ChatError("the backend sent an empty response", ChatErrorKind.BACKEND)
         self.sent_all = True
         await send(_body(b"", more=False))
@@ -355,6 +357,7 @@ class ChatEndpoint:
     _bodies: int = field(default=0, init=False)
     """Request bodies that are arriving."""
     _metrics: ServeMetrics = field(default_factory=ServeMetrics, init=False)
+    """The metrics, which `/metrics` reports."""
     _preparing: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] = field(
         default_factory=lambda: (anyio.CapacityLimiter(AT_ONCE), anyio.CapacityLimiter(AT_ONCE)),
         init=False,
@@ -369,6 +372,7 @@ class ChatEndpoint:
             cors = Middleware(
                 CORSMiddleware, self.origins, allow_methods=every, allow_headers=every
             )
+            # Before the guard: a browser asks by a request that has no key whether a page may ask.
             middleware.insert(0, cors)
         return Starlette(
             routes=[
@@ -409,6 +413,7 @@ class ChatEndpoint:
                 form, chat = await anyio.to_thread.run_sync(
                     self._prepared, body, api, limiter=self._preparing[len(body) > LARGE_BODY]
                 )
+            # The number of choices is known from the body alone, for which one place was taken.
             room.enter(form.request.n - 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
             room.leave()
@@ -623,6 +628,7 @@ class KeyGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or reject it if its API key is missing or invalid."""
+        # Whoever watches the server need not have its key.
         if scope["type"] != "http" or scope["path"] == "/health" or self._has_key(scope):
             await self._application(scope, receive, send)
             return
@@ -636,4 +642,5 @@ class KeyGuard:
             for name, value in scope["headers"]
             if name in (b"authorization", b"x-api-key")
         ]
+        # In the same time whatever the key, which could otherwise be guessed letter by letter.
         return any(compare_digest(key, self._key) for key in given)

@@ -3,6 +3,11 @@
     ChatRequest -> ChatPreparer.prepare -> PreparedChat: prompt, grammar, parser
 
 The grammar is the backend's to enforce; the parser reads the output either way.
+
+For example, by a template that writes `<role>content</s>`, after a user's `Hi`:
+
+    messages [user "Hi"]                                            ->  <user>Hi</s><assistant>
+    messages [user "Hi", assistant "Well"], continue_final_message  ->  <user>Hi</s><assistant>Well
 """
 
 from __future__ import annotations
@@ -226,6 +231,7 @@ class ChatPreparer:
                 messages, tools, add_generation_prompt=not begun, **switches
             )
             if begun:
+                # The template ends the message after its text; the model goes on before that end.
                 prompt = _before_mark(prompt)
             # JSON can name half a surrogate pair.
             prompt.encode()
@@ -298,6 +304,7 @@ class ChatPreparer:
             (*asked, request.parallel_tool_calls),
             lambda: made,
         )
+        # Free text needs no grammar; its stop strings are used all the same.
         if request.schema is None and (not offered or options["tool_choice"] == "none"):
             return grammar, False
         try:
@@ -326,10 +333,12 @@ class ChatPreparer:
                 hint="start it with --tokenizer, or remove this field",
             )
         if request.chat_template_kwargs:
+            # The renderer bridges by the switches of the server alone.
             return None, "the request sets chat_template_kwargs"
         answer_places = [
             at for at, message in enumerate(messages) if message.get("role") == "assistant"
         ]
+        # The last answer is in the ids of the earlier turn; only what follows it is to be rendered.
         new = messages[answer_places[-1] + 1 :] if answer_places else messages
         # A renderer changes its state as it bridges, so it is used by one thread at a time.
         with self._bridging:
@@ -394,6 +403,7 @@ def effort_setting(analysis: Analysis, effort: str) -> dict[str, Json]:
             if effort in values:
                 return {switch.name: effort}
             if effort in EFFORTS and known:
+                # Of two that are equally near, `min` takes the first, which is the lesser effort.
                 place = EFFORTS.index(effort)
                 nearest = min(known, key=lambda level: abs(EFFORTS.index(level) - place))
                 return {switch.name: nearest}

@@ -3,6 +3,13 @@
 Contract: null stands for a parameter that is left out, and unknown parameters are ignored with a
 line in the log, as engines do. Messages, tools and schemas are checked where they are read. No
 error that a client gets names a path of this machine.
+
+For example, messages of an agent, and what the default shape, `MessageShape()`, makes of them:
+
+    {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function":
+        {"name": "f", "arguments": "{}"}, …}]}             ->  content "", arguments {}
+    {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "ok"}]}
+                                                           ->  content "ok", name "f"
 """
 
 from __future__ import annotations
@@ -68,6 +75,7 @@ def shaped_messages(
         }
         answer = _assistant_message(raw_message) if raw_message.get("role") == "assistant" else None
         if answer is not None:
+            # A result of a tool has the id of its call alone, and many templates write the name.
             names.update({call.id: call.name for call in answer.calls})
             shaped.append(shape.message(_accepted(answer, layouts)))
         else:
@@ -126,6 +134,7 @@ def _other(
     shaped = {**raw_message, "content": shape.user_text(text)}
     tool_name = names.get(str(raw_message.get("tool_call_id")))
     if tool_name is not None and raw_message.get("role") == "tool":
+        # A name that the client sends itself stays.
         shaped.setdefault("name", tool_name)
     return shaped
 
@@ -402,6 +411,7 @@ class ChatRequest(Struct, frozen=True):
         choice = self.tool_choice
         if isinstance(choice, str) or choice.get("type") != "allowed_tools":
             return self.tools, choice
+        # Chat Completions have mode and tools in an object of that name, Responses beside the type.
         held = choice.get("allowed_tools", choice)
         listed = held.get("tools") if is_mapping(held) else None
         mode = held.get("mode", "auto") if is_mapping(held) else None
@@ -416,6 +426,7 @@ class ChatRequest(Struct, frozen=True):
             if name not in by_name:
                 raise ChatError(f"unknown tool {name!r} in allowed_tools", place="tool_choice")
         offered = tuple(by_name[name] for name in dict.fromkeys(names))
+        # No tool is allowed: the prompt still has all, and no call may be made.
         return (offered, mode) if offered else (self.tools, "none")
 
     def sampling(self) -> dict[str, Json]:

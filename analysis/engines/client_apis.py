@@ -6,6 +6,13 @@
 A tool's result is a block of the user's message in the one, and a message of its own in a chat.
 Items of one turn (its reasoning, its text, its calls) are one message of a chat. No response is
 kept, so each request brings the whole conversation.
+
+For example, a user's message of Anthropic's, and the messages of a chat that it becomes:
+
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "ok"},
+                                 {"type": "text", "text": "Go on"}]}
+    ->  {"role": "tool", "tool_call_id": "t1", "content": "ok"},
+        {"role": "user", "content": "Go on"}
 """
 
 from __future__ import annotations
@@ -86,6 +93,7 @@ def messages_request(body: Mapping[str, Any]) -> ChatRequest:
         fields["response_format"] = {"type": "json_schema", "json_schema": schema}
     fields["reasoning_effort"] = config.get("effort")
     thinking = body.get("thinking")
+    # Of the two fields, this one is explicit about not reasoning, so it wins over an effort.
     if is_mapping(thinking) and thinking.get("type") == "disabled":
         fields["reasoning_effort"] = "none"
     return chat_request(fields)
@@ -133,6 +141,7 @@ def _chat_messages(message: object, place: str) -> Iterator[dict[str, Any]]:
         else:
             _add_block(said, kind, block, where)
     said["content"] = "\n".join(texts)
+    # A message of tool results alone has become messages of its own, and nothing is left.
     if texts or len(said) > len(("role", "content")):
         yield said
 
@@ -194,6 +203,7 @@ class MessagesForm(AnswerForm):
         """Return the events of deltas, and of the blocks that they open and close."""
         parts: list[bytes] = []
         for delta in deltas:
+            # The reason is in the events that close the message.
             if delta.kind is DeltaKind.FINISH:
                 break
             if delta.kind is DeltaKind.CALL:
@@ -255,6 +265,7 @@ class MessagesForm(AnswerForm):
 def _usage(answer: AnswerProgress | None) -> Json:
     cached = 0 if answer is None else answer.end.cached_tokens
     return {
+        # Anthropic counts cached tokens apart, where OpenAI has them among those of the prompt.
         "input_tokens": 0 if answer is None else max(0, answer.end.prompt_tokens - cached),
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": cached,
@@ -357,6 +368,7 @@ def _responses_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not is_mapping(item):
             raise ChatError("not an input item", place=place)
         kind = item.get("type", "message")
+        # Items of these kinds have no role.
         own = kind in ("reasoning", "function_call") or item.get("role") == "assistant"
         if not own:
             turn = None
@@ -397,9 +409,13 @@ class _Item:
     index: int
     """Its place in the output."""
     call: int = 0
+    """The number of the call, for a `function_call`."""
     call_id: str = ""
+    """The id of the call, e.g. `"FdLjRNqmw"`; empty for other items."""
     name: str = ""
+    """The name of the called function, e.g. `"get_weather"`; empty for other items."""
     text: str = ""
+    """The text of the item so far, or the arguments of the call."""
 
     def __post_init__(self) -> None:
         self.id = new_id({"reasoning": "rs_", "message": "msg_", "function_call": "fc_"}[self.kind])
@@ -467,6 +483,7 @@ class ResponsesForm(AnswerForm):
             for at, call in enumerate(message.begun_calls)
         ]
         self._output = [item.fields("completed") for item in items]
+        # A limit can only have cut what was written last.
         if answer.reason == "length" and items:
             self._output[-1] = items[-1].fields("incomplete")
         return self._response(answer)
@@ -489,6 +506,7 @@ class ResponsesForm(AnswerForm):
             kind, name = _KINDS[delta.kind]
             item = self._open
             opens = item is None or (item.kind, item.call) != (kind, delta.index)
+            # A call begins an item of its own, even right after another call.
             if item is None or opens or delta.kind is DeltaKind.CALL:
                 parts.append(self._close("completed"))
                 item = _Item(kind, len(self._output), delta.index)

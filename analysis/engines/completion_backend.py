@@ -78,17 +78,23 @@ def token_logprob(
 
 class _Timings(Struct):
     cache_n: int = 0
+    """Tokens of the prompt that were in the cache, e.g. 512."""
 
 
 class _TopToken(Struct):
     token: str
+    """The text of a token, e.g. `" Oslo"`."""
     logprob: float | None = None
+    """The logarithm of its probability, e.g. -0.25, or None for the logarithm of 0."""
 
 
 class _LikelyToken(Struct):
     token: str
+    """The text of the token that was sampled."""
     logprob: float | None = None
+    """The logarithm of its probability, as above."""
     top_logprobs: tuple[_TopToken, ...] = ()
+    """The likeliest tokens at its place, if requested."""
 
 
 class LlamaEvent(Struct):
@@ -136,8 +142,11 @@ class LlamaEvent(Struct):
 
 class _Logprobs(Struct):
     tokens: tuple[str, ...] = ()
+    """The texts of the tokens, e.g. `("Hi", "!")`."""
     token_logprobs: tuple[float | None, ...] = ()
+    """The logarithm of the probability of each."""
     top_logprobs: tuple[dict[str, float | None] | None, ...] | None = None
+    """The likeliest tokens at each place, by text: `({"Hi": -0.1, "Hello": -2.4}, …)`."""
 
     def described(self) -> tuple[dict[str, Any], ...]:
         tops = self.top_logprobs or (None,) * len(self.tokens)
@@ -149,9 +158,13 @@ class _Logprobs(Struct):
 
 class _Choice(Struct):
     text: str | None = None
+    """The new text, e.g. `"<tool_call>"`."""
     finish_reason: str | None = None
+    """`"stop"` or `"length"` at the end; None before it."""
     token_ids: tuple[int, ...] | None = None
+    """The ids of the text, if the server reports them."""
     logprobs: _Logprobs | None = None
+    """The log probabilities of its tokens, if requested."""
     stop_reason: str | int | None = None
     """The stop string or the id of the token that ended it, in vLLM."""
     matched_stop: str | int | None = None
@@ -160,12 +173,16 @@ class _Choice(Struct):
 
 class _Cached(Struct):
     cached_tokens: int | None = 0
+    """Tokens of the prompt that were in the cache."""
 
 
 class _Usage(Struct):
     prompt_tokens: int = 0
+    """Tokens of the prompt, e.g. 42."""
     completion_tokens: int = 0
+    """Tokens of the text so far, or of all of it."""
     prompt_tokens_details: _Cached | None = None
+    """The part of the prompt that was in the cache, if the server reports it."""
 
 
 class OpenAIEvent(Struct):
@@ -182,6 +199,7 @@ class OpenAIEvent(Struct):
         The reason comes in one event, and what the answer took in a later one.
         """
         choice = self.choices[0] if self.choices else _Choice()
+        # Of the events after the end, the one with the usage has no choice: the reason is kept.
         reason = choice.finish_reason or (None if end is None else end.reason)
         stop = choice.stop_reason or choice.matched_stop or (None if end is None else end.stop_text)
         if reason is not None:
@@ -364,6 +382,7 @@ class CompletionBackend:
             body[name] = request.repetition_penalty
         if request.logprobs:
             asked = request.top_logprobs
+            # llama-server sends no probabilities at all for a number of 0.
             body["n_probs" if self._native else "logprobs"] = max(asked, 1 * self._native)
         if self.model:
             body["model"] = self.model
@@ -394,6 +413,7 @@ class CompletionBackend:
                 break
             piece = self._event(data).piece(end)
             end = piece.end or end
+            # The lines are bounded one by one; a stream of any number of them is bounded here.
             written += len(piece.text)
             if written > LARGEST:
                 raise _too_large()
@@ -448,6 +468,7 @@ def _decoded(text: str | bytes, kind: type[_Value]) -> _Value:
 
 class _Tokens(msgspec.Struct):
     tokens: tuple[int, ...]
+    """The ids of a text, e.g. `(151644, 872)`."""
 
 
 LARGEST = 32_000_000

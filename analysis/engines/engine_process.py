@@ -186,6 +186,7 @@ class EngineProcess(ClosedAtExit):
         answers: list[ParserAnswer] = []
         lost = 0
         while (error := self._read_rest(pair, texts, tokens, answers)) is not None:
+            # It still runs, so this is no loss of the process: the parsers cannot be made.
             if self._running is not None:
                 return error
             lost += 1
@@ -214,6 +215,7 @@ class EngineProcess(ClosedAtExit):
         """Return an answer or a ParserError; start another process if the last one ended."""
         if self._running is None:
             self._running = _Running(self.python, self.engine)
+            # A new process has no texts yet, and requests name them by their numbers.
             if self._loaded is not None and request is not self._loaded:
                 loaded = self._ask(self._loaded, START)
                 if isinstance(loaded, ParserError):

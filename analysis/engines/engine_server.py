@@ -6,6 +6,12 @@
   differences from the message that was meant.
 
 The servers of vLLM, SGLang and llama.cpp are in `probed_engines`.
+
+For example, a client joins the deltas of a call, whose name comes only once:
+
+    joined_deltas([{"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{"}}]},
+                   {"tool_calls": [{"index": 0, "function": {"arguments": "}"}}]}])
+    ->  ReadMessage(calls=(ReadCall("f", "{}"),))
 """
 
 from __future__ import annotations
@@ -156,6 +162,7 @@ class ProbeClient(ClosedAtExit):
         if reply.status != HTTPStatus.OK:
             return reply
         found = list(_events(reply.text))
+        # Without any event, the answer counts as a refusal.
         return found or reply
 
     def _reply_to(self, method: str, path: str, body: Mapping[str, Json] | None) -> ServerReply:
@@ -327,6 +334,7 @@ class TextRung(ABC):
     """A way to have a server read texts."""
 
     rung: ClassVar[TextRoute]
+    """The route that it takes, e.g. `TextRoute.GIVEN`."""
     blind: ClassVar[tuple[str, ...]]
     """The differences that it cannot detect, in words."""
     sees_reasoning: ClassVar[bool] = True
@@ -402,6 +410,7 @@ class ParserEndpoints(ABC):
     """A server that reads a text by any of its parsers, named in the request."""
 
     served: ServedModel
+    """The server's description of itself."""
     listed: ClassVar[Path]
     """A YAML file with the names of its parsers, which the server does not list."""
 
@@ -432,6 +441,7 @@ def joined_deltas(deltas: Sequence[Mapping[str, Json]]) -> ReadMessage:
         parts = delta.get("tool_calls")
         for at, part in enumerate(parts if isinstance(parts, list) else ()):
             call, index = _object(part), _object(part).get("index")
+            # Calls of a whole message have no index: they are numbered by their order.
             place = index if isinstance(index, int) else at
             before = calls.get(place, ReadCall("", ""))
             function = _object(call.get("function"))

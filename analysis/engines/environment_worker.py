@@ -3,6 +3,11 @@
 Contract: its text is passed to another Python, which may lack this package and its requirements,
 so it imports the standard library alone, and an engine only with `--import`. The output of engines
 goes to standard error.
+
+For example, how a function is checked for the parameters that a plugin passes:
+
+    _lacking("textwrap:dedent", ["text", "margin"])  ->  "no parameter margin"
+    _lacking("json:nope", [])                        ->  "not there"
 """
 
 from __future__ import annotations
@@ -161,6 +166,7 @@ def _lacking(place: str, parameters: list[str]) -> str:
         taken = inspect.signature(found).parameters
     except (TypeError, ValueError):
         return "not callable"
+    # It takes any name.
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
         return ""
     absent = [name for name in parameters if name not in taken]
@@ -280,8 +286,10 @@ def describe_environment(imports: bool) -> dict[str, Any]:
         }
         if imports and version:
             try:
+                # Before the plugins are loaded: ours replaces some of the hooks.
                 facts["moved"] = moved_hooks(engine)
                 facts["registered"] = plugin.registered()
+                # Only a remark depends on these: without them the check goes on.
                 with suppress(ImportError, AttributeError):
                     facts["own_prompts"] = plugin.own_prompts()
             except BaseException as error:  # noqa: BLE001 - an engine may fail in any way

@@ -118,6 +118,7 @@ class OutputQuestion:
         start = "" if opening is None else opening.text
         bare = text.rstrip()
         ends = [end.core for end in self.begun.format.end_literals if end.core]
+        # An engine takes the end of the turn off before its parsers see a text.
         end = next((end for end in ends if bare.endswith(end)), "")
         return AskedText(
             "the output",
@@ -205,6 +206,7 @@ def _smallest(process: EngineProcess, question: OutputQuestion, text: str, pair:
         if asked is None or not exact.parse(part).status.regular:
             return ""
         template = question.analysis.template
+        # The worker reads only texts that it was given before, so each part is a load of its own.
         process.load(template, likely_tokens(template), offered, [asked.to_worker()])
         for tokens in (0, 1):
             answers = process.read(pair, [0], tokens)

@@ -4,6 +4,11 @@
 
 An agent notices neither: calls in another format reach it as text, and arguments that break their
 schema as a call. No line has a word of an output, since outputs are the users'.
+
+For example, of a template that writes `<call>JSON</call>`, with a tool `f` whose `n` is an integer:
+
+    <call>{"name": "f", "arguments": {"n": "two"}}</call>         ->  schema_errors 1
+    <tool_call>{"name": "f", "arguments": {"n": 2}}</tool_call>   ->  foreign 1
 """
 
 from __future__ import annotations
@@ -54,6 +59,7 @@ class OutputWatch:
         if message.leaves_call:
             self.foreign += 1
             self._count_foreign()
+            # Equal, not at least: the line comes once, and the counter has the rest.
             if self.foreign == KEEPS_LOOKING:
                 _LOG.warning(
                     "%d outputs call tools in another format than the chat template's, and %d calls"

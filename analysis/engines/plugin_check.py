@@ -74,28 +74,41 @@ class PluginCheck:
 
 class _PointThere(Struct):
     value: str
+    """The function, e.g. `"autoparser.analysis.engines.vllm_plugin:register"`."""
     package: str
+    """The distribution that it belongs to, e.g. `"autoparser-chat"`."""
 
 
 class _EngineThere(Struct):
     version: str | None
+    """The engine's version, e.g. `"0.32.0"`, or None if it is not installed."""
     needs: list[str]
+    """Its requirements, e.g. `["llguidance<2,>=1.7"]`."""
     points: list[_PointThere]
+    """The entry points of this package's name in the engine's group."""
     allowed: str | None
+    """The value of the variable that restricts plugins, or None if it is not set."""
     registered: dict[str, bool] | None
+    """Whether it knows the names of both parsers, or None if it was not imported."""
     moved: dict[str, str | None]
     """Missing hooks, and the effect of each, or None if nothing works without it."""
     own_prompts: list[str]
     """Kinds of tokenizers whose prompts it renders by its own code, without the template."""
     failure: str
+    """The error of importing it or of loading its plugins; empty for none."""
 
 
 class _Environment(Struct):
     python: str
+    """The version of Python, e.g. `"3.12.3"`."""
     package: str | None
+    """The version of this package there, or None if it is not installed."""
     needs: list[str]
+    """The requirements of this package."""
     libraries: dict[str, str | None]
+    """The versions of libraries that several of them use: `{"llguidance": "1.9.0", …}`."""
     engines: dict[str, _EngineThere]
+    """The engines by their modules, e.g. `"vllm"`."""
 
 
 def plugin_check(
@@ -227,6 +240,7 @@ def _entry_point(engine: str, engine_facts: _EngineThere, install: str) -> Check
         missing = f"no entry point in {PLUGINS[engine].group}"
         return _answer(what, False, missing, f"{install} --force-reinstall")
     named = ", ".join(sorted(values))
+    # Another entry point of this name may be loaded in place of ours.
     if values == {OURS[engine]}:
         return CheckedPoint(what, CheckState.YES, named)
     owners = ", ".join(sorted({point.package for point in engine_facts.points}))
@@ -263,6 +277,7 @@ def _requirement_on(needs: list[str], name: str) -> Requirement | None:
             requirement = Requirement(need)
         except InvalidRequirement:
             continue
+        # A requirement may be for another platform or Python, by its marker.
         here: Any = requirement.marker
         if requirement.name == name and (here is None or here.evaluate()):
             return requirement

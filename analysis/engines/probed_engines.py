@@ -8,6 +8,12 @@ What they have in common is in `engine_server`. A text comes before a server's p
   by any of its parsers; else by such a grammar;
 - of llama.cpp as the beginning of the answer, whose end follows at once: its server has no endpoint
   that parses a text, but it goes on with an assistant's message that ends a conversation.
+
+For example, llama.cpp's answer is begun with a part of the text, where its server writes an empty
+block of reasoning before all content:
+
+    text "<think></think>Yes", prompt with content "x": "…<model><think></think>x"
+    ->  the answer begins as {"content": "Yes"}, which the server renders as the whole text
 """
 
 from __future__ import annotations
@@ -175,6 +181,7 @@ class VllmProbe(TokenServer):
 @dataclass(frozen=True)
 class _GivenToDerenderer(TextRung):
     server: VllmProbe
+    """The server that reads the texts."""
     rung = TextRoute.GIVEN
     streams = True
     blind = (
@@ -182,6 +189,7 @@ class _GivenToDerenderer(TextRung):
         "grammars and stop strings: nothing is generated",
     )
     _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
+    """The ids of prompts by the key of their chat, since each text asks for the same."""
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Send all ids of the text."""
@@ -193,6 +201,7 @@ class _GivenToDerenderer(TextRung):
     def read_stream(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Send the ids piece by piece, each with the state that the last reply returned."""
         ids, prompt = self.server.ids(known_text.text), self._prompt(chat)
+        # Rounded up, so that there are at most so many pieces.
         step = -(-len(ids) // CHUNKS)
         events: list[Mapping[str, Json]] = []
         state: Json = None
@@ -227,6 +236,7 @@ def _chosen(ids: Sequence[int], reason: str | None) -> dict[str, Json]:
 @dataclass(frozen=True)
 class _ForcedByVllm(TextRung):
     server: VllmProbe
+    """The server that reads the texts."""
     rung = TextRoute.FORCED
     sees_reasoning = False
     blind = (
@@ -322,6 +332,7 @@ class SglangProbe(TokenServer, ParserEndpoints):
 @dataclass(frozen=True)
 class _GivenToEndpoints(TextRung):
     server: SglangProbe
+    """The server that reads the texts."""
     rung = TextRoute.GIVEN
     blind = (
         "the stream: its endpoints take a whole text",
@@ -343,6 +354,7 @@ class _GivenToEndpoints(TextRung):
 @dataclass(frozen=True)
 class _ForcedByGrammar(TextRung):
     server: SglangProbe
+    """The server that reads the texts."""
     rung = TextRoute.FORCED
     streams = True
     blind = (
@@ -351,6 +363,7 @@ class _ForcedByGrammar(TextRung):
         "stop strings: the answer ends where the grammar does",
     )
     _chats: dict[str, ProbedChat] = field(default_factory=dict[str, ProbedChat], compare=False)
+    """The chats to send by the key of the asked ones, since each text has the same."""
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Constrain the model to the text, and check its ids."""
@@ -358,6 +371,7 @@ class _ForcedByGrammar(TextRung):
         reply = self.server.client.post(CHAT, body)
         written = token_id_list(first_choice(reply.object).get(self.server.ids_field))
         message = completion_message(reply)
+        # Where reasoning is on, the grammar begins after it: other text comes before.
         if written is None or not self.server.text(written).startswith(known_text.text):
             raise TextNotAskedError("its model did not write the text")
         return message
@@ -446,7 +460,9 @@ class LlamaProbe(EngineServer):
 @dataclass(frozen=True)
 class _ForcedByPrefill(TextRung):
     server: LlamaProbe
+    """The server that reads the texts."""
     end: int
+    """The id of the token that ends a turn, e.g. 151645."""
     rung = TextRoute.FORCED
     blind = (
         "the stream: a server that goes on with a text leaves the text out of its stream",
@@ -470,6 +486,7 @@ class _ForcedByPrefill(TextRung):
         """
         prompt, reasoning = self.server.prompt(chat), known_text.message.reasoning
         reasoning_field: Mapping[str, Json] = {"reasoning_content": reasoning} if reasoning else {}
+        # A mark in the place of the content shows what the server itself writes before it.
         marked = self.server.prompt(_with_answer(chat, {**reasoning_field, "content": MARK}))
         before = marked.removesuffix(MARK)
         whole = prompt + known_text.text

@@ -4,6 +4,11 @@
 - `known_texts`: messages, as the template itself writes them after its prompt.
 - `ProbedText`: one text, and how far it was read as it is meant, at once and streamed.
 - `rank_served_parsers`: every parser that SGLang's server has, by the texts that it reads so.
+
+For example, of a template that writes calls as `<call>JSON</call>`, one text of `known_texts` is
+
+    KnownText("1 call", Message(calls=(ToolCall("get_forecast", {"city": "Oslo", "days": 3}, …),)),
+              '<call>{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}</call>')
 """
 
 from __future__ import annotations
@@ -120,6 +125,7 @@ def compared_prompts(
         if rendered is None:
             refused.append(title)
             continue
+        # As clients send messages: to shape them for the template is the server's part.
         wire = MessageShape(arguments_as_string=True, system=bool(system))
         chat = ProbedChat(wire.messages(dialogue, system), loose_tools() if tools else (), settings)
         try:
@@ -385,6 +391,7 @@ def rank_served_parsers(
 
     @cache
     def rest(text: str) -> str:
+        # Parsers of calls get what the best parser of reasoning leaves, as in the server itself.
         return server.separate_reasoning(text, known[0].name)[1] if known else text
 
     def read_calls(known_text: KnownText, parser: str) -> ReadMessage:
@@ -423,6 +430,7 @@ def _score(
             found = nearest_reading(known.meanings, read(known, name), parts)
         except TextRefusedError:
             count[ReadVerdict.REFUSED] += 1
+            # Both are equal only if every text so far was refused.
             if count[ReadVerdict.REFUSED] == PATIENCE == sum(count.values()):
                 break
         else:

@@ -5,6 +5,13 @@
     served_request (an engine's request)  ->  ServedRequest  ->  its parser, its structural tag
 
 Both engines' plugins use it; requests share one `ServedFormat`.
+
+For example, a request of Responses with the tool `{"type": "function", "name": "f", …}`, the choice
+`"required"` and the form `{"type": "json_object"}`:
+
+    served_request(request)
+    ->  ServedRequest(tools=({"type": "function", "function": {"name": "f", …}},),
+                      tool_choice="required", json_schema={"type": "object"})
 """
 
 from __future__ import annotations
@@ -101,6 +108,7 @@ def served_template(
     named = environment.get(TEMPLATE_VARIABLE)
     given = named or _option(sys.argv if arguments is None else arguments)
     if given:
+        # Both engines take a template itself for this option; the variable always names a source.
         if not named and is_template_text(given):
             return ChatTemplate(given, known)
         found = load_template(given)
@@ -206,6 +214,7 @@ def learn_shared(template: ChatTemplate) -> LearnedFormat:
     # Templates may contain surrogates, which UTF-8 cannot encode.
     name = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     file = folder / f"{name}.json"
+    # A server starts several processes at once: the second one reads what the first has learned.
     with _alone(file.with_suffix(".lock")):
         return _read_shared(file, template) or _learn_and_share(file, template)
 
@@ -393,6 +402,7 @@ def served_request(
     plain = tuple(map(_tool, offered or ()))
     return ServedRequest(
         tools=plain,
+        # Without tools, no choice among them can be meant.
         tool_choice="none" if not plain else choice or "auto",
         parallel=getattr(request, "parallel_tool_calls", None) is not False,
         json_schema=_answer_schema(_plain(getattr(request, "response_format", None))),
@@ -435,6 +445,7 @@ def _answer_schema(form: object) -> Mapping[str, object] | None:
         return None
     held = form.get("json_schema")
     described = held if is_mapping(held) else form
+    # SGLang's own model of a request has the schema under the first name.
     schema = described.get("json_schema", described.get("schema"))
     return schema if is_mapping(schema) else None
 
@@ -549,6 +560,7 @@ class ServedFormat:
         if start == "after the reasoning" and prompt_opens_reasoning(grammar.turn):
             grammar = replace(grammar, turn=after_reasoning(grammar.turn))
         elif start == "anywhere":
+            # Reversed: of several settings with the same prompt, the first one stays.
             openings = {
                 opening.text: opening.setting for opening in self.learned.formats.openings[::-1]
             }
@@ -583,6 +595,7 @@ class ServedFormat:
         attempts = message.attempts
         if not attempts or attempts[-1].status is not Status.CUT:
             return None
+        # A closing marker after the beginning of the call shows that the call itself is whole.
         rest = text[attempts[-1].start :]
         return None if any(closer in rest for closer in self._call_closers) else message
 
@@ -597,6 +610,7 @@ class ServedFormat:
             {marker for text in texts for marker in TemplateLiteral.of(text).markers}
             for texts in (opening, closing)
         )
+        # A marker that also opens calls says nothing about the end of one.
         return frozenset(closers - openers)
 
     def complete(self, ids: Sequence[int]) -> bool:
@@ -642,6 +656,7 @@ def reasoning_deltas(
     The end is 0 in an answer without reasoning.
     """
     thought = [delta for delta in deltas if delta.kind is DeltaKind.REASONING]
+    # Other deltas show that the answer has begun without reasoning.
     others = any(delta.kind not in (DeltaKind.REASONING, DeltaKind.FINISH) for delta in deltas)
     return thought, 0 if stream.reasoning_end is None and others else stream.reasoning_end
 

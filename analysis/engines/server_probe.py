@@ -6,6 +6,13 @@
 
 Texts of known meaning are read in the most certain way that the server offers. Without any, the
 model is sampled, and this package's own reading of its output is taken for the meaning.
+
+For example, for a server of vLLM that renders all prompts rightly and fails to read `1 call`:
+
+    probe_advice(probe)
+    ->  plugin   --tool-call-parser autoparser --reasoning-parser autoparser
+        engines  autoparser engines TEMPLATE --python path/to/vllm/bin/python
+        export   autoparser export TEMPLATE
 """
 
 from __future__ import annotations
@@ -67,6 +74,7 @@ ITSELF = f"give the address of the engine itself, not of a proxy: {', '.join(Ser
 def server_at(client: ProbeClient, model: str = "") -> EngineServer:
     """Return the server at an address; `model` chooses one of several. Raises ProbeError."""
     reply = client.get(MODELS)
+    # Elsewhere this may mean that an endpoint is absent; this one every server has.
     if reply.status == HTTPStatus.FORBIDDEN:
         raise client.locked(reply.status)
     listed = reply.object.get("data")
@@ -292,6 +300,7 @@ def probe_server(
         texts, missing = _read_all(reader, known)
         missing = [*(NotAsked(title, NO_TURN) for title in known.not_asked), *missing]
     scores = None
+    # Otherwise each parser would need the server to be started again with it.
     if ranked and isinstance(server, ParserEndpoints) and used is TextRoute.GIVEN:
         scores = rank_served_parsers(server, known.texts, known.chat.tools)
     return ServerProbe(
@@ -398,6 +407,8 @@ def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
     read = all(text.verdict in (ReadVerdict.EXACT, ReadVerdict.EDGES) for text in probe.texts)
     if read and not probe.streams_differ and (prompts is not None or not probe.prompts_differ):
         return
+    # An engine without named parsers reads by its template alone, so that another program has to
+    # read for it.
     if flags is None:
         command = f"autoparser serve TEMPLATE --server {probe.url} --engine {probe.served.engine}"
         yield ProbeAdvice(AdviceKind.SERVE, command)
@@ -420,6 +431,7 @@ def _prompt_advice(probe: ServerProbe) -> ProbeAdvice | None:
     record = probe.served.engine.record
     jinja = record.jinja_flag
     differing = [prompt for prompt in probe.prompts if not prompt.same]
+    # The template is right then, and only the form of the messages that it gets is not.
     if record.content_flag and all(prompt.in_parts for prompt in differing):
         return ProbeAdvice(AdviceKind.CONTENT, record.content_flag)
     if not jinja or not probe.template_served:

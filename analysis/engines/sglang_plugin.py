@@ -12,6 +12,11 @@ endpoint, by its own registry of hooks, do:
 
 Without them (another endpoint, a release that has none), whether a prompt has opened reasoning is
 inferred from the template's own prompts.
+
+For example, the deltas of a call become SGLang's items, without an id and with the name apart:
+
+    calls_of([CALL "f", ARGUMENTS '{"a"', ARGUMENTS ': 1}'])
+    ->  normal_text "", calls (0, "f", ""), (0, '{"a"'), (0, ': 1}')
 """
 
 from __future__ import annotations
@@ -80,8 +85,11 @@ class _Offer:
     """The fields of a request that `served_request` reads."""
 
     tools: Sequence[object] | None
+    """The offered tools, in SGLang's class."""
     tool_choice: object = "auto"
+    """`"auto"`, `"required"`, or an object that names a tool."""
     parallel_tool_calls: bool = True
+    """Whether one answer may have several calls."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,7 @@ class ToolDetector:
     """Reads calls in the text after the reasoning."""
 
     results: SglangResults
+    """SGLang's classes, which `register` sets."""
 
     def __init__(self, tokenizer: object = None) -> None:
         """Load the format by the server's tokenizer."""
@@ -150,6 +159,7 @@ class ToolDetector:
 
     def finish(self, tools: Sequence[object]) -> Any:
         """Return the text that was held back until the end."""
+        # SGLang reports no reason here, so that the whole text has to show whether it was cut.
         cut = self._served_format.cut_message(self._parser(tools), self._text)
         stream = self._running_stream(tools)
         deltas = stream.finish(complete=cut is None)
@@ -202,6 +212,7 @@ class ReasoningDetector:
     """
 
     results: SglangResults
+    """SGLang's classes, which `register` sets."""
 
     def __init__(
         self,
@@ -256,6 +267,7 @@ class ReasoningDetector:
             self._prompt = prompt
 
     def _parser(self, *, calls: bool) -> OutputParser:
+        # Without tools in the request, what looks like a call stays in the content.
         served = self._served if calls else replace(self._served, tool_choice="none", tools=())
         return self._served_format.parser(served, prompt=self._prompt)
 
@@ -287,6 +299,7 @@ class ReasoningDetector:
         if not self._read_on:
             content = "".join(delta.text for delta in deltas if delta.kind is DeltaKind.CONTENT)
             return self.results.reasoning(normal_text=content, reasoning_text=thought)
+        # From here on all text is passed on unread: a marker in it is for the parser of calls.
         self._over = end is not None
         return self.results.reasoning(
             normal_text="" if end is None else self._text[end:], reasoning_text=thought
@@ -379,6 +392,7 @@ def _hold_content(sampling: dict[str, Any], serving: Any, request: Any) -> None:
     except AutoparserError as error:
         _LOG.warning("the form of an answer is left to SGLang: %s", error)
         return
+    # SGLang takes one constraint for a request, and the tag has these in it.
     for name in ("regex", "json_schema"):
         sampling.pop(name, None)
     sampling["structural_tag"] = json.dumps(tag)
@@ -442,6 +456,7 @@ def register() -> None:
 
 
 def _class_of(name: str, ours: type, base: type, results: SglangResults) -> type:
+    # Ours first, so that its methods go before those of SGLang's class.
     return type(name, (ours, base), {"results": results})
 
 

@@ -6,6 +6,12 @@ those here, which need only the classes of messages, `VllmMessages`. Texts conta
 
 A tool parser and a reasoning parser (`ToolHalf`, `ReasoningHalf`) read an answer in two halves. If
 both are this plugin's, or one of them is the only one, `WholeParser` reads the whole answer.
+
+For example, the deltas of a call become one entry of vLLM's message, and a later piece another:
+
+    delta_of([CALL "f", ARGUMENTS '{"a"', ARGUMENTS ': 1}'])
+    ->  tool_calls [id "c1", index 0, name "f", arguments '{"a": 1}']
+    delta_of([ARGUMENTS ': 1}'])  ->  tool_calls [index 0, arguments ': 1}']
 """
 
 from __future__ import annotations
@@ -142,6 +148,7 @@ def with_tag(
     if tag is None:
         return request
     request.structured_outputs = messages.constraint(structural_tag=json.dumps(tag))
+    # vLLM would constrain the content a second time, from its first token on.
     if hasattr(request, "response_format"):
         request.response_format = None
     return request
@@ -176,6 +183,7 @@ class _ServedParser:
     """
 
     messages: VllmMessages
+    """vLLM's classes, which `register` sets."""
 
     def __init__(self, tokenizer: object, *args: Any, **kwargs: Any) -> None:
         """Store the arguments that vLLM passes with every request."""
@@ -203,9 +211,12 @@ class WholeParser(_ServedParser):
     """Reads a whole answer: reasoning, content and calls, given the prompt."""
 
     reasoning_parser_cls: object
+    """vLLM's reasoning parser of the pair, or None."""
     tool_parser_cls: object
+    """vLLM's tool parser of the pair, or None."""
     always_adjust_request = True
     _last: Sequence[int] = ()
+    """The ids of the last piece that had any, whose last one shows whether the answer is whole."""
 
     @property
     def _place(self) -> ReasoningPlace:
@@ -213,6 +224,7 @@ class WholeParser(_ServedParser):
         return "separate" if self.reasoning_parser_cls is not None else "raw"
 
     def _request_of(self, request: Any, *, calls: bool = True) -> ServedRequest:
+        # Without a parser of calls, vLLM leaves calls in the content, and so does this one.
         offered = None if calls and self.tool_parser_cls is not None else ()
         return served_request(request, tools=offered, settings=self._settings)
 
@@ -283,6 +295,7 @@ class WholeParser(_ServedParser):
             self._stream = parser.stream()
         ids = delta_token_ids if self._by_ids else None
         deltas = self._stream.feed(delta_text, ids or None)
+        # The last piece may be empty.
         self._last = delta_token_ids or self._last
         if finished:
             deltas += self._stream.finish(complete=self._served_format.complete(self._last))
@@ -397,6 +410,7 @@ class ReasoningHalf(_ServedParser):
         state = end.begin if known is None else self._states[known]
         if known is not None and known < before:
             state = end.after(state, input_ids[known:before])
+        # The first of the two is for ids that vLLM takes back.
         self._states = {before: state, len(input_ids): end.after(state, new)}
         return self._states[len(input_ids)].over
 
@@ -418,6 +432,7 @@ class ReasoningHalf(_ServedParser):
         parser = self._served_format.parser(self._plain_request, prompt=self._prompt)
         message = parser.parse(model_output)
         end = message.reasoning_end
+        # An answer that ends within its reasoning is all of that; one without any has none of it.
         if end is None:
             end = len(model_output) if message.reasoning_content else 0
         return message.reasoning_content, model_output[end:] or None

@@ -12,6 +12,13 @@ one for the generation prompt, `generation_prompt` finds what the function write
 taken off where none was asked for. All else that a render sets goes to the parameter of its
 name. A parameter that must be given and is not has the first value that the module compares it
 with.
+
+For example, a function that writes `<role>content</s>` for each message and `<model>` at the end:
+
+    template = load_encoder("e.py:encode")
+    messages = [{"role": "user", "content": "Hi"}]
+    template.render(messages)                              ->  <user>Hi</s>
+    template.render(messages, add_generation_prompt=True)  ->  <user>Hi</s><model>
 """
 
 from __future__ import annotations
@@ -65,6 +72,7 @@ if TYPE_CHECKING:
 
 
 U, V = "Uqaz7", "Vwsx8"
+"""Words that no encoder is expected to write by itself, or to change."""
 
 
 def generation_prompt(encode: Callable[[list[object]], str]) -> str:
@@ -125,6 +133,7 @@ def load_encoder(
     text = _source_of(path, named)
     adapter = _Adapter(function, named, text, given, tokenizer)
     path_of_tokenizer = None if tokenizer is None else os.fspath(tokenizer)
+    # A worker may have another current directory.
     absolute = os.path.abspath(place) if place.endswith(".py") else place  # noqa: PTH100
     absolute_name = f"{absolute}:{function_name}{'?' * bool(values)}{values}"
     return EncodedTemplate(
@@ -304,6 +313,7 @@ class _Adapter:
             for name, value in variables.items()
             if name in self.switches or (self.open and name not in ("messages", *_SPECIAL))
         }
+        # It gets the messages, whatever a switch or a named value of its name says.
         arguments.pop(self.messages, None)
         text = self._encoded(messages, arguments)
         if GENERATION in self.names or variables.get(GENERATION) or _is_answered(messages):
@@ -320,6 +330,7 @@ class _Adapter:
 
     def _prompt(self, arguments: Mapping[str, object]) -> str:
         """Return the start of the model's turn under these arguments."""
+        # The start of the turn may depend on them, as on a switch that opens reasoning.
         key = repr(arguments)
         if key not in self.prompts:
             try:

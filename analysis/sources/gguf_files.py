@@ -6,6 +6,11 @@ Facts from the wheel gguf 0.19.0, ``constants.py`` and ``gguf_writer.py``: the d
 ``tokenizer.chat_template``, others are ``tokenizer.chat_template.<name>`` with their names in
 ``tokenizer.chat_templates``; special tokens are ids under ``tokenizer.ggml.<name>_token_id``; the
 type of a token is 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 a byte.
+
+For example, a file of 69 bytes with one key, `tokenizer.chat_template`, whose value is `Hi`:
+
+    gguf_contents(file_window(Path("f.gguf")))
+    ->  GgufContents("f.gguf", templates={None: "Hi"}, special_tokens={}, …, end=69)
 """
 
 from __future__ import annotations
@@ -26,6 +31,8 @@ LARGEST_HEADER = 64 << 20
 
 FIRST_PART = 1 << 20
 LARGEST_PART = 8 << 20
+"""Bytes of the first part that is read, and most bytes of a later one: each is twice as long as
+the one before, since a header may have a few kilobytes or 12 million bytes."""
 
 
 class GgufWindow:
@@ -131,6 +138,7 @@ SMALLEST = {
 """The fewest bytes that a value of each type has."""
 
 SMALLEST_PAIR = 8 + 1 + 4 + 1
+"""Bytes of the shortest pair: the length of a key, one letter of it, a type, and one byte."""
 
 
 class GgufHeader(Struct, frozen=True):
@@ -169,6 +177,7 @@ class _HeaderReader:
             version = int.from_bytes(version.to_bytes(4, "little"), "big")
         if version not in VERSIONS:
             raise self.wrong(f"unsupported GGUF version {version}, not 2 or 3", 4)
+        # The number of tensors: they come after the header, and nothing here needs them.
         self.number("Q")
         count = self.counted("key-value pairs", SMALLEST_PAIR)
         values: dict[str, Value] = {}
@@ -191,6 +200,7 @@ class _HeaderReader:
             inner, count = self.array(depth)
             if count > MOST_VALUES:
                 raise self.wrong(f"{count} values are more than any vocabulary has", start)
+            # One call for all of them, since a vocabulary has a type for each of its tokens.
             if inner in SCALARS:
                 return list(self.unpack(f"{count}{SCALARS[inner]}"))
             return [self.value(inner, depth + 1) for _ in range(count)]
@@ -237,6 +247,7 @@ class _HeaderReader:
         """Read a count of items of at least ``smallest`` bytes that fit in the file."""
         start = self.at
         count = self.number("Q")
+        # A count that cannot be true is refused before anything is allocated for it.
         room = min(self.window.size, LARGEST_HEADER) - self.at
         if count * smallest > room:
             raise self.wrong(
@@ -338,6 +349,7 @@ def gguf_contents(window: GgufWindow) -> GgufContents:
     templates: dict[str | None, str] = {
         key.removeprefix(TEMPLATE).removeprefix(".") or None: _text(header, key)
         for key in values
+        # Not `tokenizer.chat_templates`, the list of their names.
         if key == TEMPLATE or key.startswith(f"{TEMPLATE}.")
     }
     if not templates:
@@ -372,6 +384,8 @@ def _text(header: GgufHeader, key: str) -> str:
     if not isinstance(value, str):
         raise _wrong(header, key, "not text")
     try:
+        # Texts are decoded with surrogates in place of bad bytes, for the sake of vocabularies; a
+        # template with such a byte could not be rendered.
         value.encode()
     except UnicodeEncodeError:
         raise _wrong(header, key, "not UTF-8") from None

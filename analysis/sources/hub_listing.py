@@ -102,6 +102,7 @@ def list_repository(repository: str, revision: str | None) -> HubListing:
             problem = failure_error(error, asked)
         else:
             value = {"commit": listing.commit, "files": dict(listing.files)}
+            # Under the commit, too, so that a later request for that commit asks no Hub.
             for key in {_key(revision), _key(listing.commit)}:
                 cache_file(answer_file(repository, key), json.dumps(value).encode())
             return listing
@@ -189,6 +190,7 @@ def _check_name(name: str, repository: str) -> None:
         or "\0" in name
         or len(name) > LONGEST_NAME
         or any(part in ("", ".", "..") for part in parts)
+        # A drive of Windows.
         or re.match(r"[A-Za-z]:", name)
     ):
         raise TemplateReadError(
@@ -273,10 +275,12 @@ def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None)
         # the commit, for offline runs, but only once everything else is there.
         last = listing.from_hub and at == len(names) - 1
         file = _fetch_file(listing, name, revision if last else listing.commit)
+        # The revision has moved on; the commit of the listing has not.
         if file is None:
             file = _fetch_file(listing, name, listing.commit)
         if file is not None:
             path = file
+            # From the file up to the directory of the commit, past the folders of its name.
             for _ in name.split("/"):
                 path = path.parent
     return path
@@ -331,7 +335,9 @@ class _ByteCounter:
     """
 
     listing: HubListing
+    """The listing that the file is of."""
     file: str
+    """Its name, e.g. `"tokenizer.json"`."""
 
     def __init__(self, *_: object, **options: object) -> None:
         initial = options.get("initial")
@@ -383,6 +389,7 @@ class _RemoteFile:
                 with guarded_library():
                     ask_patiently(lambda: self._receive(got, start, stop))
             except Exception as error:  # noqa: BLE001 - the library lets many kinds through
+                # The window asks again for what is missing.
                 if got:
                     break
                 if wait is None or not is_cut(error):
@@ -397,6 +404,7 @@ class _RemoteFile:
         wanted = {
             **self.hub.utils.build_hf_headers(library_name="autoparser"),
             "Range": f"bytes={start}-{stop - 1}",
+            # A range of a compressed answer would be a range of other bytes.
             "Accept-Encoding": "identity",
         }
         with self.hub.get_session().stream(
@@ -407,6 +415,7 @@ class _RemoteFile:
             follow_redirects=True,
         ) as response:
             self.hub.utils.hf_raise_for_status(response)
+            # A server without ranges sends the whole file, which is right for a first part only.
             if start and response.status_code != PARTIAL_CONTENT:
                 raise TemplateReadError(
                     "the server does not support range requests",

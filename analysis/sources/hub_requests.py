@@ -12,6 +12,13 @@ A URL names a model, and it may name a revision and a file:
 
 The Hub is the one that `huggingface_hub` is configured for (``HF_ENDPOINT``), by whose URL it may
 be named as by huggingface.co. A slash in a revision is written ``%2F``, as the Hub's pages do.
+
+Names, and what they are read as:
+
+    hub_name("Qwen/Qwen3-8B")                ->  HubName("Qwen/Qwen3-8B")
+    hub_name("org/name:Q4_K_M")              ->  HubName("org/name", tag="Q4_K_M")
+    hub_name("org/name/sub/f-Q8_0.gguf")     ->  HubName("org/name", "sub/f-Q8_0.gguf")
+    hub_name("missing.jinja")                ->  None, since it is a missing file
 """
 
 from __future__ import annotations
@@ -40,13 +47,16 @@ from autoparser.analysis.core.errors import (
 )
 
 NO_ANSWER = frozenset({"TimeoutException"})
+"""Classes of errors, by name, of a Hub that does not answer in time."""
 UNREACHABLE = frozenset(
     {"ConnectError", "ProxyError", "UnsupportedProtocol", "OfflineModeIsEnabled"}
 )
 CUT = frozenset({"RemoteProtocolError", "ReadError", "WriteError", "IncompleteRead"})
+"""Classes of errors whose connection ended in the middle of a response."""
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 CLOSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+"""Errors of a disk that may not be written to; those above are of a full one."""
 
 
 class HubQuestion(Struct, frozen=True):
@@ -106,6 +116,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
+        # The library raises its own errors from those of its HTTP library.
         error = error.__cause__ or error.__context__
 
 
@@ -241,11 +252,13 @@ def _endpoint() -> str:
 Answer = TypeVar("Answer")
 
 BUSY = frozenset({408, 429, 500, 502, 503, 504})
+"""Statuses of answers after which the same request may succeed."""
 
 WAITS = (0.5, 1.0, 2.0)
 """Seconds before the second, third and fourth attempt, if the Hub does not say."""
 
 LONGEST_WAIT = 20.0
+"""Seconds that are waited at most if the Hub asks for more."""
 
 
 def ask_patiently(ask: Callable[[], Answer]) -> Answer:
@@ -283,6 +296,8 @@ def guarded_library() -> Generator[None]:
     """
     from huggingface_hub import constants, get_session  # noqa: PLC0415 - slow to import
 
+    # The library has one client for the whole process, so a hook stays, and judges only while
+    # a request of this package runs.
     client, unjudged = get_session(), _judging.set(True)
     hooks = client.event_hooks
     if _judge_answer not in hooks["response"]:
@@ -315,6 +330,7 @@ def _judge_answer(response: Any) -> None:
         return
     headers = response.headers
     tags = [headers.get(name, "") for name in ("X-Linked-ETag", "ETag")]
+    # A weak tag is written `W/"…"`.
     for tag in (raw_tag.lstrip("W/").strip('"') for raw_tag in tags if raw_tag):
         if not _SAFE_TAG.fullmatch(tag):
             raise _distrusted(f"the Hub's answer has {tag[:60]!r} as the tag of a file")
@@ -339,6 +355,7 @@ def leads_to_hub(target: str) -> bool:
     endpoint, parsed = urlsplit(_endpoint()), urlsplit(target)
     if parsed.scheme != "https" and (parsed.scheme, endpoint.scheme) != ("http", "http"):
         return False
+    # A Hub in a private network may redirect within it, one on this machine to this machine.
     allowed = {"global", *(_networks(endpoint.hostname) - {"other"})}
     return bool(parsed.hostname) and _networks(parsed.hostname) <= allowed
 
@@ -427,6 +444,7 @@ def _url_parts(url: str) -> list[str]:
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     place, path = _split(url)
+    # A URL of the public Hub is good for a mirror, too, which has the same names.
     for hub in (constants.ENDPOINT, _HUB):
         ours, prefix = _split(hub)
         if place == ours and path[: len(prefix)] == prefix:

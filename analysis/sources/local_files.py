@@ -4,6 +4,12 @@ Text is UTF-8 with the newlines of Python's text mode, as transformers opens its
 untrusted: no more than `LARGEST` bytes of it are read, and `model_file` follows no link out of the
 directory that it is part of. All files from outside are opened here, so that a command knows which
 files it has read and writes over none of them (`written_files.py`).
+
+For example, what is said of a link out of a model's directory, and of bytes that are no text:
+
+    model_file(Path("model"), "x.jinja")  ->  this link leads out of its directory, to /etc/passwd
+    decode_text(b"ab" + bytes([255]), "f")
+    ->  f: byte 2: not UTF-8 (invalid start byte 0xff); save the file as UTF-8
 """
 
 from __future__ import annotations
@@ -110,6 +116,7 @@ def _read_pipe(path: Path, hint: str) -> bytes:
     try:
         ready = select.poll()
         ready.register(descriptor, select.POLLIN)
+        # Each piece starts the wait anew: a slow writer is not a missing one.
         while ready.poll(None if seconds is None else seconds * 1000):
             piece = os.read(descriptor, 1 << 16)
             if not piece:
@@ -192,6 +199,7 @@ def files_below(directory: str | Path, depth: int = 99) -> Iterator[str]:
     for entry in found:
         if not entry.is_dir():
             yield entry.path
+        # Compiled files change when a module is first imported, though nothing else has.
         elif depth and entry.name != "__pycache__":
             yield from files_below(entry.path, depth - 1)
 

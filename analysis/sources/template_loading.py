@@ -1,6 +1,12 @@
 """Load the chat templates that a person names or a program holds.
 
 A source is standard input, a directory or a file that is there, or else a model on the Hub.
+
+For example, a directory with a `tokenizer_config.json` of `{"chat_template": "A", "bos_token":
+"<s>"}` and a `chat_template.jinja` of `B`:
+
+    load_template("model")
+    ->  text "B", special_tokens {"bos_token": "<s>"}, origin "model/chat_template.jinja"
 """
 
 from __future__ import annotations
@@ -152,6 +158,7 @@ def _in_directory(source: str) -> FoundTemplates:
     try:
         return templates_in_directory(directory)
     except TemplateNotFoundError:
+        # As for a model on the Hub, the model's own files go before the header of a GGUF file.
         file = chosen_gguf(path.name for path in directory.glob(f"*{GGUF}"))
         path = None if file is None else model_file(directory, file)
         if path is None:
@@ -163,6 +170,7 @@ def _in_json_file(source: str) -> FoundTemplates:
     path = Path(source)
     by_name = templates_in_json(path)
     if not by_name:
+        # A saved format is a JSON file, too, and its error should say what it is.
         if str(read_json_object(path).get("schema")).startswith(SAVED_FORMATS):
             raise TemplateNeededError(
                 "this is a saved format, which has no template",
@@ -307,6 +315,7 @@ def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -
         if header is None:
             raise nothing_there(listing, name)
         file = header.file.removeprefix(f"{name.repository}/")
+        # Of the GGUF file, which the repository alone does not name.
         provenance = Provenance(SourceKind.HUB, name.repository, file, revision, listing.commit)
         contents = _from_header(header)
     if to is not None:
@@ -330,6 +339,7 @@ def _files(listing: HubListing, source: Provenance) -> dict[str, bytes] | None:
 def _from_header(header: GgufContents) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for name, text in header.templates.items():
+        # The name is a stranger's, and becomes the name of a file here.
         if name is not None and not _PLAIN_NAME.fullmatch(name):
             raise AutoparserError(
                 f"the template name {name!r} is not a valid file name",
@@ -360,6 +370,7 @@ def _write(contents: Mapping[str, bytes], to: Path) -> None:
             path = made / name
             path.parent.mkdir(exist_ok=True)
             write_whole(path, content)
+        # `mkdtemp` makes a directory that only its owner may read.
         made.chmod(0o755)
         made.replace(to)
     except OSError as error:

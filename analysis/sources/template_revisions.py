@@ -4,6 +4,14 @@
 
 Git is asked by its own command, which has the user's settings for a checkout (worktrees, partial
 clones, rewritten dates); a library such as dulwich would read the store without them.
+
+For example, a file that was added as `t.jinja`, renamed to `u.jinja`, and then changed twice, the
+last time without a commit:
+
+    template_history("u.jinja")
+    ->  "not committed",
+        "Keep reasoning", from dae1eda5962b:u.jinja,
+        "Add the template", from c554817bf986:t.jinja     (the rename changed no text)
 """
 
 from __future__ import annotations
@@ -77,6 +85,7 @@ def template_history(source: str, *, name: str | None = None) -> tuple[TemplateR
 def _changed_revisions(revisions: Sequence[TemplateRevision]) -> Iterator[TemplateRevision]:
     """Yield the revisions whose template differs from the one before, the newest first."""
     for revision, older in zip(revisions, [*revisions[1:], None], strict=True):
+        # Of the oldest commit nothing earlier is known, so it counts as a change.
         if older is None or _identity(revision) != _identity(older):
             yield revision
 
@@ -96,6 +105,7 @@ def _git_revisions(path: Path, name: str | None) -> Iterator[TemplateRevision]:
     files += [directory / ADDITIONAL_TEMPLATES] if path.is_dir() else []
     # Git follows one file through renames, and only one.
     follow = ["--follow"] if path.is_file() else []
+    # Control characters separate the fields, since a subject may hold any punctuation.
     form = "--format=%x00%H%x1f%as%x1f%an%x1f%s"
     names = ["--", *(str(file.resolve()) for file in files)]
     current = load_template(path, name=name)
@@ -109,6 +119,7 @@ def _git_revisions(path: Path, name: str | None) -> Iterator[TemplateRevision]:
     for record in log.split("\0")[1:]:
         head, *touched = record.splitlines()
         commit, date, author, subject = head.split("\x1f")
+        # The name that the file had in this commit, before later ones renamed it.
         if follow:
             inside = next((PurePosixPath(file) for file in touched if file), inside)
         template, problem = _template_at(root, commit, inside, name, is_file=path.is_file())
@@ -123,6 +134,7 @@ def _template_at(
     wanted = {inside.name, CONFIG_FILE, MAP_FILE} if is_file else {*READ_FILES}
     prefix = "" if str(folder) == "." else f"{folder}/"
     listed = _git(root, "ls-tree", "-r", "-z", "--name-only", commit, "--", prefix or ".")
+    # Loaded from files, as a directory is, so that the same rules choose among them.
     with TemporaryDirectory() as scratch:
         for file in filter(None, listed.split("\0")):
             part = file.removeprefix(prefix)

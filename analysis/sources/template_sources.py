@@ -289,6 +289,7 @@ def _additional_files(directory: Path) -> dict[str, str]:
 GGUF = ".gguf"
 
 _LATER_PART = re.compile(r"-(?!0*1-)\d+-of-\d+\.gguf$", re.IGNORECASE)
+"""A part of a split file that is not its first one: the first alone has the header's values."""
 _OF_IMAGES = re.compile(r"(?:^|/)mmproj|-mmproj", re.IGNORECASE)
 """A projector of images, which has no tokens."""
 
@@ -408,6 +409,7 @@ def _contents(listing: HubListing, file: str) -> GgufContents:
         return gguf_contents(cached_window(f"{listing.repository}/{file}", known))
     window = hub_window(listing, file)
     contents = gguf_contents(window)
+    # Without the rest of the last part, which may be megabytes.
     cache_file(answer, bytes(window.content[: contents.end]))
     return contents
 

@@ -6,6 +6,9 @@ is encoded to the same tokens cannot be judged without it. For example, with one
 byte and the added token `<a>`,
 
     opaque_tokens(byte_tokenizer([("<a>", True)])).pieces("x<a>y")  ->  ["x", 256, "y"]
+
+    SearchMarker(b"</a>").read(0, b"x</")  ->  (2, None)     two bytes of it so far
+    SearchMarker(b"</a>").read(2, b"a>y")  ->  (4, b"y")     found, and the rest
 """
 
 from __future__ import annotations
@@ -85,6 +88,7 @@ def _assemble(
     made: Any = Tokenizer(models.BPE(vocab=dict(vocabulary), merges=list(merges)))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
+    # The library numbers those that the vocabulary lacks in this order.
     for text, special in added:
         made.add_tokens([AddedToken(text, special=special, normalized=False)])
     tokenizer: Tokenizer = made
@@ -318,6 +322,7 @@ class SearchMarker(Struct, frozen=True, dict=True):
         Give the matched length at its end and None; or, where the marker ends in ``more``, its
         whole length and the bytes after it (none left: ``b""``).
         """
+        # Most pieces of a text have not even the first byte of a marker.
         if not matched and self.text[:1] not in more:
             return 0, None
         for place, byte in enumerate(more):
@@ -336,6 +341,8 @@ class SearchMarker(Struct, frozen=True, dict=True):
         """
         seen: set[int] = set()
         length = matched
+        # The bytes before the token may also end with a shorter beginning of the marker, which the
+        # token completes.
         while length:
             for token, text in index.beginning_with(self.text[length:]):
                 _, rest = self.read(matched, text)
@@ -343,6 +350,7 @@ class SearchMarker(Struct, frozen=True, dict=True):
                     seen.add(token)
                     yield token, rest
             length = self._shorter[length]
+        # Or it has the whole marker inside.
         for token, text in index.holding(self.text):
             _, rest = self.read(matched, text)
             if rest and token not in seen:

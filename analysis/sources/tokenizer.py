@@ -134,6 +134,7 @@ class TokenText:
     def ids(self, text: str) -> list[int]:
         """Return the ids of a text. Raises TokenizerError if it cannot be encoded."""
         ids = self._encoding(text).ids
+        # Some tokenizers leave out whitespace, so that a text of nothing else has no tokens.
         if text.strip() and not ids:
             raise _cannot_encode(text, "it gives no tokens for it")
         return ids
@@ -160,6 +161,7 @@ class TokenText:
         if unknown is None or unknown not in encoded.ids:
             return
         for id_, piece in zip(encoded.ids, encoded.pieces(text), strict=True):
+            # A text that spells the unknown token is encoded to it rightly.
             if id_ == unknown and piece != self._unknown_token:
                 raise _cannot_encode(piece, "it is unknown to it")
 
@@ -197,6 +199,7 @@ class TokenText:
 
         Raises TokenizerError for an id that the vocabulary does not have.
         """
+        # All that stands before would make each call as long as the whole output.
         context = list(before[-CONTEXT:])
         try:
             head = self._tokenizer.decode(context, skip_special_tokens=False) if context else ""
@@ -393,9 +396,11 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
         """
         text, width, ends = self.hf.to_str(), self.vocab_size, self.eos_ids
         key = hashlib.sha256(f"{ends} {width} {text}".encode()).hexdigest()
+        # Requests that begin together wait for one of them to load it.
         with _lock:
             if key not in _loaded:
                 made = self._in_llguidance(opaque_json(text, self.opaque.texts), list(ends))
+                # The dictionary is in the order of loading, so its first key is the oldest.
                 while len(_loaded) >= KEPT:
                     del _loaded[next(iter(_loaded))]
                 _loaded[key] = made

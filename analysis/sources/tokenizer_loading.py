@@ -6,6 +6,10 @@ each entry of a vocabulary; ids may be any number up to 2^32, and tables by id a
 of any length is put around whatever is encoded, and replacing normalizers may write a thousand
 characters for one, several times. A regex that takes too long, and a nesting that is too deep, the
 library refuses itself. Hence the bounds below.
+
+For example, tiktoken's ranks `a` 0, `b` 1, `c` 2, `ab` 3, `abc` 4 give the last merge of `abc`:
+
+    _halves(b"abc", ranks)  ->  (b"ab", b"c")
 """
 
 from __future__ import annotations
@@ -121,6 +125,7 @@ def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, b
     limit = ranks[token]
     while len(parts) > 2:  # noqa: PLR2004 - two parts are the merge
         pairs = [ranks.get(parts[at] + parts[at + 1], limit) for at in range(len(parts) - 1)]
+        # As tiktoken merges: the pair of the lowest rank first, and no rank beyond the token's own.
         best = min(pairs)
         if best >= limit:
             return
@@ -271,6 +276,7 @@ def _growth(normalizer: object) -> int:
         return 1
     most = 1
     inner = normalizer.get("normalizers")
+    # Each step of a sequence works on what the one before has made, so they multiply.
     for step in inner if is_list(inner) else []:
         most *= _growth(step)
         if most > MOST_GROWTH:
@@ -431,6 +437,8 @@ def _adapt(source: object, *, segmenting: bool) -> ModelTokenizer:
     if isinstance(inner, Tokenizer):
         own: int | None = getattr(source, "eos_token_id", None)
         declared = _ends_of_model(str(getattr(source, "name_or_path", "") or ""))
+        # A tokenizer names one end; a model may declare several, such as the end of a turn and of
+        # a text.
         every = tuple(dict.fromkeys((*declared, *(() if own is None else (own,)))))
         return _adapt_object(inner, inner.get_vocab_size(), every if declared else own)
     raise TokenizerError(
@@ -485,6 +493,7 @@ def _ends_of_model(name: str) -> tuple[int, ...]:
     directory = Path(name)
     if name and not path_exists(directory):
         try:
+            # Only from the cache: an engine has loaded the model, and no request waits for the Hub.
             from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - engines have it
 
             found = try_to_load_from_cache(name, GENERATION_FILE)

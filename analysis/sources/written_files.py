@@ -3,6 +3,11 @@
 Contract: all files that autoparser writes are opened here (`tests/test_architecture.py`). A file
 appears under its name with its last byte, or stays as it was; what a killed process leaves beside
 it has a random name, which no later run meets.
+
+For example, a command that has read `t.jinja` cannot lose it, even by another name:
+
+    read_text(Path("t.jinja")); write_whole(Path("link-to-t.jinja"), b"…")
+    ->  AutoparserError: not written: it would overwrite a file that this command has read
 """
 
 from __future__ import annotations
@@ -75,6 +80,7 @@ def write_whole(path: Path, content: bytes, *, before: str | None = None) -> Non
         raise OSError(errno.EINVAL, "not a regular file")
     if before is None:
         check_unread(path)
+    # A replacement needs no permission for the file that it replaces, only for its directory.
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     stream, beside = _new_file(path.parent, f".{path.name[:LONGEST_NAME]}.", ".tmp")
@@ -82,8 +88,10 @@ def write_whole(path: Path, content: bytes, *, before: str | None = None) -> Non
         with stream:
             stream.write(content)
             stream.flush()
+            # Without it, a crash of the machine could leave the new name with an empty file.
             os.fsync(stream.fileno())
         if path.exists():
+            # The new file replaces the old one, whose mode its owner has chosen.
             shutil.copymode(path, beside)
         # Right before the replacement: an editor may have saved the file in the meantime.
         if before is not None and read_text(path, noted=False) != before:

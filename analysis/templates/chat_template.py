@@ -6,6 +6,12 @@ Contract: a template's text is parsed and compiled once, on first use. Every exc
 of the template becomes an error of `autoparser.analysis.core.errors`. A template is untrusted code:
 it runs in Jinja's immutable sandbox or, on request, in the mutable one, where it gets copies and
 nothing outlives a render.
+
+For example, a message as it is prepared for a template, without None and with both names of its
+reasoning:
+
+    prepared_messages([{"role": "assistant", "content": None, "thinking": "Hm"}])
+    ->  [{"thinking": "Hm", "role": "assistant", "reasoning_content": "Hm"}]
 """
 
 from __future__ import annotations
@@ -102,6 +108,7 @@ def _plain_container(value: object) -> object:
         return {plain_value(key): plain_value(item) for key, item in value.items()}
     if is_row(value):
         items = map(plain_value, value)
+        # A template that writes a whole value shows which of the two it is: `[1]` or `(1,)`.
         return [*items] if isinstance(value, list) else (*items,)
     if _is_numpy_scalar(value):
         return plain_value(getattr(value, "item")())  # noqa: B009 - numpy is not imported here
@@ -115,6 +122,7 @@ def _plain_container(value: object) -> object:
 
 
 def _is_numpy_scalar(value: object) -> bool:
+    # By the names of its classes, since numpy need not be installed.
     return any(
         base.__module__ == "numpy" and base.__name__ == "generic" for base in type(value).__mro__
     )
@@ -130,6 +138,7 @@ def _prepared_message(message: object) -> Message:
     reasoning = next((kept[field] for field in REASONING_FIELDS if field in kept), None)
     if reasoning is None:
         return kept
+    # A `thinking` of the message's own stays, while the standard field has the first that is set.
     return {other: reasoning, **kept, standard: reasoning}
 
 
@@ -270,6 +279,8 @@ class ChatTemplate:
     def _traceable(self) -> TraceableTemplate:
         from .traced_render import compile_traced
 
+        # The plain compilation runs within the limits of a worker and locates errors; the one for
+        # traces does neither, so it is only given templates that have passed the plain one.
         self.check_syntax()
         return compile_traced(self.text, self.sandbox)
 
@@ -318,6 +329,7 @@ class ChatTemplate:
             return work(guard)
         except LimitReached as reached:
             if guard is not None:
+                # A tick may have come inside `end` itself, before it stopped the timer that kills.
                 guard.end()
             failure = self._limit_error(reached, reached, compiles=compiles)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
@@ -370,6 +382,7 @@ class ChatTemplate:
     def _marking(self) -> Template:
         from .compiled_template import compile_marked
 
+        # For its errors and limits, as for traces above.
         self.check_syntax()
         return compile_marked(self.text, self.sandbox)
 

@@ -14,6 +14,10 @@ forgets the names that `{% set %}` has set in it; only attributes of a namespace
 `found` is not defined at the end; with the edits it has the value of the last pass.
 
 `after_its_loop` moves a text out of a loop.
+
+    after_its_loop("{% for c in calls %}{{ c }}>{% endfor %}", ">")
+    ->  {% for c in calls %}{{ c }}{% endfor %}{%- if calls %}{{- '>' }}{% endif %}
+    ->  {% for c in calls %}{{ c }}{% endfor %}{{- '>' }}
 """
 
 from __future__ import annotations
@@ -55,6 +59,7 @@ def kept_values(text: str) -> Iterator[KeptValue]:
     """
     tokens = [token for token in template_tokens(text) if token.kind != "whitespace"]
     names = {token.value for token in tokens if token.kind == "name"}
+    # A name of the template's own would be overwritten.
     holder = next(name for name in _HOLDERS if name not in names)
     for loop in _outermost_loops(statement_tree(text).items):
         for tag in _tags_in(loop):
@@ -116,6 +121,7 @@ def _keeping_edits(
     text: str, loop: TemplateItem, tag: TemplateItem, holder: str
 ) -> tuple[TemplateEdit, ...]:
     """Return the edits that copy a value into a namespace, and out of it after the loop."""
+    # The new tag comes between the loop and the text before it, which the loop's tag may strip.
     opening = "{%-" if text.startswith("{%-", loop.start) else "{%"
     return (
         TemplateEdit(
@@ -152,6 +158,7 @@ def jinja_text(text: str) -> str:
 
 def string_value(literal: str) -> str:
     """Return the text of a string of Jinja, which may hold newlines as they are."""
+    # As Jinja's lexer decodes it.
     return literal[1:-1].encode("ascii", "backslashreplace").decode("unicode-escape")
 
 
@@ -184,6 +191,7 @@ def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit
                 f"{value} or {nothing}",
                 f"{value} if {value} is string else {value}|tojson",
             ):
+                # Brackets, unless the value is all that stands there.
                 bare = (start, end) in whole
                 yield TemplateEdit(start, end, written if bare else f"({written})")
         yield from _guarded_cuts(text, chain)
@@ -272,6 +280,7 @@ def also_compared(text: str, known_text: str, other: str) -> tuple[TemplateEdit,
             if before.value in ("==", "!="):
                 word = "in" if before.value == "==" else "not in"
                 found.append(TemplateEdit(before.start, token.end, f"{word} {pair_text}"))
+            # A member of a list of texts, as in `m.role in ['user', 'tool']`.
             elif before.value in ("[", "(", ",") and after and after.value in ("]", ")", ","):
                 found.append(TemplateEdit(token.end, token.end, f", {jinja_text(other)}"))
     return tuple(found)
@@ -339,6 +348,8 @@ def after_its_loop(text: str, closer: str) -> Iterator[tuple[TemplateEdit, ...]]
         written = f"{{{{- {jinja_text(closer)} }}}}"
         guarded = f"{line}{{%- if {_iterated_text(text, inside)} %}}{written}{{% endif %}}"
         yield (*removed, TemplateEdit(end, end, guarded))
+        # `trim_blocks` drops a newline after a tag, but not after an output: written before that
+        # newline, the text lets it through; written after it, the tag still drops it.
         for at in dict.fromkeys((end, end + text.startswith("\n", end))):
             yield (*removed, TemplateEdit(at, at, f"{line}{written}" if at == end else written))
 
@@ -382,6 +393,7 @@ def _choices(
         if token.value != "else" or tokens[at + 1].kind != "string":
             continue
         words = [token.value for token in tokens[:at]]
+        # The last `if` before the `else`: choices may follow one another.
         asked = at - 1 - words[::-1].index("if") if "if" in words else 0
         before = tokens[asked - 1]
         if asked and before.kind == "string":
@@ -396,6 +408,7 @@ def _outputs(item: TemplateItem) -> Iterator[TemplateItem]:
 
 def _iterated_text(text: str, inside: list[TemplateToken]) -> str:
     """Return the expression that a loop iterates over."""
+    # A loop's own `in` comes first; its condition, after `if`, may have another one.
     first = next(at for at, token in enumerate(inside) if token.value == "in")
     last = next(at for at, token in enumerate(inside) if token.kind == "block_end")
     return text[inside[first].end : inside[last].start].strip()

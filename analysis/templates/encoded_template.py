@@ -4,6 +4,11 @@ Contract: the same texts and the same errors as without, and TemplateLimitError 
 is beyond a limit; a render that lost its worker is a TemplateRenderError, and the next one has
 another worker. Nothing of the template runs here: its source alone is parsed here, where somebody
 asks for the syntax tree, which runs nothing.
+
+For example, two loops, one in the other, over `range(99999)`:
+
+    isolated(template, Limits(render_seconds=1)).render(messages)
+    ->  TemplateLimitError: cannot render the conversation: it takes more than 1 s
 """
 
 from __future__ import annotations
@@ -145,8 +150,11 @@ class _Source(NamedTuple):
     """A template as a worker receives it, and the key of its compiled form."""
 
     text: str
+    """The Jinja source."""
     file: str
+    """The name of the template in errors, e.g. `"model/chat_template.jinja"`."""
     sandbox: SandboxKind
+    """The sandbox that it renders in."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +226,8 @@ class IsolatedTemplate(ChatTemplate):
         # Whoever renders in this process needs no workers.
         from .worker_pool import run_task  # noqa: PLC0415
 
+        # An encoder is sent as it is, and loads its module there; of a Jinja template the text is
+        # enough, by which the worker caches the compiled form.
         source = self.original or _Source(self.text, self._file, self.sandbox)
         limits, file = self.limits, self._file
         return run_task(_call, source, method, *arguments, limits=limits, file=file, **options)

@@ -6,6 +6,8 @@ They suggest values and fields to try; renders decide. For example
         if thinking_mode == "chat": ...
 
 compares `thinking_mode` with `"chat"`.
+
+    compared_values(ast.parse(source), ["thinking_mode"])  ->  {"thinking_mode": ("chat",)}
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ def compared_values(tree: ast.AST, names: Collection[str]) -> Mapping[str, tuple
             continue
         for name in compared:
             if name in names:
+                # By their `repr`: 1 and True are two values here, and one key.
                 found.setdefault(name, {}).update({repr(value): value for value in constants})
     return {name: tuple(values.values()) for name, values in found.items() if values}
 

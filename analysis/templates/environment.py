@@ -10,6 +10,10 @@ other sandbox, which differs in nothing else.
 One environment serves all templates: a template can change neither it nor its globals.
 Constant folding is off: it changes no text, costs a quarter of the compilation, and would
 rewrite the syntax tree that others read.
+
+For example, with `m = {"role": "<user>"}`; `m.get` is the method, since dictionaries have one:
+
+    {{ m.role }} {{ m.get('role') }} {{ m|tojson }}  ->  <user> <user> {"role": "<user>"}
 """
 
 from __future__ import annotations
@@ -122,6 +126,7 @@ _BUILT_IN = frozenset({dict, list, str})
 _PLAIN = _BUILT_IN | {LoopContext, TemplateDict, TemplateNamespace}
 """Classes of which every object has the same safe attributes: their names alone decide."""
 _METHODS, _METHODS_OF_TEXT = frozenset(dir(dict)), frozenset(dir(str))
+"""Names of their own attributes: `{{ m.items }}` is the method, whatever the keys of `m`."""
 _EQUALITY = frozenset({"==", "eq", "equalto"})
 _FORMATTING = frozenset({"format", "format_map"})
 """Methods of a string that the sandbox replaces."""
@@ -236,6 +241,8 @@ class _Remembering(SandboxedEnvironment):
         kind = type(function)  # pyright: ignore[reportUnknownVariableType]
         if kind not in _UNFLAGGED and function is not TemplateNamespace:
             return super().call(context, function, *args, **kwargs)
+        # Jinja's code passes these to each call in a loop or a block, for callables that take the
+        # context; its own `Context.call` removes them for all others.
         kwargs.pop("_block_vars", None)
         kwargs.pop("_loop_vars", None)
         try:
@@ -243,6 +250,7 @@ class _Remembering(SandboxedEnvironment):
                 return function(context.eval_ctx, *args, **kwargs)
             return function(*args, **kwargs)
         except StopIteration:
+            # As Jinja's `Context.call` does.
             return self.undefined(
                 "value was undefined because a callable raised a StopIteration exception"
             )
@@ -333,6 +341,8 @@ def _json_key(
         return None
     try:
         # It takes built-in types alone, and writes each as itself: 1, 1.0 and True are three.
+        # Version 2 writes each value in full; later ones refer back to objects that occur twice,
+        # so that equal values could have different keys.
         value_bytes = marshal.dumps(x, 2)
     except ValueError:
         return None

@@ -7,6 +7,12 @@ that belong together is reached if the first of them allows it. Of
 
 a conversation without `a` reaches the second body alone, and an edit of `{{ x }}` changes nothing
 in it. An edit of a tag belongs to the body around the tag.
+
+The bodies are found by a copy of the template that calls a function at the beginning of each:
+
+    {% if a %}{% set autoparser_reached_ = autoparser_reached(0) %}{{ x }}{% else %}…(1)…{% endif %}
+
+    ReachedBodies(template).of({"y": 1}, "1")  ->  {None, 1}
 """
 
 from __future__ import annotations
@@ -43,6 +49,7 @@ class ReachedBodies:
             for number, body in enumerate(self._bodies)
             if body.start <= edit.start and edit.end <= body.end
         )
+        # The shortest body around it is the innermost.
         return min(holding, default=(0, None))[1]
 
     def of(self, variables: Mapping[str, object], text: str | None) -> frozenset[int | None]:
@@ -53,7 +60,7 @@ class ReachedBodies:
         except (TemplateRenderError, TemplateSyntaxError):
             written = None
         if written != text:
-            # It minds being asked.
+            # The added calls change its text, so they prove nothing: any body may be reached.
             return frozenset((None, *range(len(self._bodies))))
         return frozenset(found)
 

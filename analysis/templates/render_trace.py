@@ -9,6 +9,9 @@ attributed to the place that outputs it. For example
     {% for m in messages %}<{{ m.role }}>{% endfor %}
 
 writes `<user>` from three places: `<`, `{{ m.role }}` and `>`.
+
+    source_map(trace.pieces, trace.sites)
+    ->  SourceSpan("<", 23, 24, 1), SourceSpan("user", 24, 36, 1), SourceSpan(">", 36, 37, 1)
 """
 
 from __future__ import annotations
@@ -143,6 +146,7 @@ class RenderTrace(Struct, frozen=True):
         while site is not None:
             kinds = {StepKind.PASS, StepKind.TEST}
             numbers = (number for number in range(at - 1, -1, -1))
+            # A loop decides once in each pass: the piece follows the last decision before it.
             last = next(
                 (n for n in numbers if self.steps[n].site == site and self.steps[n].kind in kinds),
                 None,

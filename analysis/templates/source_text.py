@@ -2,6 +2,12 @@
 
 Jinja's errors have a line but no column. The column is found by tokenizing the text again and
 counting how far the parser had come; if that disagrees with Jinja's line, there is no column.
+
+For example, the tokens of `a {{ x }}`, and the places that write text:
+
+    template_tokens("a {{ x }}")
+    ->  data "a " 0-2, variable_begin "{{" 2-4, whitespace " " 4-5, name "x" 5-6, …
+    written_places(…)  ->  (0, 2), (2, 9)
 """
 
 from __future__ import annotations
@@ -105,6 +111,7 @@ def _tokens(text: str) -> Iterator[TemplateToken]:
     end = 0
     try:
         for _, kind, value in chat_environment().lexer.tokeniter(text, None):
+            # Searched for, since whitespace control drops text between two tokens.
             start = text.find(value, end)
             if start < 0:
                 return
@@ -183,6 +190,8 @@ def find_column(environment: Environment, text: str, error: JinjaSyntaxError) ->
         before = "\n".join(lines)[:position]
         if before.count("\n") + 1 == error.lineno:
             return position - (before.rfind("\n") + 1) + 1
+    # Jinja reports unknown filters and tests while it generates code, when all tokens are read:
+    # the parser has no place for them, but the message has their name.
     name = QUOTED_NAME.search(message)
     found = name and re.search(rf"\b{name[1]}\b", lines[error.lineno - 1])
     return found.start() + 1 if found else None
@@ -195,6 +204,7 @@ def source_excerpt(text: str, line: int, column: int | None) -> str:
         return ""
     shown = "".join(character if is_inert(character) else " " for character in lines[line - 1])
     caret = column - 1 if column else 0
+    # Of a long line, the part with the caret in its middle, without empty room at the end.
     start = max(0, min(caret - EXCERPT_WIDTH // 2, len(shown) - EXCERPT_WIDTH))
     head = "…" if start else ""
     tail = "…" if start + EXCERPT_WIDTH < len(shown) else ""

@@ -1,4 +1,11 @@
-"""Parse a template into statements and values, and edit stretches of its text."""
+"""Parse a template into statements and values, and edit stretches of its text.
+
+For example, of `{{ x|trim }}` two edits remove or restrict the filter:
+
+    template_edits("{{ x|trim }}")
+    ->  TemplateEdit(3, 9, "(x if x is string else x|trim)"), TemplateEdit(4, 9, "")
+    apply_edits("{{ x|trim }}", [TemplateEdit(4, 9, "")])  ->  "{{ x }}"
+"""
 
 from __future__ import annotations
 
@@ -74,12 +81,17 @@ def all_items(body: StatementBody) -> Iterator[TemplateItem]:
 
 class _OpenTag(Struct):
     start: int
+    """Where the tag begins."""
     word: str
+    """Its first word, e.g. `"for"`."""
     name: str
+    """The word after that, e.g. the variable of a loop; empty if there is none."""
     body_start: int
     """The start of the open body."""
     items: list[TemplateItem] = field(default_factory=list[TemplateItem])
+    """The items of the open body so far."""
     bodies: list[StatementBody] = field(default_factory=list[StatementBody])
+    """The bodies that have ended: of an `if`, those before its `else`."""
 
     def end_body(self, at: int, body_start: int) -> None:
         self.bodies.append(StatementBody(self.body_start, at, tuple(self.items)))
@@ -121,6 +133,7 @@ def _take_tag(
         nested = ItemKind.NESTED
         item = TemplateItem(nested, opened.start, end, opened.word, (), bodies, opened.name)
         levels[-1].items.append(item)
+    # `{% set x = 1 %}` has no end tag, but `{% set x %}…{% endset %}` has one.
     elif word in _NESTING and not (word == "set" and any(token.value == "=" for token in inside)):
         levels.append(_OpenTag(start, word, name, end))
     else:
@@ -167,6 +180,7 @@ def _operands(inside: Sequence[TemplateToken]) -> list[tuple[int, int]]:
         if token.value in _BINDING_LESS:
             return [(inside[0].start, inside[-1].end)]
         if token.value in ("+", "~") and token.kind == "operator":
+            # A sign, as in `+x`: what it belongs to is no operand of a concatenation.
             if at == first:
                 return [(inside[0].start, inside[-1].end)]
             found.append((inside[first].start, inside[at - 1].end))
@@ -196,6 +210,7 @@ class TemplateEdit(NamedTuple):
 
 def apply_edits(text: str, edits: Iterable[TemplateEdit]) -> str:
     """Return a text with edits made, none of which overlaps another."""
+    # From the end, so that the offsets of earlier edits stay valid.
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
@@ -208,6 +223,8 @@ def spans_after(
     made = sorted(edits)
 
     def moved(at: int, *, last: bool) -> int:
+        # An edit that touches a span belongs to it: an insertion at its beginning does not move
+        # the beginning, and one at its end moves the end.
         before = [edit for edit in made if edit.end < at or (last and edit.end == at)]
         inside = next((edit for edit in made if edit.start < at < edit.end), None)
         if inside is not None:
@@ -295,6 +312,7 @@ def bracket_stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[Statemen
                 row.append(StatementStretch(tuple(run), before, token.value))
             yield row
             levels.pop()
+            # For the expression around them, the brackets are a part of one stretch.
             levels[-1][1].extend([*(token for stretch in row for token in stretch.tokens), token])
         else:
             run.append(token)
@@ -424,6 +442,7 @@ def _conditions(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
 def one_sided(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
     """Yield edits that drop one side of an `and` or `or`."""
     for row in bracket_stretches(tokens):
+        # A side is dropped with its operator: of `a and b`, ` and b` or `a and `.
         for at, stretch in enumerate(row):
             if stretch.before in ("and", "or") and at:
                 yield TemplateEdit(row[at - 1].end, stretch.end, "")
@@ -442,6 +461,7 @@ def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Template
             if kind not in "|(" and not sliced:
                 continue
             value = text[chain.start : start].rstrip()
+            # Alone, and with those after it: of `.split(x)[-1]` both halves go together.
             for _, last, _ in chain.operations[first:]:
                 yield TemplateEdit(len(value) + chain.start, last, "")
             whole = text[chain.start : end]

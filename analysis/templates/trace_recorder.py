@@ -119,6 +119,7 @@ def _find(node: nodes.Node, within: int | None, sites: list[FoundSite]) -> None:
         case nodes.For():
             _find_loop(node, within, sites)
         case nodes.CondExpr():
+            # In the order of the text, `x if test else y`, by which sites and tokens are matched.
             _find(node.expr1, within, sites)
             sites.append(FoundSite(StepKind.TEST, "if", node.test, within))
             _find_all([node.test, *([node.expr2] if node.expr2 else [])], within, sites)
@@ -152,6 +153,7 @@ def _find_loop(node: nodes.For, within: int | None, sites: list[FoundSite]) -> N
 def _find_if(node: nodes.If, within: int | None, sites: list[FoundSite]) -> None:
     around = within
     for branch in (node, *node.elif_):
+        # An `elif` is only tested if the tests before it fail, so each is within the one before it.
         sites.append(FoundSite(StepKind.TEST, "if", branch.test, around))
         around = len(sites) - 1
         _find(branch.test, around, sites)
@@ -193,6 +195,7 @@ def _keyword_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[str, tupl
         if token.kind != "name" or token.value not in {"if", "elif", "for", "set"}:
             continue
         first = shown[at - 1].kind == "block_begin"
+        # Inside a tag only `if` is a keyword that makes a site: of an expression, or of a loop.
         if not first and (token.value != "if" or shown[at - 1].value == "."):
             continue
         if token.value in {"if", "elif"}:
@@ -281,6 +284,7 @@ class TraceRecorder:
         """Record the text that an expression writes."""
         opened = self._leave(site, StepKind.WRITE, text)
         before = 0 if opened is None else opened.joined_before
+        # Only the texts of macros that were called since the expression began.
         joined = [*islice(self._joined.values(), before, None)]
         self._put(list(self._pieces_of(site, text, joined)), buffer)
         return text
@@ -359,6 +363,7 @@ class TraceRecorder:
             self.steps.append(TraceStep(kind, site, words, outcome, number, values))
 
     def _put(self, pieces: list[PromptPiece], buffer: object) -> None:
+        # A buffer collects the text of a macro or a block, known by its identity until `concat`.
         kept = self.pieces if buffer is None else self._buffers.setdefault(id(buffer), [])
         kept += [piece for piece in pieces if piece.text]
 
@@ -390,6 +395,7 @@ def _inside(
 ) -> list[tuple[int, list[PromptPiece]]]:
     """Return the offsets of joined texts in a text, with their pieces, where unambiguous."""
     found: list[tuple[int, int, list[PromptPiece]]] = []
+    # The longest first: a shorter one may occur within it, where it has no place of its own.
     for whole, pieces in sorted(joined, key=lambda pair: -len(pair[0])):
         # A filter may have stripped the whitespace at its edges.
         for part in dict.fromkeys((whole, whole.strip())):

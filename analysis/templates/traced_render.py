@@ -3,6 +3,15 @@
 Jinja compiles a template to a generator in Python. Here each test, loop, assignment and text of it
 passes through a method of `TraceRecorder`, and each name inside them, so that nothing is computed
 twice and nothing that the template itself leaves out is computed at all.
+
+For example, `{% if m.role == 'a' %}…` is compiled to (`environment.getattr` shortened)
+
+    if autoparser_recorder.note_test(
+        autoparser_recorder.enter(0),
+        (autoparser_recorder.note_name(0, getattr(l_0_m, 'role')) == 'a'),
+    ):
+
+where the first 0 is the place and the second one the name, `m.role`.
 """
 
 from __future__ import annotations
@@ -114,6 +123,7 @@ class _RecorderCalls(Struct, frozen=True):
     """Calls that are written around expressions, by the identity of the expression."""
 
     before: Mapping[int, str]
+    """The beginning of the calls, e.g. `"autoparser_recorder.note_name(0, "`."""
     writes: Mapping[int, int]
     """The index of the place, for an expression that writes."""
 
@@ -134,11 +144,13 @@ class _RecordingGenerator(CodeGenerator):
             self.write(before)
         result = super().visit(node, *arguments, **keywords)
         if before:
+            # `enter(…)` has closed its own bracket; the others are open until here.
             self.write(")" * (before.count("(") - before.count(")")))
         return result
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802 - Jinja's name
         """Generate its texts and expressions one by one."""
+        # Jinja writes neighboring texts as one, which would have one place for several.
         for child in node.nodes:
             self._writing, self._buffer = self._calls.writes[id(child)], frame.buffer
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
@@ -170,6 +182,7 @@ class _RecordingGenerator(CodeGenerator):
 def compile_traced(text: str, sandbox: SandboxKind) -> TraceableTemplate:
     """Compile a template for traces. Raises what Jinja raises."""
     text = NEWLINE.sub("\n", text)
+    # A copy, since another generator of code is set in it below.
     environment: SandboxedEnvironment = chat_environment(sandbox).overlay()
     tree = environment.parse(text)
     found = found_sites(tree)
@@ -190,6 +203,8 @@ def _calls(sites: tuple[FoundSite, ...], names: list[str]) -> _RecorderCalls:
             case nodes.For() as loop:
                 about = loop.iter
                 _add(before, about, "note_loop", number)
+                # A pass has no expression that a call could be put around, so the body begins with
+                # a new one: the variables of the loop, as a statement that writes nothing.
                 marker = _loaded(loop.target)
                 before[id(marker)] = f"{RECORDER}.note_pass({number}, "
                 loop.body.insert(0, nodes.ExprStmt(marker, lineno=loop.lineno))
@@ -203,6 +218,7 @@ def _calls(sites: tuple[FoundSite, ...], names: list[str]) -> _RecorderCalls:
             case _:
                 writes[id(site.node)] = number
         for part, name in () if about is None else seen_parts(about):
+            # The call of the place, which may be there already, goes around that of the name.
             before[id(part)] = f"{before.get(id(part), '')}{RECORDER}.note_name({len(names)}, "
             names.append(name)
     return _RecorderCalls(before, writes)
@@ -239,6 +255,8 @@ def render_traced(
     """
     recorder = TraceRecorder(traceable.names, most_steps, in_full=in_full)
     environment: SandboxedEnvironment = traceable.environment.overlay()
+    # Compiled code takes `environment.concat` to join the pieces of a macro or a block. Another
+    # render may run with its own recorder, so this is a copy of the environment, too.
     environment.__dict__["concat"] = recorder.concat
     template = Template.from_code(environment, traceable.code, dict(environment.globals))
     compiled = template.root_render_func

@@ -117,6 +117,7 @@ def bound_memory(more: int | None, has: int | None) -> Generator[None]:
     from resource import RLIMIT_DATA, getrlimit, setrlimit  # noqa: PLC0415
 
     soft, hard = getrlimit(RLIMIT_DATA)
+    # The kernel's limit is of the whole process, whose engine and libraries are loaded already.
     bound = has + more
     for other in (soft, hard):
         # A negative number means no limit.
@@ -276,6 +277,7 @@ def _clocks(guard: RenderGuard) -> Generator[None]:
         setrlimit(RLIMIT_CPU, (ceiling, hard))
     # The handler stays installed: a pending tick at the end of a task would kill the process.
     signal.signal(signal.SIGVTALRM, _tick)
+    # Its default kills the process without a step of Python code, for code that takes none.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
     try:

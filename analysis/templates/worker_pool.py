@@ -137,6 +137,7 @@ class TaskWorker:
         self._request = TaskRequest(function, arguments, keywords, limits, file)
         content = pickle_value(self._request)
         self._due = self._activity = None
+        # A worker at a terminal may wait for a person, who is not late.
         if limits.seconds is not None and not self._terminal:
             self._due = monotonic() + limits.seconds * LOADED_MACHINE + START_SECONDS
         # A worker that is dead already is noticed when its answer is read.
@@ -337,6 +338,7 @@ class WorkerPool(ClosedAtExit):
             if connection in ready or worker.stuck():
                 del self._busy[connection]
                 outcomes[at] = _outcome(worker)
+                # The pool keeps its size: a worker that died or was ended is replaced.
                 self._idle.append(worker if can_take_task(worker) else TaskWorker())
 
 

@@ -5,6 +5,11 @@
 A process with one thread forks: the engine is in memory already, so this takes milliseconds. With
 several threads, a fork may inherit a lock that is never released, so a new Python is started then,
 and on systems without fork.
+
+For example, a task that returns a value, and one that raises:
+
+    TaskRequest(math.sqrt, (4.0,), {}, limits, None)   ->  WorkerReply(value=<2.0, pickled>)
+    TaskRequest(math.sqrt, (-4.0,), {}, limits, None)  ->  WorkerReply(error=ValueError(…))
 """
 
 from __future__ import annotations
@@ -133,6 +138,7 @@ def serve_tasks(connection: Connection, parent: int, *, interruptible: bool = Fa
         has = data_bytes()
         with suppress(BrokenPipeError):
             connection.send_bytes(_pickle_reply(reply, max(0, (has or 0) - (had or 0))))
+        # They would stay in memory for as long as it waits for the next task.
         del content, reply
 
 
@@ -217,6 +223,7 @@ def _answer(content: bytes, has: int | None, parent: int) -> WorkerReply:
 
 
 def _note_traceback(error: BaseException) -> None:
+    # An error of this package is for a person, who needs no frames.
     if type(error).__module__.startswith("autoparser."):
         return
     frames = "".join(traceback.format_tb(error.__traceback__))
@@ -292,6 +299,7 @@ class WorkerProcess(Protocol):
     """A process that was started here."""
 
     pid: int
+    """The number of the process, e.g. 4711."""
 
     def kill(self) -> None:
         """End it at once."""
@@ -334,6 +342,7 @@ def start_process(*, terminal: bool = False) -> tuple[WorkerProcess, Connection]
     start = _start_fork if _may_fork() else _start_interpreter
     with _without_interrupts():
         process = start(here, there, terminal)
+    # Only the worker holds that end from now on, so that its death closes the pipe.
     there.close()
     return process, here
 

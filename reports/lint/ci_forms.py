@@ -1,4 +1,9 @@
-"""Findings as CI servers read them: annotations of GitHub Actions, and JUnit XML."""
+"""Findings as CI servers read them: annotations of GitHub Actions, and JUnit XML.
+
+For example, a finding in line 4 with the message "100% lost: a, b" is the annotation
+
+    ::error file=chat.jinja,line=4,title=AP301 name::100%25 lost: a, b
+"""
 
 from __future__ import annotations
 
@@ -58,12 +63,14 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
+    # Either sign would end the value of a property.
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
     name: str
+    """The name of the test, e.g. `AP306 content-dropped-beside-calls`."""
     kind: str
     """The element for a finding or a problem; empty if the test passes."""
     type: str = ""
@@ -108,6 +115,7 @@ def _case(template: InspectedTemplate, finding: LintFinding, *, fails: bool) -> 
     words = message_words(template, finding)
     return _Case(
         f"{finding.code} {finding.rule.name}",
+        # JUnit has no warnings: what does not fail the run is the output of a passed test.
         "failure" if fails else "system-out",
         finding.severity.value,
         words,

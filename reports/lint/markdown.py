@@ -4,7 +4,9 @@ A comment is a table, with the evidence in folded details. Badge and table name 
 version, so that a reader can reproduce them.
 
 Text of a template cannot leave its cell or its block, is not HTML, and does not mention, link to or
-notify anybody: see `_escaped_words`.
+notify anybody: see `_escaped_words`. For example,
+
+    code_cell("a|b `c`")  ->  <code>a&#124;b &#96;c&#96;</code>
 """
 
 from __future__ import annotations
@@ -63,6 +65,7 @@ def markdown_report(run: LintRun) -> str:
 def _fitting(pieces: list[str], room: int) -> tuple[list[str], int]:
     kept: list[str] = []
     for piece in pieces:
+        # Some room is kept for the lines that count what does not fit.
         if len(piece) > room - 200:
             break
         room -= len(piece)
@@ -197,6 +200,7 @@ def badge_image(run: LintRun) -> str:
     """Return an SVG badge with the number of findings by severity."""
     weightiest = next((severity.value for severity in Severity if run.count(severity)), "")
     words = counts(run) or "no finding"
+    # Findings of the rest alone would pass for a verdict on all inputs.
     if run.problems:
         weightiest, words = "error", "not checked"
     left, right = (len(text) * _CELL + 2 * _MARGIN for text in (LABEL, words))

@@ -184,6 +184,7 @@ def _page(rule: Rule) -> Iterator[str]:
 
 
 def _fenced(code: str) -> Iterator[str]:
+    # A fence that is longer than any run of backquotes in the code cannot be closed by it.
     longest = max((len(run) for run in re.findall("`+", code)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}jinja"

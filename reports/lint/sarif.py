@@ -2,7 +2,9 @@
 
 GitHub's "SARIF support for code scanning" documents its use of the members: a result needs a rule,
 a message and a place whose region has a start line; a rule's help is shown beside it; `precision`
-and `problem.severity` sort results.
+and `problem.severity` sort results. For example, a file below the root of the sources is
+
+    _artifact("models/a b.jinja")  ->  {"uri": "models/a%20b.jinja", "uriBaseId": "%SRCROOT%"}
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ def sarif_report(run: LintRun, version: str, pages: str | None = None) -> str:
                         ],
                     }
                 ],
+                # Columns count characters, as Python does, not the code units of UTF-16.
                 "columnKind": "unicodeCodePoints",
                 "results": [
                     _result(template, finding, indices) for template, finding in run.findings
@@ -104,6 +107,7 @@ def _result(
     template: InspectedTemplate, finding: LintFinding, indices: Mapping[str, int]
 ) -> Mapping[str, object]:
     fix = f"; {visible(finding.fix)}" if finding.fix else ""
+    # Without the line, so that a finding that only moved stays the same result.
     identity = "\0".join((template.name or "", finding.code, digest_of(finding)))
     found: dict[str, object] = {
         "ruleId": finding.code,
@@ -156,6 +160,7 @@ def _location(path: str, line: int | None, column: int | None = None) -> Mapping
 
 def _artifact(path: str) -> Mapping[str, object]:
     """Return a place relative to the root of the sources, or an absolute one outside of it."""
+    # The name of a file that is not UTF-8 has lone surrogates in Python.
     encoded = quote(path.encode("utf-8", "surrogatepass"))
     if PurePath(path).is_absolute():
         return {"uri": f"file://{encoded}"}

@@ -1,4 +1,14 @@
-"""Findings for a person at a terminal: by template with evidence, a line each, or counted."""
+"""Findings for a person at a terminal: by template with evidence, a line each, or counted.
+
+For example, `concise_report` has the line
+
+    fixtures/lint/AP306/fires.jinja:6:13: AP306 [error] content beside a call is not in the prompt
+
+and `excerpt_lines` shows column 6 of an indented line as
+
+    2 | {{ b.c }}
+      |    ^
+"""
 
 from __future__ import annotations
 
@@ -76,6 +86,7 @@ def lint_report(
     if evidence and any(finding.evidence for _, finding in run.findings):
         drawn += [*prose(Text(LEGEND, style="dim"), indent=0), *blank()]
     if quiet:
+        # Without the empty line before the notes.
         return report_text(drawn[:-1], width)
     for words in notes(run):
         drawn += prose(f"{words}.", indent=0)
@@ -261,6 +272,7 @@ def excerpt_lines(text: str, line: int | None, indent: int, column: int | None =
     before = 0 if column is None else cell_len(marker_text(written[: column - 1].lstrip()))
 
     def cut_at(width: int) -> Blocks:
+        # One cell is for the ellipsis.
         room = max(width - cell_len(number) - 1, 10)
         kept = content.copy()
         kept.truncate(room, overflow="crop")

@@ -11,6 +11,16 @@ parsers read some of the texts, that many tokens at a time, or all at once where
 line for each text as soon as it is read: what was read, or the error, and whether it came of a time
 limit; one line is all if the parsers cannot be made. A text that takes more seconds of processor
 time is given up; what hangs beyond Python's reach is for the caller to end.
+
+For example, after `{"load": …}` with a first text of `Hi`:
+
+    {"tool": null, "reasoning": null, "texts": [0], "tokens": 0}
+    ->  {"read": {"reasoning": "", "content": "Hi", "calls": []}}
+
+The tokens of the texts are those of a tokenizer that is made up here:
+
+    LookedUpTokens(["<t>"]).encode("<t>Hello world!")
+    ->  [1, 1000000, 1000001, 1000002], for `<t>`, `Hello`, ` world` and `!`
 """
 
 from __future__ import annotations
@@ -88,6 +98,7 @@ class LookedUpTokens:
 
     def encode(self, text: str, *_: object, **__: object) -> list[int]:
         """Cut a text into tokens."""
+        # The longest first, since an alternation takes the first that fits.
         markers = sorted((marker for marker in self.vocab if marker.strip()), key=len, reverse=True)
         if not markers:
             return [self._word(word) for word in _WORD.findall(text)]
@@ -329,6 +340,7 @@ class Vllm(AskedEngine):
             if step:
                 return streamed(parser, request, prompt, text, step)
             parser.set_prompt_token_ids(prompt)
+            # As a server passes them: the id of the token that ended the answer is the last one.
             ids = [*tokenizer.encode(text), tokenizer.eos_token_id]
             thought, content, calls = parser.parse(text, request, True, ids)
             return message(thought, content, [(call.name, call.arguments) for call in calls or ()])
@@ -387,6 +399,7 @@ def pair_readings(
 
 def read_limited(read: Callable[[], Reading], seconds: float) -> Reading:
     """Return the reading, or the error."""
+    # Processor time, so that other processes of the machine make no text late.
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         return read()
@@ -430,6 +443,7 @@ def main(name: str) -> None:
                 answer["auto"] = engine.load(loaded)
                 answer["left_out"] = engine.left_out(loaded)
             elif "texts" in request:
+                # One by one: if a later text kills the process, these are not lost.
                 for reading in pair_readings(engine, loaded, request):
                     write({"read": reading})
                 continue

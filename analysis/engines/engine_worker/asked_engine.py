@@ -15,6 +15,7 @@ class AskedEngine(ABC):
     """An engine whose parsers read texts."""
 
     name: str
+    """The engine, e.g. `"vllm"`."""
     steps: Sequence[int] = (1, 6)
     """Possible numbers of tokens per delta in its streams."""
 

@@ -13,6 +13,11 @@ determines the whole text:
 
 A row of the last matrix is a token's code, which is random; a row of the first is the code of what
 follows the token, so that their product is greatest there. The layer between them adds nothing.
+
+    write_scripted_model(path, "<s>", "</s>", ["hi", ""])
+    ->  Script(first=259, length=2), Script(first=2, length=0)
+
+The first 259 tokens are `<unk>`, `<s>`, `</s>` and the 256 bytes; token 2 ends an answer.
 """
 
 from __future__ import annotations
@@ -94,6 +99,7 @@ def _byte(byte: int) -> str:
 
 def _tensors(tokens: int, follows: dict[int, int]) -> dict[str, tuple[tuple[int, ...], bytes]]:
     """Return shape and content of each tensor by name."""
+    # Seeded, so that a run can be repeated.
     random = Random(0)
     codes = [
         b"".join(_EIGHT[byte] for byte in random.randbytes(_WIDTH // 8)) for _ in range(tokens)
@@ -109,6 +115,7 @@ def _tensors(tokens: int, follows: dict[int, int]) -> dict[str, tuple[tuple[int,
         f"blk.0.{part}": (_WIDTH, _WIDTH)
         for part in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
     }
+    # Zeros: the layer adds nothing to what the embedding of a token is.
     return made | {name: (shape, bytes(_NUMBER * prod(shape))) for name, shape in shapes.items()}
 
 
@@ -223,6 +230,7 @@ class LlamaCpp(AskedEngine):
         """Start the server with the template. There is nothing that `auto` could choose."""
         self._server, self._tools = None, loaded["tools"]
         self._settings, self._whole = {}, {}
+        # A text of several prompts needs one script: the request chooses it by its first token.
         texts = list(dict.fromkeys(question["text"] for question in loaded["texts"]))
         with TemporaryDirectory() as folder:
             model = Path(folder) / "scripted.gguf"
@@ -290,6 +298,7 @@ class LlamaCpp(AskedEngine):
             **self._request(question, self._settings[_key(question)] or {}),
             "logit_bias": [[script.first, BIAS]],
             "temperature": 0,
+            # The tokens of the text, and the one that ends it.
             "max_tokens": script.length + 1,
             "parallel_tool_calls": True,
             **more,
