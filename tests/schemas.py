@@ -154,11 +154,11 @@ def _words_of(kind: type[object]) -> dict[str, str]:
 
 
 def _in_json(words: str) -> str:
-    """Put a docstring into JSON's terms: one paragraph, null for None."""
+    """Put a docstring into JSON's terms: one paragraph, null for None, a list for a tuple."""
     paragraph = " ".join(words.partition("\n\n")[0].split()).replace("``", "`")
-    for python, name in (("None", "null"), ("False", "false")):
+    for python, name in (("None", "null"), ("False", "false"), ("True", "true")):
         paragraph = re.sub(rf"\b{python}\b", name, paragraph)
-    return paragraph
+    return re.sub(r"`\(([^()`]*?),?\)`", r"`[\1]`", paragraph)
 
 
 def _public(name: str) -> str:

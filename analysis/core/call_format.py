@@ -59,9 +59,11 @@ class ArgumentFormat(Struct, frozen=True):
     """How a call's arguments are written."""
 
     members: ContainerNotation
-    """The notation of the arguments as a whole: their brackets, keys and separators."""
+    r"""The notation of the arguments as a whole: their brackets, keys and separators, such as those
+    of `{"city": "Oslo", "days": 3}` or of `<parameter=city>\nOslo\n</parameter>`."""
     values: ValueNotation
-    """The notation of the values, and of the objects and arrays inside them."""
+    """The notation of the values, and of the objects and arrays inside them, such as `"Oslo"`, `3`
+    and `true`."""
     margin: str = ""
     """The indentation of the lines around the arguments, e.g. `"      "`; for indented notations.
     """
@@ -70,7 +72,8 @@ class ArgumentFormat(Struct, frozen=True):
     encoded: bool = False
     r"""Whether the arguments are a JSON string with JSON text inside: `"{\"city\": \"Oslo\"}"`."""
     verbatim: bool = False
-    """Whether the caller's JSON text is inserted verbatim; the notation is then the usual one."""
+    """Whether the caller's JSON text is inserted verbatim; the notation is then the usual one, e.g.
+    `True` if the template joins `arguments` to other text."""
 
     @property
     def is_json(self) -> bool:
@@ -100,11 +103,12 @@ class FreeWord(Struct, frozen=True, order=True):
     """A word in a call's row that a message may replace, so a model may write another one."""
 
     piece: int
-    """The index of the row's piece that holds the word."""
+    """The index of the row's piece that holds the word, such as `2` for the `json` of
+    `("to=functions.", NAME, "<|channel|>commentary json<|message|>", ARGUMENTS, "<|call|>")`."""
     start: int
-    """The offset of the word in that piece."""
+    """The offset of the word in that piece, there `22`."""
     end: int
-    """The offset after the word."""
+    """The offset after the word, there `26`."""
 
 
 class CallFormat(Struct, frozen=True, dict=True):
@@ -113,7 +117,7 @@ class CallFormat(Struct, frozen=True, dict=True):
     row: Row
     r"""One call, with slots, e.g. `("<do>", NAME, "\n", ARGUMENTS, "\n</do>")`."""
     arguments: ArgumentFormat
-    """How the arguments in the row's slot are written."""
+    """How the arguments in the row's slot are written, such as `{"city": "Oslo", "days": 3}`."""
     section_open: str = ""
     r"""Before the first call, e.g. `"<tool_calls>\n"`."""
     section_close: str = ""
@@ -123,19 +127,22 @@ class CallFormat(Struct, frozen=True, dict=True):
     empty_row: Row | None = None
     r"""A call without arguments, e.g. `("<do>", NAME, "\n</do>")`; None if `row` serves."""
     later_close: str = ""
-    """After each call but the first, if the template closes only those."""
+    """After each call but the first, such as `"<｜tool▁calls▁end｜><｜end▁of▁sentence｜>"`, if the
+    template closes only those."""
     index_base: int = 0
     """The index of the first call, e.g. `1`."""
     index_goes_on: bool = False
-    """Whether the index counts through the conversation; else each turn begins anew."""
+    """Whether the index counts through the conversation, so that the first call of a second turn
+    may have the index `1`; else each turn begins anew."""
     limit: CallLimit = CallLimit.MANY
     """Whether a message may have several calls, e.g. `CallLimit.FIRST`."""
     id_row: Row = ()
     """The parts of an id that contains the name, if a render shows them; see `naming`."""
     free_words: tuple[FreeWord, ...] = ()
-    """Words of the row that a model may replace."""
+    """Words of the row that a model may replace, such as `(FreeWord(2, 22, 26),)`."""
     leads: tuple[str, ...] = ()
-    """Markers that models write before the calls although no render has them."""
+    """Markers that models write before the calls although no render has them, such as
+    `("<|python_tag|>",)`."""
 
     def written_calls(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Return the calls that the template writes."""

@@ -74,13 +74,15 @@ class ContainerNotation(Struct, frozen=True):
     typed: Mapping[JsonType, Row | None] = field(default_factory=dict[JsonType, "Row | None"])
     """Other rows for values of some types, e.g. `{NULL: None}`; None omits the entry."""
     key: StringText = field(default_factory=StringText)
-    """How keys are written; bare by default."""
+    """How keys are written, such as `"city"` in the quotes of JSON; bare by default."""
     order: MemberOrder = MemberOrder.GIVEN
     """The order of the members, e.g. `MemberOrder.SORTED`."""
     indent: str = ""
     """The indentation that one level adds, e.g. `"  "`; empty if all is on one line."""
     values: ValueNotation | None = None
-    """The notation of the values inside, or None if they share the container's."""
+    r"""The notation of the values inside, or None if they share the container's. In
+    `<parameter=labels>\n["a", "b"]\n</parameter>` the strings of the array are in quotes, and a
+    string that is an argument of its own is bare."""
 
     def row(self, kind: JsonType) -> Row | None:
         """Return the row of an entry whose value has this type, or None if it is omitted."""
@@ -128,7 +130,7 @@ class ValueNotation(Struct, frozen=True):
     """How a value of each type is written."""
 
     string: StringText
-    """The quotes and escapes of strings."""
+    """The quotes and escapes of strings, such as `StringText('"', '"', StringEscape.JSON)`."""
     true: str
     """The word for true, e.g. `"True"`."""
     false: str
@@ -136,11 +138,11 @@ class ValueNotation(Struct, frozen=True):
     null: str
     """The word for null, e.g. `"None"`."""
     array: ContainerNotation
-    """The notation of arrays."""
+    """The notation of arrays, such as that of `["a", "b"]`."""
     object: ContainerNotation
-    """The notation of objects."""
+    """The notation of objects, such as that of `{"city": "Oslo"}`."""
     number: StringText = field(default_factory=StringText)
-    """The text around a number; empty in most notations."""
+    """The text around a number, such as `"#"` before each number; empty in most notations."""
 
     def write(self, value: Json, margin: str = "") -> str:
         """Write a value whose lines are indented by `margin`."""
@@ -236,7 +238,7 @@ class JsonFields(Struct, frozen=True):
     id_field: str = ""
     """The key of the id, e.g. `"id"`; empty if the call has none."""
     gen_id_field: str = ""
-    """The key of an id that the template generates by counting."""
+    """The key of an id that the template generates by counting, such as `"tool_call_id"`."""
     parameter_order: tuple[str, ...] = ()
     """The order of these keys, e.g. `("name", "arguments")`."""
     before: str = ""

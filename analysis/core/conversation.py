@@ -65,11 +65,11 @@ class Presence(NamedTuple):
     """Which parts an assistant message has; a template has one layout for each combination."""
 
     reasoning: bool = False
-    """Whether its reasoning is not empty."""
+    """Whether its reasoning is not empty: `True` for `Message(reasoning="A lookup is due.")`."""
     content: bool = False
-    """Whether its content is not empty."""
+    """Whether its content is not empty: `True` for `Message("Here is what I found.")`."""
     calls: bool = False
-    """Whether it has calls."""
+    """Whether it has calls: `True` for 1 call or more."""
 
     def __str__(self) -> str:
         """Name the parts, as reports print them."""
@@ -95,7 +95,8 @@ class Message(Struct, frozen=True):
     reasoning: str = ""
     r"""The thoughts before it, e.g. `"The user wants facts.\nA lookup is due."`."""
     calls: tuple[ToolCall, ...] = ()
-    """The tool calls in their order."""
+    """The tool calls in their order, such as
+    `(ToolCall("get_forecast", {"city": "Oslo", "days": 3}, "aB3dE6gH1"),)`."""
 
     @property
     def presence(self) -> Presence:
@@ -206,7 +207,7 @@ class ToolResult(Struct, frozen=True):
     """One tool result: the answer to the call with this id."""
 
     text: str
-    """The result's text."""
+    """The result's text, such as `'{"sky": "clear"}'`."""
     name: str
     """The name of the function that was called, such as `"get_forecast"`."""
     call_id: str
@@ -262,7 +263,8 @@ class ReadMessage(Struct, frozen=True):
     reasoning: str = ""
     """The reasoning, such as `"A lookup is due."`."""
     calls: tuple[ReadCall, ...] = ()
-    """The calls in their order."""
+    """The calls in their order, such as
+    `(ReadCall("get_forecast", '{"city": "Oslo", "days": 3}'),)`."""
 
     @classmethod
     def of(cls, message: Message) -> ReadMessage:
@@ -275,13 +277,14 @@ class ReadingVerdict(Struct, frozen=True):
     """How one message was parsed, with the first difference if there is one."""
 
     agreement: MessageAgreement
-    """How far the messages are equal."""
+    """How far the messages are equal, such as `MessageAgreement.EDGES` if only whitespace at the
+    edges of a text differs."""
     part: str = ""
     """The part that differs, such as `"content"` or `"arguments of get_forecast"`."""
     expected: str = ""
-    """The text that was expected of that part; of calls, their names as JSON."""
+    """The text that was expected of that part, such as `"Hi."`; of calls, their names as JSON."""
     actual: str = ""
-    """The text that was parsed instead."""
+    r"""The text that was parsed instead, such as `"Hi.\n"`."""
 
     @property
     def right(self) -> bool:

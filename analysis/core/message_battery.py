@@ -15,10 +15,10 @@ class BatteryCase(NamedTuple):
     title: str
     """The message in words, e.g. `"content and 1 call"`."""
     message: Message
-    """The message."""
+    """The message, such as `Message("Here is what I found.")`."""
     parts: tuple[BatteryCase, ...] = ()
-    """Smaller messages with one feature of this one each. They are only asked if this one fails,
-    to show which feature is to blame."""
+    """Smaller messages with one feature of this one each, such as `"an emoji in content"`. They are
+    only asked if this one fails, to show which feature is to blame."""
 
 
 CITY_TOOL = "get_forecast"

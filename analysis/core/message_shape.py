@@ -185,11 +185,13 @@ class FormDeparture(Struct, frozen=True):
     wanted: str
     """The form that the template expects, such as `"arguments as a JSON string"`."""
     shape: MessageShape
-    """The template's shape with this one difference undone."""
+    """The template's shape with this one difference undone, with `arguments_as_string=False` in
+    this example."""
     own_shape: MessageShape
-    """The template's shape."""
+    """The template's shape, with `arguments_as_string=True` in this example."""
     convention: bool = False
-    """Whether only a field's name differs, for which several names are in use."""
+    """Whether only a field's name differs, for which several names are in use, such as `"thinking"`
+    and `"reasoning_content"`."""
 
     @property
     def plain_text(self) -> bool:

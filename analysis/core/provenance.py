@@ -36,7 +36,7 @@ class Provenance(Struct, frozen=True):
     commit: str | None = None
     """The commit of the revision, or None if the source has no commits."""
     ran_code: bool = False
-    """Whether Python code of the source was run to render."""
+    """Whether Python code of the source was run to render, as for the kind `"encoder"`."""
 
 
 class NamedTemplate(Protocol):

@@ -42,25 +42,32 @@ class AskedTally(Struct):
     """Counts the requests of renders, one by one."""
 
     _forms: Counter[frozenset[str]] = field(default_factory=Counter[frozenset[str]])
-    """Number of requests by the forms in them."""
+    """The number of requests by the forms in them, such as `frozenset({"content as text"})`."""
     _settings: dict[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
-    """The settings, by their texts, each once."""
+    """The settings, by their texts, each once, such as `{"{}": {}}`."""
     _messages: int = 0
-    """The most messages so far; likewise below."""
+    """The most messages so far, such as `12`; likewise below."""
     _calls: int = 0
+    """The most calls, such as `3`."""
     _tools: int = 0
+    """The most tools, such as `3`."""
     _longest: int = 0
+    """The characters of the longest text, such as `4004`."""
     _largest: float = 0
+    """The largest absolute value of a number, such as `7654321`."""
     _signs: set[str] = field(default_factory=set[str])
-    """The characters of names of tools."""
+    """The characters of names of tools, such as `{"T", "a", "-", "_"}`."""
     _known_tools: Sequence[Json] | None = None
-    """The tools of the last request; mostly the next request has the same ones."""
+    """The tools of the last request, such as a list with the tool `get_forecast`; mostly the next
+    request has the same ones."""
     _tool_forms: set[str] = field(default_factory=set[str])
-    """The forms of these tools."""
+    """The forms of these tools, such as `{"tools wrapped as functions"}`."""
     _known_name: object = ""
-    """The name of the last function; often the next function has the same one."""
+    """The name of the last function, such as `"get_forecast"`; often the next function has the same
+    one."""
     _known_setting: Mapping[str, Json] | None = None
-    """The setting of the last request; mostly the next request has the same one."""
+    """The setting of the last request, such as `{"enable_thinking": False}`; mostly the next
+    request has the same one."""
 
     def add(
         self,

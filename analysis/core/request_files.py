@@ -61,16 +61,19 @@ class _ToolFile(Struct, frozen=True):
         tuple[Annotated[dict[str, Any], Meta(description=_TOOL)], ...],
         Meta(description=f"a list of {_TOOL}"),
     ]
+    """The tools, such as `[{"type": "function", "function": {"name": "get_weather"}}]`."""
 
 
 class _FunctionGiven(Struct, frozen=True):
     name: Annotated[str, Meta(min_length=1, description=_TOOL)]
+    """The name of the tool, such as `"get_weather"`."""
     parameters: Any = None
     """The schema of the arguments, checked by `given_schema`, or None."""
 
 
 class _WrappedTool(Struct, frozen=True):
     function: Annotated[_FunctionGiven, Meta(description=_TOOL)]
+    """The tool in OpenAI's form, such as `{"name": "get_weather"}`."""
 
 
 class _MessageFile(Struct, frozen=True):
@@ -78,26 +81,31 @@ class _MessageFile(Struct, frozen=True):
         tuple[Annotated[dict[str, Any], Meta(description=_MESSAGE)], ...],
         Meta(min_length=1, description=f"a list of {_MESSAGE}"),
     ]
+    """The messages, such as `[{"role": "user", "content": "Who are you?"}]`."""
 
 
 class _CalledFunction(Struct, frozen=True):
     name: Annotated[str, Meta(description=f"a name, as in {_CALL}")]
+    """The name of the called tool, such as `"get_weather"`."""
 
 
 class _CallGiven(Struct, frozen=True):
     function: Annotated[_CalledFunction | None, Meta(description=_CALL)] = None
+    """The called tool, such as `{"name": "get_weather", "arguments": {"city": "Paris"}}`."""
     name: str | None = None
     """The name of a call without `function`, e.g. `"find"`."""
 
 
 class _MessageGiven(Struct, frozen=True):
     role: Annotated[str, Meta(description="one such as user, assistant, system or tool")]
+    """The role, such as `"user"`."""
     content: str | list[Any] | dict[str, Any] | None = None
     """Text, or parts such as `[{"type": "text", "text": "Hi."}]`."""
     tool_calls: Annotated[
         tuple[Annotated[_CallGiven, Meta(description=_CALL)], ...] | None,
         Meta(description=f"a list of {_CALL}"),
     ] = None
+    """The calls, such as `[{"type": "function", "function": {"name": "list_rooms"}}]`."""
 
 
 def given_tools(

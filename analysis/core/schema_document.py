@@ -464,13 +464,14 @@ class SchemaFlaw(Struct, frozen=True):
     """A fault of a schema."""
 
     path: tuple[str | int, ...]
-    """Where in the schema: names, and places in lists."""
+    """Where in the schema: names, and places in lists, such as `("properties", "city")`."""
     message: str
-    """The fault in jsonschema's words."""
+    """The fault in jsonschema's words, such as `"'city' is not of type 'array'"`."""
     value: Json = None
-    """The value at that place."""
+    """The value at that place, such as `"city"` as the value of `required`."""
     is_no_schema: bool = False
-    """Whether a schema is expected there, and the value is not a schema."""
+    """Whether a schema is expected there, and the value is not a schema, such as the `"string"` of
+    `{"properties": {"city": "string"}}`."""
 
 
 def schema_flaws(schema: Json) -> Iterator[SchemaFlaw]:
@@ -597,9 +598,9 @@ class SchemaDocument(Struct, frozen=True, dict=True):
     """The whole schema; every reference in it that leads anywhere is a pointer from its root."""
 
     root: Json
-    """The schema."""
+    """The schema, such as `{"type": "object", "properties": {"city": {"type": "string"}}}`."""
     refers: bool = True
-    """Whether anything in it may refer to another place."""
+    """Whether anything in it may refer to another place, such as `{"$ref": "#/$defs/city"}`."""
 
     @cached_property
     def known_kinds(self) -> dict[str, frozenset[JsonType]]:

@@ -28,9 +28,9 @@ class ParserFlags(NamedTuple):
     """The flags that choose an engine's parsers by name when its server is started."""
 
     reasoning: str = "--reasoning-parser"
-    """The flag that chooses the reasoning parser."""
+    """The flag that chooses the reasoning parser, such as `"--reasoning-parser"`."""
     tools: str = "--tool-call-parser"
-    """The flag that chooses the parser of tool calls."""
+    """The flag that chooses the parser of tool calls, such as `"--tool-call-parser"`."""
 
     def command(self, *, reasoning: str | None, tools: str | None) -> str:
         """Return the flags for these parsers, e.g. `"--reasoning-parser qwen3"`, none for None."""
@@ -68,18 +68,19 @@ class EngineRecord(NamedTuple):
     completion_fields: Mapping[str, Json] = MappingProxyType({})
     """Fields of a request for text that ask for ids and counts, e.g. `{"return_tokens": True}`."""
     template_flag: str = "--chat-template"
-    """The flag that names a file with the template."""
+    """The flag that names a file with the template, e.g. `"--chat-template-file"`."""
     jinja_flag: str = ""
     """The flag without which it does not render the template, e.g. `"--jinja"`; empty if none."""
     content_flag: str = ""
-    """The flag with which it gives the template content as text, not as parts; empty if none."""
+    """The flag with which it gives the template content as text, not as parts, e.g.
+    `"--chat-template-content-format string"`; empty if none."""
     parser_flags: ParserFlags | None = ParserFlags()
-    """The flags that choose its parsers, or None if it derives a parser from the template."""
+    """The flags that choose its parsers, or None if it derives a parser from the template, as
+    `"llama.cpp"` does."""
     parser_endpoints: bool = False
-    """Whether its server reads a text by any of its parsers, so that a probe can rank them.
-
-    The parsers of other engines are ranked in the Python in which the engine is installed.
-    """
+    """Whether its server reads a text by any of its parsers, as that of `"SGLang"` does, so that a
+    probe can rank them. The parsers of other engines are ranked in the Python in which the engine
+    is installed."""
 
 
 class ServerEngine(StrEnum):

@@ -46,9 +46,10 @@ class Switch(JsonDocument, frozen=True):
     """The effects of each value, compared with the unset variable, e.g.
     `((), ("the generation prompt",))`."""
     inserted: bool
-    """Whether the value itself is written into the text, so that any text is a value."""
+    """Whether the value itself is written into the text, so that any text is a value, as for
+    `model_identity`, with which a system message may begin."""
     text_effects: tuple[SwitchEffect, ...]
-    """The effects of any text, if it is inserted."""
+    """The effects of any text, if it is inserted, such as `("the prompt text",)`."""
     only: str
     """The condition in words under which it has an effect, e.g. `"without tools"`; empty if it
     always has one, as far as was tried."""
@@ -58,14 +59,16 @@ class Switch(JsonDocument, frozen=True):
     equal_values: tuple[tuple[Json, ...], ...] = ()
     """For each value, the others with the same renders, e.g. `(("high",),)`; empty if none has."""
     any_other: Json = None
-    """The value that renders as any unknown value does; null if unknown values have no effect."""
+    """The value that renders as any unknown value does, such as `"other"` beside `"enabled"` and
+    `"disabled"`; null if unknown values have no effect."""
     raising: tuple[Json, ...] = ()
-    """Values that the template knows and with which the usual conversation raises."""
+    """Values that the template knows and with which the usual conversation raises, such as
+    `(True,)` if it expects a list."""
     others_raise: bool = False
-    """Whether the usual conversation raises with an unknown value."""
+    """Whether the usual conversation raises with an unknown value, e.g. `True`."""
     numeric: bool = False
-    """Whether the template compares it with numbers, so that any number, not any text, is
-    inserted, has an effect or raises."""
+    """Whether the template compares it with numbers, so that any number, not any text, is inserted,
+    has an effect or raises, as for `thinking_budget`."""
 
     @property
     def changes(self) -> frozenset[SwitchEffect]:

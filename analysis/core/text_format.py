@@ -172,11 +172,13 @@ class StringText(Struct, frozen=True):
     escape: StringEscape = StringEscape.VERBATIM
     """How the characters between the quotes are escaped, e.g. `StringEscape.JSON`."""
     edges: StrippedEdges = field(default_factory=StrippedEdges)
-    """The whitespace that is stripped first."""
+    """The whitespace that is stripped first, such as
+    `StrippedEdges(EdgeStrip.NOTHING, EdgeStrip.WHITESPACE)`."""
     table: Mapping[str, str] = field(default_factory=dict[str, str])
     r"""The text of each character that is escaped, such as `{"'": "\\'"}`, for `TABLE`."""
     guard: StringGuard | None = None
-    """The wrapper around strings with certain characters, or None."""
+    r"""The wrapper around strings with certain characters, such as
+    `StringGuard("\n<&", "<![CDATA[", "]]>")`, or None."""
 
     @property
     def escapes(self) -> tuple[str, ...]:
@@ -242,11 +244,14 @@ class TurnLayout(Struct, frozen=True):
     r"""The texts before, between and after the parts, e.g.
     `("<|im_start|>assistant\n", "<|im_end|>\n")` around one part."""
     reasoning: StrippedEdges = field(default_factory=StrippedEdges)
-    """The whitespace that is stripped from reasoning."""
+    """The whitespace that is stripped from reasoning, such as
+    `StrippedEdges(EdgeStrip.NEWLINES, EdgeStrip.NEWLINES)`."""
     content: StrippedEdges = field(default_factory=StrippedEdges)
-    """The whitespace that is stripped from content."""
+    """The whitespace that is stripped from content, such as
+    `StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE)`."""
     refusal: str = ""
-    """The message of the exception with which the template refuses such turns."""
+    """The message of the exception with which the template refuses such turns, such as
+    `"Cannot pass both content and thinking in an assistant message with tool calls!"`."""
 
 
 # How a template renders parts of a message that are not text: as placeholders, or not at all.
@@ -313,36 +318,42 @@ class MediaTreatment(JsonDocument, frozen=True):
     forms: Mapping[str, PartsOutcome]
     """The outcome of each form that callers send, such as `{"image_url": "dropped"}`."""
     placeholder: Placeholder
-    """The text that stands for a part; empty if none does."""
+    """The text that stands for a part, such as `<|image|>`; empty if none does."""
     alone: Placeholder
-    """The text for the only part of its kind; empty if it is the usual placeholder."""
+    """The text for the only part of its kind, such as `<|photo|>` if several are
+    `Photo 1: <|photo|>` and so on; empty if it is the usual placeholder."""
     place: MediaPlace | None
-    """The place of the placeholder in its message; null without one."""
+    """The place of the placeholder in its message, such as `"in the place of the part"`; null
+    without one."""
     each: bool
-    """Whether every part of a message has its own placeholder; otherwise all share one."""
+    """Whether every part of a message has its own placeholder; otherwise all share one, such as
+    ` (heard)` after the texts."""
     first_number: Count | None
-    """The number of the first part; null if parts are not numbered."""
+    """The number of the first part, such as `1`; null if parts are not numbered."""
     roles: tuple[str, ...]
     """The roles of messages in which placeholders are written, such as `("user", "tool")`."""
     earlier: bool
-    """Whether placeholders are still written after later messages."""
+    """Whether placeholders are still written after later messages; a template may write `<image>`
+    only where nothing follows."""
     loses_text: bool
     """Whether text beside such a part is lost."""
     reason: str
-    """The message of the template's exception; empty if it raises none."""
+    """The message of the template's exception, such as `"Unrecognized content type!"`; empty if it
+    raises none."""
 
 
 class ContentParts(JsonDocument, frozen=True):
     """How a template treats user content that is a list of parts."""
 
     texts: PartsOutcome
-    """The outcome of a list of text parts."""
+    """The outcome of a list of text parts, such as `"printed"`."""
     reason: str
-    """The message of the exception that such a list raises; empty if it raises none."""
+    """The message of the exception that such a list raises, such as
+    `"TypeError: can only concatenate str (not "list") to str"`; empty if it raises none."""
     media: tuple[MediaTreatment, ...]
     """Images, videos and audio; empty unless lists of text parts are written."""
     renders: Count
-    """The number of renders behind these results."""
+    """The number of renders behind these results, such as `43`."""
 
     def of(self, kind: MediaKind) -> MediaTreatment | None:
         """Return the treatment of a kind of part, or None if it was not probed."""

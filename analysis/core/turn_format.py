@@ -199,17 +199,18 @@ class StopText(Struct, frozen=True):
     last: str
     """The last marker of the text, which completes it, such as `"<|end|>"`."""
     inside: bool = False
-    """Whether the text also occurs inside turns; an output then ends at it only after content or
-    after a call."""
+    """Whether the text also occurs inside turns, as a marker `<|close|>` does that closes each
+    part, too; an output then ends at it only after content or after a call."""
 
 
 class StopTexts(Struct, frozen=True):
     """The ends of turns, those that the template itself writes first."""
 
     after_content: tuple[StopText, ...]
-    """The ends after content."""
+    """The ends after content, such as those with the texts `"<|end|>"` and `"</s>"`."""
     after_calls: tuple[StopText, ...]
-    """The ends after calls; empty if the format has none."""
+    """The ends after calls, such as the one with the text `"<|im_end|>"`; empty if the format has
+    none."""
 
 
 def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
@@ -336,9 +337,11 @@ class PromptFormat(Struct, frozen=True):
     """A format with the generation prompt that begins its turns."""
 
     format: TurnFormat
-    """The format of the turn after the prompt."""
+    r"""The format of the turn after the prompt, such as
+    `<TurnFormat: '<|im_start|>assistant\n' reasoning, content, calls until '<|im_end|>'>`."""
     opening: TurnOpening | None
-    """The generation prompt, or None if it is unknown, as when the template raises on it."""
+    r"""The generation prompt, such as the one with the text `"<|im_start|>assistant\n"`, or None if
+    it is unknown, as when the template raises on it."""
 
 
 class Formats(Struct, frozen=True):
@@ -348,13 +351,14 @@ class Formats(Struct, frozen=True):
     """
 
     each: tuple[TurnFormat, ...]
-    """The formats, the default setting's first."""
+    r"""The formats, the default setting's first, such as
+    `(<TurnFormat: '<|turn>model\n' content, calls until '<turn|>'>,)`."""
     base: Mapping[str, Json]
     """The default setting: empty unless the template cannot be rendered without some value."""
     fullest: TurnFormat
     """The format with most parts: the default setting's, unless it omits reasoning."""
     untried: int = 0
-    """The number of settings that were not tried, beyond the limit."""
+    """The number of settings that were not tried, beyond the limit, such as `28`."""
 
     @classmethod
     def of(cls, format_: TurnFormat) -> Formats:

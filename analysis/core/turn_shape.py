@@ -56,10 +56,11 @@ class TurnOpening(JsonDocument, frozen=True):
     tools: bool
     """Whether this is the prompt when tools are offered; false if only without tools."""
     signs: tuple[str, ...] = ()
-    """Texts earlier in the prompt that distinguish it from the prompts of another format."""
+    """Texts earlier in the prompt that distinguish it from the prompts of another format, such as
+    `("Tools: other",)`."""
     stands_for: str | None = None
-    """The equivalent beginning of a turn after a user's message; null if it is the text itself.
-    After the result of a call, some templates write no header."""
+    r"""The equivalent beginning of a turn after a user's message, such as `"<|turn>model\n"`; null
+    if it is the text itself. After the result of a call, some templates write no header."""
 
     @property
     def turn_begun(self) -> str:
@@ -102,15 +103,21 @@ class TurnShape(Struct, frozen=True, dict=True):
     header: str
     r"""The text before every turn, e.g. `"<|im_start|>assistant\n"`."""
     layouts: Mapping[Presence, TurnLayout]
-    """One layout for each combination of parts."""
+    r"""One layout for each combination of parts, such as the layout with the literals
+    `("<|im_start|>assistant\n", "<|im_end|>\n")` for content alone."""
     calls: CallFormat | None = None
-    """The format of tool calls, or None if the template writes none."""
+    """The format of tool calls, such as that of
+    `<tool>{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}</tool>`, or None if
+    the template writes none."""
     openings: tuple[TurnOpening, ...] = ()
-    """The generation prompts of all settings with these layouts."""
+    r"""The generation prompts of all settings with these layouts, such as those with the texts
+    `"<|im_start|>assistant\n"` and `"<|im_start|>assistant\n<think>\n"`."""
     later_openings: tuple[TurnOpening, ...] = ()
-    """Further generation prompts, after a call's result or after several turns."""
+    """Further generation prompts, after a call's result or after several turns, such as the one
+    with the text `"<tool_response|>"`."""
     ends: tuple[TurnEnd, ...] = ()
-    """The text that closes a turn, for each part that may be the last one."""
+    r"""The text that closes a turn, for each part that may be the last one, such as
+    `"<|im_end|>\n"` after `CONTENT` and after `CALLS`."""
     stop_strings: tuple[str, ...] = ()
     """The texts at which generation stops, e.g. `("<|im_end|>",)`."""
     argument_form: ArgumentForm = ArgumentForm.OBJECT
@@ -135,7 +142,8 @@ class TurnShape(Struct, frozen=True, dict=True):
     """Parts that turns have under other settings only, e.g. `frozenset({REASONING})`: they are
     parsed if a model writes them, and grammars do not ask for them."""
     retention: ReasoningRetention = field(default_factory=ReasoningRetention)
-    """Whether later prompts keep reasoning."""
+    """Whether later prompts keep reasoning, such as `ReasoningRetention(True, True, True, True)`.
+    """
 
     @property
     def shown_parts(self) -> frozenset[TurnPart]:

@@ -46,11 +46,11 @@ class TemplateCrash(Struct, frozen=True):
     """The exception's type and message, e.g.
     `"SecurityError: access to attribute 'append' of 'list' object is unsafe."`."""
     needed: bool
-    """Whether agents send such messages, so that the crash is a failure."""
+    """Whether agents send such messages, so that the crash is a failure, e.g. `True`."""
     forbidden: bool = False
-    """Whether the sandbox raised."""
+    """Whether the sandbox raised, e.g. `True`."""
     sandbox_alone: bool = False
-    """Whether the messages are rendered once lists and dictionaries may be changed."""
+    """Whether the messages are rendered once lists and dictionaries may be changed, e.g. `True`."""
 
 
 class Failure(Struct, frozen=True):
@@ -59,17 +59,21 @@ class Failure(Struct, frozen=True):
     title: str
     """The title of the message in the battery, e.g. `"content and 1 call"`."""
     message: Message
-    """The message."""
+    """The message, such as `Message("Here is what I found.")`."""
     written: str | None
-    """The text that the format writes, or None if by the format the template raises."""
+    r"""The text that the format writes, e.g.
+    `'<|assistant|><call>update_record<with>{"count": 42}</call><|end|>\n'`, or None if by the
+    format the template raises."""
     rendered: str | None
     """The template's render, or None if it raised."""
     reason: str
     """The cause in words, such as `"the texts differ"`."""
     crash: TemplateCrash | None = None
-    """The crash, or None if the template renders or refuses the message."""
+    """The crash, such as one in line `10`, or None if the template renders or refuses the message.
+    """
     foretold: bool = False
-    """Whether the format predicted it: the template crashes on a message that agents send."""
+    """Whether the format predicted it, e.g. `True`: the template crashes on a message that agents
+    send."""
 
     @property
     def rank(self) -> tuple[bool, bool, int]:
@@ -83,13 +87,16 @@ class FormFault(Struct, frozen=True):
     """A conversation that loses text if it is sent in OpenAI's form."""
 
     title: str
-    """The title of its last message in the battery, or its text in words."""
+    """The title of its last message in the battery, or its text in words, such as
+    `"a call and its result"`."""
     reason: str
-    """The loss in words."""
+    """The loss in words, such as `"a call's name is lost or altered"`."""
     usual: str
-    """The render of the conversation in OpenAI's form."""
+    """The render of the conversation in OpenAI's form, such as one without the name `get_forecast`
+    of a call."""
     wanted: str
-    """The render of the conversation in the form that the template expects."""
+    """The render of the conversation in the form that the template expects, such as one with
+    `get_forecast`."""
 
 
 class AskedForm(Struct, frozen=True):
@@ -104,7 +111,7 @@ class AskedForm(Struct, frozen=True):
     in its own form, e.g. `49`: a question, a call and its result, and each message of the battery
     after a question."""
     spoiled: tuple[str, ...] = ()
-    """The titles of those that silently lose text."""
+    """The titles of those that silently lose text, such as `("1 call", "2 calls")`."""
     raised: int = 0
     """The number of those on which the template raises, which a caller notices, e.g. `49`."""
     reason: str = ""
@@ -113,7 +120,7 @@ class AskedForm(Struct, frozen=True):
     """The number of those whose field the template ignores, and reads by another name, e.g. `11`.
     """
     fault: FormFault | None = None
-    """The first of those that lose text, or None."""
+    """The first of those that lose text, such as `"a call and its result"`, or None."""
 
     @property
     def intact_count(self) -> int:
@@ -138,13 +145,14 @@ class Check(Struct, frozen=True):
     not_asked: int
     """The number of messages that its shape cannot express, so that they show nothing."""
     crashes: tuple[TemplateCrash, ...]
-    """The crashes of the template that the format predicts."""
+    """The crashes of the template that the format predicts, such as one for `"1 call"` and all
+    other messages with calls."""
     failures: tuple[Failure, ...]
-    """Messages that do not pass: the format is wrong about them, or agents send such messages and
-    the template crashes on them."""
+    """Messages that do not pass, such as `"1 call"`: the format is wrong about them, or agents send
+    such messages and the template crashes on them."""
     forms: tuple[AskedForm, ...] = ()
     """Results for the same messages in OpenAI's form: one for each departure of the template's
-    shape from it, and one for all departures at once."""
+    shape from it, such as `"content as text"`, and one for all departures at once."""
 
     @property
     def passed(self) -> int:
@@ -209,7 +217,8 @@ class GateFault(JsonDocument, frozen=True):
     text: str
     r"""The text after the prompt, e.g. `"Here is what I found.<|end|>\n"`."""
     detail: str
-    """The fault in words, with the text that was expected."""
+    r"""The fault in words, with the text that was expected, such as
+    `"the parsed message renders as 'Here is what I found.\\n=== ANSWER ===\\n<|eot|>'"`."""
 
 
 class Gate(JsonDocument, frozen=True):
@@ -221,15 +230,16 @@ class Gate(JsonDocument, frozen=True):
     """The number of texts that the prompt's grammar accepts and its parser reads back, e.g. `14`.
     """
     not_asked: Count
-    """The number of messages that the template refuses, or whose turn does not continue the
-    prompt: a model may well write them, and the template does not show how."""
+    """The number of messages that the template refuses, or whose turn does not continue the prompt,
+    e.g. `14`: a model may well write them, and the template does not show how."""
     faults: tuple[GateFault, ...]
-    """The texts that did not pass, of messages in the form that the template expects."""
+    r"""The texts that did not pass, such as `"Here is what I found.<|end|>\n"`, of messages in the
+    form that the template expects."""
     usual_asked: Count = 0
     """The number of texts if the same messages are sent in OpenAI's form; 0 if that is the form
     that the template expects. Messages that raise are not counted."""
     usual_passed: Count = 0
-    """The number of those that the grammar accepts and the parser reads back."""
+    """The number of those that the grammar accepts and the parser reads back, such as `10`."""
 
     @property
     def ok(self) -> bool:

@@ -44,28 +44,31 @@ class RenderErrorDocument(JsonDocument, frozen=True):
     """Why a render gave no text."""
 
     reason: str
-    """The exception's type and message, or the template's own message."""
+    """The exception's type and message, such as
+    `"TypeError: argument of type 'NoneType' is not iterable"`, or the template's own message, such
+    as `"Only one call at a time."`."""
     line: int | None
     """The template's line, from 1; null if unknown."""
     refused: bool
-    """The template itself raised."""
+    """The template itself raised, such as by `raise_exception("Only one call at a time.")`."""
 
 
 class RenderDocument(JsonDocument, frozen=True):
     """One render: what went in, and the text or the error."""
 
     messages: tuple[dict[str, Json], ...]
-    """In the shape that the template takes."""
+    """The messages in the shape that the template takes, such as
+    `[{"role": "user", "content": "pkvrbnwj"}]`, whose text is a sentinel."""
     tools: bool
     """Whether tools were given."""
     add_generation_prompt: bool
-    """Whether the generation prompt was asked for."""
+    """Whether the generation prompt was asked for, such as `"<|assistant|>"`."""
     setting: SettingValues
     """Values of the template's switches, such as `{"enable_thinking": false}`."""
     text: str | None
-    """The render; null if it raised."""
+    r"""The render, such as `"<|user|>pkvrbnwj<|end|>\n<|assistant|>"`; null if it raised."""
     error: RenderErrorDocument | None
-    """The exception; null if there was none."""
+    """The exception, such as `"Only one call at a time."` in line `33`; null if there was none."""
 
 
 class EvidenceDocument(JsonDocument, frozen=True):
@@ -74,11 +77,12 @@ class EvidenceDocument(JsonDocument, frozen=True):
     difference: str
     """The difference in words, such as `"one call / two calls"`."""
     left: RenderDocument
-    """The first render."""
+    r"""The first render, such as `"<|user|>pkvrbnwj<|end|>\n"`."""
     right: RenderDocument
-    """The second render."""
+    r"""The second render, such as `"<|user|>pkvrbnwj<|end|>\n<|assistant|>"`."""
     split: DiffSplit
-    """left render = prefix + left + suffix, right render = prefix + right + suffix."""
+    """left render = prefix + left + suffix, right render = prefix + right + suffix; `right` is
+    `"<|assistant|>"` for these two."""
 
 
 class PhaseDocument(JsonDocument, frozen=True):
@@ -89,13 +93,15 @@ class PhaseDocument(JsonDocument, frozen=True):
     title: str
     """The subject of the phase, such as `"tool calls"`."""
     conclusion: str
-    """One line for a person."""
+    """One line for a person, such as `"the name is written once after '<use '"`."""
     kind: EvidenceKind
-    """The source of the conclusion: renders, examples, outputs, or the prompt's words alone."""
+    """The source of the conclusion, such as `"render"`: renders, examples, outputs, or the prompt's
+    words alone."""
     markers: dict[str, str]
-    """The markers that this phase found."""
+    """The markers that this phase found, such as `{"tool_section_start": "<|tool_calls|>"}`."""
     evidence: tuple[EvidenceDocument, ...]
-    """The pairs of renders behind the conclusion."""
+    """The pairs of renders behind the conclusion, such as the one with the difference
+    `"no reasoning / reasoning"`."""
 
 
 def phase_document(
@@ -141,14 +147,16 @@ class SwitchValueDocument(JsonDocument, frozen=True):
     value: Json
     """The value, such as `false`."""
     equal_values: tuple[Json, ...]
-    """The others that were tried and render alike."""
+    """The others that were tried and render alike, such as `["high"]` for the value `"low"`."""
     effects: tuple[SwitchEffect, ...]
     """Its effects, such as `["the generation prompt"]`."""
     generation_prompt: str | None
-    """The generation prompt under this value; null: it was not rendered, because the value does
+    r"""The generation prompt under this value, such as
+    `"<|im_start|>assistant\n<|plan|><|/plan|>"`; null: it was not rendered, because the value does
     not change it."""
     only: str | None
-    """In words, when alone it changes anything; null: always, as far as was tried."""
+    """In words, when alone it changes anything, such as `"without tools"`; null: always, as far as
+    was tried."""
 
 
 class SwitchDocument(JsonDocument, frozen=True):
@@ -157,18 +165,22 @@ class SwitchDocument(JsonDocument, frozen=True):
     name: str
     """The variable's name, such as `"enable_thinking"`."""
     default: Json
-    """The value that renders as the unset variable does; null: none that was tried."""
+    """The value that renders as the unset variable does, such as `"medium"`; null: none that was
+    tried."""
     only: str | None
-    """In words, when alone it changes anything; null: always, as far as was tried."""
+    """In words, when alone it changes anything, such as `"without tools"`; null: always, as far as
+    was tried."""
     any_text: AnyTextDocument | None
-    """Where the value itself is written into the text: what any text changes; else null."""
+    """Where the value itself is written into the text: what any text changes, such as
+    `{"effects": ["the prompt text"]}`; else null."""
     values: tuple[SwitchValueDocument, ...]
-    """Values whose renders all differ."""
+    """Values whose renders all differ, such as those for `"low"` and for `"none"`."""
     any_other: Json
-    """The value, one of them or equal to one, that stands for any that the template does not know;
-    null: those do nothing."""
+    """The value, one of them or equal to one, that stands for any that the template does not know,
+    such as `"other"`; null: those do nothing."""
     raising: tuple[Json, ...]
-    """Values that the template compares it with, and that make the usual conversation raise."""
+    """Values that the template compares it with, and that make the usual conversation raise, such
+    as `[true]`."""
     others_raise: bool
     """A value that the template does not know makes the usual conversation raise."""
     numeric: bool
@@ -202,13 +214,15 @@ class SandboxDocument(JsonDocument, frozen=True):
     """A feature that only transformers' sandbox forbids."""
 
     file: str | None
-    """The file, or standard input."""
+    """The file, such as `"fixtures/templates/list-changed.jinja"`, or standard input."""
     line: int | None
-    """Of the template."""
+    """The line of the template, such as `10`."""
     reason: str
-    """The exception's type and words."""
+    """The exception's type and words, such as
+    `"SecurityError: access to attribute 'append' of 'list' object is unsafe."`."""
     right: Count
-    """Messages that crash by it, and that the format writes as the template renders them there."""
+    """Messages that crash by it, and that the format writes as the template renders them there,
+    such as `39`."""
 
 
 class AnalyzedTemplateDocument(JsonDocument, frozen=True):
@@ -217,13 +231,14 @@ class AnalyzedTemplateDocument(JsonDocument, frozen=True):
     name: str | None
     """Its name among the templates of a model, such as `"tool_use"`, or null."""
     origin: str | None
-    """The file, or standard input."""
+    """The file, such as `"fixtures/templates/a1-5-long-tag.jinja"`, or standard input."""
     sha256: Digest
     """Of the template's text in UTF-8."""
     characters: Count
-    """Characters of the template's text."""
+    """Characters of the template's text, such as `2265`."""
     source: Provenance | None
-    """Where it came from; null for a text that was given directly."""
+    """Where it came from, such as a source of the kind `"file"`; null for a text that was given
+    directly."""
 
 
 class ModesDocument(JsonDocument, frozen=True):
@@ -243,7 +258,8 @@ class JsonFieldsDocument(JsonDocument, frozen=True):
     """The fields of a call that is one JSON value."""
 
     fun_name_is_key: bool
-    """Whether the name is the key of the arguments."""
+    """Whether the name is the key of the arguments, as in
+    `{"get_forecast": {"city": "Oslo", "days": 3}}`."""
     function_field: str
     """The key of the object with name and arguments, such as `"function"`."""
     name_field: str
@@ -253,7 +269,7 @@ class JsonFieldsDocument(JsonDocument, frozen=True):
     id_field: str
     """The key of the id, such as `"id"`."""
     gen_id_field: str
-    """The key of an id that the template generates by counting."""
+    """The key of an id that the template generates by counting, such as `"tool_call_id"`."""
     parameter_order: tuple[str, ...]
     """The order of these keys, such as `["name", "arguments"]`."""
 
@@ -262,25 +278,29 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """All of an analysis."""
 
     schema: Literal["autoparser.analysis/2"]
-    """Name and version of the document's schema."""
+    """Name and version of the document's schema: `"autoparser.analysis/2"`."""
     template: AnalyzedTemplateDocument
-    """The template."""
+    """The template, such as the one with the origin `"fixtures/templates/a1-5-long-tag.jinja"`."""
     modes: ModesDocument
-    """The modes of reasoning, content, calls and ids."""
+    """The modes of reasoning, content, calls and ids, such as `"TAG_BASED"`, `"PLAIN"`,
+    `"JSON_NATIVE"` and `"NONE"`."""
     flags: FormatFlags
-    """Yes-or-no properties of the format."""
+    """Yes-or-no properties of the format, such as `supports_tools`."""
     json_fields: JsonFieldsDocument | None
-    """The keys of a call that is one JSON value, empty if it lacks them; null if it is not JSON."""
+    """The keys of a call that is one JSON value, such as `"tool"` for the name and `"args"` for the
+    arguments, empty if it lacks them; null if it is not JSON."""
     markers: dict[str, str]
-    """Marker texts by name; markers that are not there are left out."""
+    """Marker texts by name, such as `{"per_call_start": "<use>", "per_call_end": "</use>"}`;
+    markers that are not there are left out."""
     preserved_tokens: tuple[str, ...]
     """Markers that a tokenizer must keep in the output, such as `["<tool_call>"]`."""
     switches: tuple[SwitchDocument, ...]
-    """The switches with an effect."""
+    """The switches with an effect, such as `enable_thinking`."""
     unmoved: tuple[UnmovedVariable, ...]
-    """Variables that the template reads without a visible effect."""
+    """Variables that the template reads without a visible effect, such as `skip_think`."""
     format: FormatDocument
-    """How turns are written with nothing set: the first of the formats."""
+    r"""How turns are written with nothing set, such as with the header `"<|im_start|>assistant\n"`:
+    the first of the formats."""
     formats: Annotated[tuple[FormatDocument, ...], Meta(min_length=1)]
     """One format for every setting of the switches that changes a turn or its generation prompt;
     the openings of each name its settings."""
@@ -288,33 +308,38 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """Which of the formats shows most of a message, counted from 0; modes, markers and phases are
     of this one."""
     untried_settings: Count
-    """Combinations of values that were not looked at."""
+    """Combinations of values that were not looked at, such as `28`."""
     check: CheckDocument
-    """The self-check of the format with nothing set."""
+    """The self-check of the format with nothing set, such as 47 of 47 messages passed."""
     checks: Annotated[tuple[CheckDocument, ...], Meta(min_length=1)]
-    """The self-check of each of the formats."""
+    """The self-check of each of the formats, such as 47 of 47 messages passed."""
     gate: Gate
     """The verdict on the texts that the template writes after its generation prompts, under every
-    setting."""
+    setting, such as 14 of 14 passed."""
     sandbox: SandboxDocument | None
-    """The feature that only transformers' sandbox forbids, so that it refuses the template; all
-    else is then from renders in a sandbox that allows it. Null if there is none."""
+    """The feature that only transformers' sandbox forbids, such as `append` of a list, so that it
+    refuses the template; all else is then from renders in a sandbox that allows it. Null if there
+    is none."""
     shape: MessageShape
-    """The form of messages that the template expects."""
+    """The form of messages that the template expects, such as `"arguments_as_string": true`."""
     string_arguments: StringArguments | None
-    """How the template renders arguments given as JSON text; null if it writes no calls."""
+    """How the template renders arguments given as JSON text, such as `"encoded a second time"`;
+    null if it writes no calls."""
     content_parts: ContentParts
-    """How the template renders user content that is a list of parts."""
+    """How the template renders user content that is a list of parts, such as
+    `[{"type": "text", "text": "pkvrbnwj"}]`."""
     trials: tuple[ShapeTrial, ...]
-    """The shapes that were tried."""
+    """The shapes that were tried, such as `"the plain shape"`."""
     phases: tuple[PhaseDocument, ...]
-    """The conclusions of all phases."""
+    """The conclusions of all phases, such as that of `R1`, on reasoning."""
     stand_ins: dict[str, str]
-    """Special tokens that are not known, and what stood for them."""
+    """Special tokens that are not known, and what stood for them, such as
+    `{"bos_token": "<bos_token>"}`."""
     renders: Count
-    """How many renders the analysis took."""
+    """How many renders the analysis took, such as `200`."""
     asked: AskedBounds
-    """The range of inputs that the renders covered."""
+    """The range of inputs that the renders covered, such as the `longest_text` of 4004 characters.
+    """
     parser: ExpressionDocument | UnsetType = UNSET
     """The expression by which a model's output is read."""
     unwritten_tokens: tuple[str, ...] | UnsetType = UNSET

@@ -48,7 +48,7 @@ class PieceDocument(JsonDocument, frozen=True):
     """A literal or a slot."""
 
     literal: str | UnsetType = UNSET
-    """Text of the template."""
+    """Text of the template, such as `"<|channel|>commentary json<|message|>"`."""
     slot: RowSlot | UnsetType = UNSET
     """A variable text, such as `"name"`."""
 
@@ -69,26 +69,30 @@ class ContainerDocument(JsonDocument, frozen=True):
     separator: str
     """Between two entries, such as `", "`."""
     empty: str
-    """Written in its place where it has no entries."""
+    """Written in its place where it has no entries, such as `"{}"`."""
     entry: RowDocument
-    """One item or member."""
+    r"""One item or member, such as
+    `[{"literal": "<parameter="}, {"slot": "key"}, {"literal": ">\n"}, …]`."""
     typed: dict[JsonType, RowDocument | None]
-    """Entries written otherwise because of their value's type; null: not written."""
+    """Entries written otherwise because of their value's type, such as `{"null": null}`; null: not
+    written."""
     key: StringText
-    """How keys are written."""
+    """How keys are written, such as `"city"` in the quotes of JSON."""
     order: MemberOrder
     """The order of the members, such as `"as given"`."""
     indent: str
-    """The indentation that one level adds, such as two spaces; empty if all is on one line."""
+    """The indentation that one level adds, such as `" "`; empty if all is on one line."""
     values: NotationDocument | None
-    """How the values inside are written; null: like the value that holds them."""
+    """How the values inside are written, such as `"a"`, in quotes, inside an array whose siblings
+    are bare; null: like the value that holds them."""
 
 
 class NotationDocument(JsonDocument, frozen=True):
     """How a value of each JSON type is written."""
 
     string: StringText
-    """The quotes and escapes of strings."""
+    r"""The quotes and escapes of strings, such as
+    `{"open": "\"", "close": "\"", "escape": "json", …}`."""
     true: str
     """The word for true, such as `"True"`."""
     false: str
@@ -96,11 +100,11 @@ class NotationDocument(JsonDocument, frozen=True):
     null: str
     """The word for null, such as `"None"`."""
     array: ContainerDocument
-    """The notation of arrays."""
+    """The notation of arrays, such as that of `["a", "b"]`."""
     object: ContainerDocument
-    """The notation of objects."""
+    """The notation of objects, such as that of `{"city": "Oslo"}`."""
     number: StringText
-    """The text around a number."""
+    """The text around a number, such as `"#"` before each number."""
 
 
 _Before = Annotated[str, Meta(extra_json_schema={"enum": ["start", *TurnPart]})]
@@ -111,35 +115,38 @@ class PresenceDocument(JsonDocument, frozen=True):
     """Which parts a message has."""
 
     reasoning: bool
-    """Whether its reasoning is not empty."""
+    """Whether its reasoning is not empty, as in a message with `"A lookup is due."`."""
     content: bool
-    """Whether its content is not empty."""
+    """Whether its content is not empty, as in a message with `"Here is what I found."`."""
     calls: bool
-    """Whether it has calls."""
+    """Whether it has calls, 1 or more."""
 
 
 class LayoutEdgesDocument(JsonDocument, frozen=True):
     """The whitespace that is stripped from the texts of a turn."""
 
     reasoning: StrippedEdges
-    """Stripped from reasoning."""
+    """Stripped from reasoning, such as `"newlines"` on both sides."""
     content: StrippedEdges
-    """Stripped from content."""
+    """Stripped from content, such as `"whitespace"` on both sides."""
 
 
 class LayoutDocument(JsonDocument, frozen=True):
     """How a turn with these parts is laid out: literals[0] parts[0] literals[1] …."""
 
     presence: PresenceDocument
-    """The parts of the messages with this layout."""
+    """The parts of the messages with this layout, such as
+    `{"reasoning": true, "content": true, "calls": false}`."""
     parts: tuple[TurnPart, ...]
     """The parts that are written, in order, such as `["content", "calls"]`."""
     literals: Annotated[tuple[str, ...], Meta(min_length=1)]
-    """The texts before, between and after the parts."""
+    """The texts before, between and after the parts, such as
+    `["<|assistant|><think>", "</think>", ""]`."""
     edges: LayoutEdgesDocument
-    """The whitespace that is stripped from the parts."""
+    """The whitespace that is stripped from the parts, such as `"newlines"` from reasoning."""
     refusal: str | None
-    """The template's words where it refuses such a message."""
+    """The template's words where it refuses such a message, such as
+    `"Cannot pass both content and thinking in an assistant message with tool calls!"`."""
 
 
 class JointLiteralDocument(JsonDocument, frozen=True):
@@ -148,7 +155,7 @@ class JointLiteralDocument(JsonDocument, frozen=True):
     text: str
     r"""The literal, such as `"\n</think>\n\n"`."""
     presences: tuple[PresenceDocument, ...]
-    """In which messages."""
+    """In which messages, such as `[{"reasoning": true, "content": false, "calls": true}]`."""
 
 
 class JointDocument(JsonDocument, frozen=True):
@@ -159,24 +166,25 @@ class JointDocument(JsonDocument, frozen=True):
     after: _After
     """The neighbor after the literals, such as `"content"`."""
     literals: tuple[JointLiteralDocument, ...]
-    """The literals, each with the messages that have it."""
+    """The literals, such as `"</s>"`, each with the messages that have it."""
 
 
 class ArgumentsDocument(JsonDocument, frozen=True):
     """How a call's arguments are written."""
 
     verbatim: bool
-    """The caller's own JSON text is pasted."""
+    r"""The caller's own JSON text is pasted, such as `"{\"city\":\"Oslo\"}"` with its own spacing.
+    """
     encoded: bool
     """The whole is JSON text inside a JSON string."""
     margin: str
-    """The indentation of the lines around the arguments."""
+    """The indentation of the lines around the arguments, such as six spaces (`" "`)."""
     refused: tuple[JsonType, ...]
     """Types of values on which the template raises."""
     members: ContainerDocument
-    """The arguments as a whole."""
+    """The arguments as a whole, such as those of `{"city": "Oslo", "days": 3}`."""
     values: NotationDocument
-    """The notation of the values."""
+    """The notation of the values, such as `"Oslo"`, `3` and `true`."""
 
 
 class CallsDocument(JsonDocument, frozen=True):
@@ -189,27 +197,32 @@ class CallsDocument(JsonDocument, frozen=True):
     separator: str
     r"""Between two calls, such as `"\n"`."""
     row: RowDocument
-    """One call."""
+    r"""One call, such as
+    `[{"literal": ">>>"}, {"slot": "name"}, {"literal": "\n"}, {"slot": "arguments"}]`."""
     empty_row: RowDocument | None
-    """A call without arguments, where it is not the row with empty arguments."""
+    """A call without arguments, where it is not the row with empty arguments, such as
+    `[{"literal": "(call "}, {"slot": "name"}, {"literal": ")"}]`."""
     later_close: str
-    """Written after every call but the first."""
+    """Written after every call but the first, such as
+    `"<｜tool▁calls▁end｜><｜end▁of▁sentence｜>"`."""
     index_base: Count
-    """The index of the first call."""
+    """The index of the first call, such as `1`."""
     limit: CallLimit
     """Whether a message may have several calls, such as `"many calls"`."""
     id_row: RowDocument
     """How an id carries the name, where nothing else of a call does and a render shows it; its slot
     `id` is a word of which no render tells. Empty: none shows it, or the name is written apart."""
     leads: tuple[str, ...]
-    """Markers that no turn is written with, and that may stand right before the calls."""
+    """Markers that no turn is written with, such as `["<|python_tag|>"]`, and that may stand right
+    before the calls."""
     free_words: tuple[FreeWord, ...]
     """Words of the row that a model may write otherwise, since the template takes them from a field
     where a message has it: which literal of the row, counted from 0, and where in it."""
     arguments: ArgumentsDocument
-    """How the arguments in the row's slot are written."""
+    """How the arguments in the row's slot are written, such as `{"city": "Oslo", "days": 3}`."""
     index_goes_on: bool = False
-    """Whether the index counts calls through the conversation; else each turn counts its own."""
+    """Whether the index counts calls through the conversation, so that the first call of a second
+    turn may have the index `1`; else each turn counts its own."""
 
 
 class TurnDocument(JsonDocument, frozen=True):
@@ -218,40 +231,52 @@ class TurnDocument(JsonDocument, frozen=True):
     header: str
     r"""The text before every turn, such as `"<|im_start|>assistant\n"`."""
     openings: tuple[TurnOpening, ...]
-    """The generation prompts of all settings with these layouts."""
+    r"""The generation prompts of all settings with these layouts, such as the one with the text
+    `"<|im_start|>assistant\n"`."""
     layouts: tuple[LayoutDocument, ...]
-    """One layout for each combination of parts."""
+    r"""One layout for each combination of parts, such as the one with the literals
+    `["<|im_start|>assistant\n", "<|im_end|>\n"]` for content alone."""
     calls: CallsDocument | None
-    """The format of tool calls; null if the template writes none."""
+    r"""The format of tool calls, such as that of `<tool_call>\n{"name": "get_forecast",
+    "arguments": {"city": "Oslo", "days": 3}}\n</tool_call>`; null if the template writes none."""
     ends: tuple[TurnEnd, ...]
-    """The text that closes a turn, for each part that may be the last one."""
+    r"""The text that closes a turn, for each part that may be the last one, such as
+    `"<|im_end|>\n"` after `"content"`."""
     stop_strings: tuple[str, ...]
     """The texts at which generation stops, such as `["<|im_end|>"]`."""
     argument_form: ArgumentForm
-    """How the template wants arguments."""
+    """How the template wants arguments, such as `"object"`."""
     setting: SettingValues
-    """The switches under which the layouts were seen."""
+    """The switches under which the layouts were seen, such as `{"preserve_thinking": true}`."""
     reasoning_open: str
-    """The opening of reasoning if only a generation prompt or its words show it."""
+    """The opening of reasoning if only a generation prompt or its words show it, such as
+    `"<think>"`."""
     reasoning_close: str
-    """The closing of reasoning if only a generation prompt or its words show it."""
+    """The closing of reasoning if only a generation prompt or its words show it, such as
+    `"</think>"`."""
     reasoning_cut: str | None
-    """Where reasoning is only cut out of the content: all up to and with this is lost."""
+    """Where reasoning is only cut out of the content: all up to and with this is lost, such as
+    `"</muse>"`."""
     elsewhere: tuple[TurnPart, ...]
-    """Parts that turns under these settings never have, but those under others do."""
+    """Parts that turns under these settings never have, but those under others do, such as
+    `["reasoning"]`."""
     evidence: dict[TurnPart, EvidenceKind]
-    """The evidence for each part: renders, examples, outputs, or the prompt's words."""
+    """The evidence for each part, such as `{"reasoning": "render"}`: renders, examples, outputs, or
+    the prompt's words."""
     retention: ReasoningRetention
-    """Whether an earlier turn's reasoning is still in the prompt; null: could not be observed."""
+    """Whether an earlier turn's reasoning is still in the prompt, such as `"next_user": false`;
+    null: could not be observed."""
     later_openings: tuple[TurnOpening, ...] = ()
-    """Further generation prompts, after a call's result or after several turns."""
+    """Further generation prompts, after a call's result or after several turns, such as the one
+    with the text `"<tool_response|>"`."""
 
 
 class FormatDocument(TurnDocument, frozen=True, kw_only=True):
     """A turn's format under one setting of the switches, with the literals between its parts."""
 
     joints: tuple[JointDocument, ...]
-    """The literals between each two neighbors."""
+    r"""The literals between each two neighbors, such as `"\n</think>\n\n"` between `"reasoning"`
+    and `"content"`."""
 
 
 def _row_document(row: Row) -> tuple[PieceDocument, ...]:
@@ -416,16 +441,18 @@ class CheckCounts(JsonDocument, frozen=True):
     """The self-check in figures."""
 
     passed: Count
-    """Messages that the format predicts correctly, without crashes on messages that agents send."""
+    """Messages that the format predicts correctly, without crashes on messages that agents send,
+    such as `47`."""
     total: Count
     """The number of messages in the battery, such as 47."""
     equal: Count
-    """Written by the format as the template renders them."""
+    """Written by the format as the template renders them, such as `39`."""
     refused: Count
-    """Counted as passed: the template refuses them on purpose, and the format says so."""
+    """Counted as passed: the template refuses them on purpose, and the format says so, such as `8`.
+    """
     crashed: Count
-    """The template crashes on them, as the format says; not counted as passed where agents send
-    such messages."""
+    """The template crashes on them, as the format says, such as `39`; not counted as passed where
+    agents send such messages."""
     not_asked: Count
     """Counted as passed: in the shape that the template takes they are the same as others."""
     different: Count
@@ -440,18 +467,18 @@ class CallDocument(JsonDocument, frozen=True):
     arguments: dict[str, Json]
     """The arguments by name, such as `{"city": "Oslo"}`."""
     id: str
-    """The id that the tool's result refers to."""
+    """The id that the tool's result refers to, such as `"aB3dE6gH1"`."""
 
 
 class MessageDocument(JsonDocument, frozen=True, omit_defaults=True):
     """A message, the parts that it has."""
 
     reasoning: str = ""
-    """The thoughts before the answer."""
+    r"""The thoughts before the answer, such as `"The user wants facts.\nA lookup is due."`."""
     content: str = ""
-    """The answer for the user."""
+    """The answer for the user, such as `"Here is what I found."`."""
     calls: tuple[CallDocument, ...] = ()
-    """The tool calls in their order."""
+    """The tool calls in their order, such as one of `"update_record"` with `{"count": 42}`."""
 
 
 class FailureDocument(JsonDocument, frozen=True):
@@ -462,13 +489,16 @@ class FailureDocument(JsonDocument, frozen=True):
     reason: str
     """The cause in words, such as `"the texts differ"`."""
     message: MessageDocument
-    """The message."""
+    """The message, such as
+    `{"calls": [{"name": "update_record", "arguments": {"count": 42}, "id": "aB3dE6gH1"}]}`."""
     written: str | None
-    """By the format; null: it says that the template raises on the message."""
+    r"""By the format, such as
+    `"<|assistant|><call>update_record<with>{\"count\": 42}</call><|end|>\n"`; null: it says that
+    the template raises on the message."""
     rendered: str | None
     """By the template; null: it raised."""
     crash: TemplateCrash | None
-    """Where the template crashes on it; null: it renders or refuses it."""
+    """Where the template crashes on it, such as in line `10`; null: it renders or refuses it."""
     foretold: bool
     """The format is right about it: the template crashes."""
 

@@ -39,15 +39,16 @@ class SavedTemplate(JsonDocument, frozen=True):
     """The template that it was learned from; its text is not here."""
 
     name: str | None
-    """Its name among the templates of a model."""
+    """Its name among the templates of a model, such as `"default"`."""
     origin: str | None
-    """The file, or standard input."""
+    """The file, such as `"fixtures/learning/chat-only.jinja"`, or standard input."""
     source: Provenance | None
-    """Where it came from; null for a text that was given directly."""
+    """Where it came from, such as a source of the kind `"file"`; null for a text that was given
+    directly."""
     sha256: Digest
     """Of the template's text in UTF-8: another text may write other turns."""
     characters: Count
-    """Characters of the template's text."""
+    """Characters of the template's text, such as `4116`."""
     special_tokens: dict[str, str]
     """The special tokens of its renders, such as `{"bos_token": "<s>"}`."""
 
@@ -60,11 +61,12 @@ class SavedPhase(JsonDocument, frozen=True):
     title: str
     """The subject of the phase, such as `"tool calls"`."""
     conclusion: str
-    """One line for a person."""
+    """One line for a person, such as `"no message field is rendered as reasoning"`."""
     kind: EvidenceKind
-    """The source of the conclusion: renders, examples, outputs, or the prompt's words alone."""
+    """The source of the conclusion, such as `"render"`: renders, examples, outputs, or the prompt's
+    words alone."""
     markers: tuple[str, ...]
-    """The markers that this phase found, by name."""
+    """The markers that this phase found, by name, such as `["per_call_start", "per_call_end"]`."""
 
     @property
     def confirmed(self) -> bool:
@@ -76,38 +78,43 @@ class FormatFile(JsonDocument, frozen=True):
     """All that parsing, writing, constraining and reporting need of a template."""
 
     schema: Literal["autoparser.format/1"]
-    """Name and version of the file's schema."""
+    """Name and version of the file's schema: `"autoparser.format/1"`."""
     template: SavedTemplate
-    """The template."""
+    """The template, such as the one with the origin `"fixtures/learning/chat-only.jinja"`."""
     renders: Count
-    """How many renders of it were looked at."""
+    """How many renders of it were looked at, such as `109`."""
     formats: Annotated[tuple[TurnDocument, ...], Meta(min_length=1)]
     """One format for every setting of the switches that changes a turn or its generation prompt,
     the default's first; the openings of each name its settings."""
     fullest: Count
-    """Which of the formats shows most of a message, counted from 0."""
+    """Which of the formats shows most of a message, counted from 0, such as `1`."""
     base: SettingValues
     """The default setting: empty unless the template cannot be rendered without some value."""
     untried_settings: Count
-    """Combinations of values that were not looked at."""
+    """Combinations of values that were not looked at, such as `28`."""
     requires_nonnull_content: bool
-    """Content that is null raises, or is printed as a word."""
+    """Content that is null, as in `{"role": "assistant", "content": null}`, raises, or is printed
+    as a word."""
     switches: tuple[Switch, ...]
-    """The switches with an effect."""
+    """The switches with an effect, such as `enable_thinking`."""
     checks: Annotated[tuple[CheckDocument, ...], Meta(min_length=1)]
-    """The self-check of each of the formats."""
+    """The self-check of each of the formats, such as 47 of 47 messages passed."""
     gate: Gate
-    """The verdict on the texts that the template writes after its generation prompts."""
+    """The verdict on the texts that the template writes after its generation prompts, such as 14 of
+    14 passed."""
     shape: MessageShape
-    """The form of messages that the template expects."""
+    """The form of messages that the template expects, such as `"arguments_as_string": true`."""
     string_arguments: StringArguments | None
-    """How the template renders arguments given as JSON text; null if it writes no calls."""
+    """How the template renders arguments given as JSON text, such as `"encoded a second time"`;
+    null if it writes no calls."""
     stand_ins: dict[str, str]
-    """Special tokens that are not known, and what stood for them."""
+    """Special tokens that are not known, and what stood for them, such as
+    `{"bos_token": "<bos_token>"}`."""
     phases: tuple[SavedPhase, ...]
-    """The conclusions of all phases, with their kinds of evidence."""
+    """The conclusions of all phases, such as that of `R1`, on reasoning, with their kinds of
+    evidence."""
     unmoved: tuple[UnmovedVariable, ...] = ()
-    """Variables that the template reads, of which no effect was found."""
+    """Variables that the template reads, such as `skip_think`, of which no effect was found."""
     also: tuple[TurnDocument, ...] = ()
     """The same formats with calls as outputs showed them, which parsers accept, too; empty if only
     the template's own calls are parsed."""

@@ -135,7 +135,7 @@ class MarkerRegistry:
     call_id_suffix: str = ""
     """After an id, such as `"[ARGS]"`."""
     code_block_marker: str = ""
-    """The fence of a code block around calls, three backquotes."""
+    """Plain words before a fenced code block with the calls, such as `"Action:"`."""
     code_block_language: str = ""
     """The language of that block, such as `"json"`."""
     function_namespace: str = ""
@@ -273,17 +273,17 @@ class _Literals(Struct, frozen=True):
     """The literals of a call's row, by their neighbors."""
 
     opening: str
-    """Before the first slot."""
+    """Before the first slot, such as `"<｜tool▁call▁begin｜>"`."""
     name_to_id: str
-    """Between name and id."""
+    """Between name and id, such as `'" id="'`."""
     id_to_name: str
-    """Between id and name."""
+    """Between id and name, such as `"<|name|>"`."""
     before_arguments: str
-    """Between the name or the id and the arguments."""
+    """Between the name or the id and the arguments, such as `"<｜tool▁sep｜>"`."""
     arguments_to_id: str
-    """Between arguments and id."""
+    """Between arguments and id, such as `"<|id|>"`."""
     close: str
-    """After the last slot."""
+    """After the last slot, such as `"<｜tool▁call▁end｜>"`."""
 
 
 def _literals(calls: CallFormat) -> _Literals:
@@ -480,13 +480,14 @@ class FormatFlags:
     """Yes-or-no properties of a format."""
 
     supports_tools: bool
-    """Whether it writes calls."""
+    """Whether it writes calls, such as `<tool_call>…</tool_call>`."""
     supports_parallel_calls: bool
     """Whether a message may have several calls."""
     requires_nonnull_content: bool
-    """Content that is null raises, or is printed as a word."""
+    """Content that is null, as in `{"role": "assistant", "content": null}`, raises, or is printed
+    as a word."""
     tools_array_wrapped: bool
-    """Whether the calls are in a JSON array."""
+    """Whether the calls are in a JSON array, as in `[{"name": "get_forecast", …}]`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -494,21 +495,23 @@ class FormatView:
     """A format in the words of reports."""
 
     reasoning: ReasoningMode
-    """How turns begin reasoning."""
+    """How turns begin reasoning, such as `ReasoningMode.TAG_BASED`."""
     content: ContentMode
-    """Whether content has markers."""
+    """Whether content has markers, such as `ContentMode.PLAIN`."""
     tools: ToolFormat
-    """The kind of notation of calls."""
+    """The kind of notation of calls, such as `ToolFormat.JSON_NATIVE`."""
     call_id: CallIdPosition
-    """The place of the id in a call."""
+    """The place of the id in a call, such as `CallIdPosition.POST_ARGS`."""
     markers: MarkerRegistry
-    """All markers by name."""
+    """All markers by name, such as `<MarkerRegistry: tool_section_start '<|tool_calls|>'>`."""
     json_fields: JsonFields | None
-    """The keys of a call that is one JSON value, or None if it is not JSON."""
+    """The keys of a call that is one JSON value, such as
+    `JsonFields(name_field="name", args_field="arguments", …)`, or None if it is not JSON."""
     flags: FormatFlags
-    """Yes-or-no properties of the format."""
+    """Yes-or-no properties of the format, such as `supports_tools`."""
     preserved_tokens: tuple[str, ...]
-    """Markers that a tokenizer must keep, so that they can be seen in the output."""
+    """Markers that a tokenizer must keep, so that they can be seen in the output, such as
+    `("<tool_call>", "</tool_call>", "<|eot|>")`."""
 
     def __repr__(self) -> str:
         """Return the modes of its parts, in one line."""

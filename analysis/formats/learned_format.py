@@ -73,27 +73,33 @@ class LearnedFormat(Shown, ABC):
     """The name of its report; see `Shown`."""
 
     template: ChatTemplate | SavedTemplate
-    """The template, or its description in a saved format."""
+    """The template, such as `<ChatTemplate of Qwen-Qwen3-0.6B.jinja: 85 lines>`, or its description
+    in a saved format."""
     formats: Formats
-    """How turns are written, under every setting of the switches."""
+    """How turns are written, under every setting of the switches, such as
+    `{"enable_thinking": False}`."""
     requires_nonnull_content: bool
-    """Content that is null raises, or is printed as a word."""
+    """Content that is null raises, or is printed as a word, such as `None`."""
     phases: tuple[Finding | SavedPhase, ...]
-    """The conclusions of the phases with their renders, under the setting of the fullest format."""
+    """The conclusions of the phases with their renders, such as
+    `"the name is written once after '<use '"`, under the setting of the fullest format."""
     checks: tuple[Check, ...]
-    """The verdict on each of the formats."""
+    """The verdict on each of the formats, such as 47 of 47 messages passed."""
     switches: tuple[Switch, ...]
-    """The switches with an effect."""
+    """The switches with an effect, such as `enable_thinking`."""
     shape: MessageShape
-    """The form of messages that the template expects."""
+    """The form of messages that the template expects, such as
+    `MessageShape(arguments_as_string=True)`."""
     string_arguments: StringArguments | None
-    """How the template renders arguments given as JSON text, or None if it writes no calls."""
+    """How the template renders arguments given as JSON text, such as
+    `StringArguments.ENCODED_TWICE`, or None if it writes no calls."""
     stand_ins: Mapping[str, str]
-    """Special tokens that the template reads and that are not known, and what stood for them."""
+    """Special tokens that the template reads and that are not known, and what stood for them, such
+    as `{"bos_token": "<bos_token>"}`."""
     renders: int
-    """How many renders the analysis took."""
+    """How many renders the analysis took, such as `200`."""
     unmoved: tuple[UnmovedVariable, ...] = field(default=(), kw_only=True)
-    """Variables that the template reads, of which no effect was found."""
+    """Variables that the template reads, such as `skip_think`, of which no effect was found."""
     also: Formats | None = field(default=None, kw_only=True)
     """The same turns with calls as outputs showed them: parsers accept both, grammars write the
     template's. None if only the template's own calls are read."""

@@ -93,9 +93,11 @@ class LossCause:
     reason: LossReason
     """The reason, such as `LossReason.STRIPPED`."""
     place: DeviationExplanation | None = None
-    """The departure behind the reason, or None if the output does not depart."""
+    r"""The departure behind the reason, such as a missing `"\n</tool_call>"`, or None if the output
+    does not depart."""
     lost: bool = False
-    """Whether a call is missing from the message, or the message has an unusable one."""
+    """Whether a call is missing from the message, as with `LossReason.OTHER_FORMAT`, or the message
+    has an unusable one."""
 
 
 def loss_cause(

@@ -78,7 +78,7 @@ class PossibleCause:
     """Why an output may be so."""
 
     kind: CauseKind
-    """The kind of cause."""
+    """The kind of cause, such as `CauseKind.STRIPPED`."""
     markers: tuple[str, ...] = ()
     """The markers that were stripped, such as `("<|tool_call|>",)`."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -90,15 +90,17 @@ class DeviationExplanation:
     """One departure: its place, the expected text, the text there, and the likely cause."""
 
     deviation: OutputDeviation
-    """The kind of departure."""
+    """The kind of departure, such as `OutputDeviation.MISSING`."""
     offset: int
-    """In characters of the output."""
+    """In characters of the output, such as `99`."""
     expected: str
-    """The template's text at that place; empty if it writes none or the text is unknown."""
+    r"""The template's text at that place, such as `"\n</tool_call>"`; empty if it writes none or
+    the text is unknown."""
     found: str
-    """The output's text at that place; empty if text is missing."""
+    """The output's text at that place, such as `"</tool_calls>"`; empty if text is missing."""
     cause: PossibleCause | None = None
-    """The likely cause, or None if none is known."""
+    """The likely cause, such as `PossibleCause(CauseKind.STRIPPED, ("</tool_call>",))`, or None if
+    none is known."""
     more: int = 0
     """How many places more are like this one."""
 
@@ -116,7 +118,7 @@ class _Region:
     """A stretch in which two texts differ."""
 
     offset: int
-    """In the model's text."""
+    """In the model's text, such as `99`."""
     expected: str
     """The template's text, such as `"</call>"`."""
     actual: str
@@ -267,11 +269,11 @@ class OutputReading:
     """How an output was read."""
 
     prompt_format: PromptFormat
-    """The format and the generation prompt of the output."""
+    r"""The format and the generation prompt of the output, such as `"<|im_start|>assistant\n"`."""
     parser: OutputParser
     """It keeps the reasoning apart from the content."""
     others: Sequence[PromptedParser] = ()
-    """The template's other generation prompts."""
+    r"""The template's other generation prompts, such as the one that ends with `<think>\n`."""
 
 
 def explain_output(

@@ -39,13 +39,14 @@ class SavedFormat(LearnedFormat):
     """
 
     template: SavedTemplate
-    """The description of the template."""
+    """The description of the template, such as that of `"fixtures/learning/chat-only.jinja"`."""
     phases: tuple[SavedPhase, ...]
-    """The conclusions of all phases, without renders."""
+    """The conclusions of all phases, such as `"no message field is rendered as reasoning"`, without
+    renders."""
     file: str
-    """The file's name in messages."""
+    """The file's name in messages, such as `"model.format.json"`."""
     saved_gate: Gate
-    """The gate's verdict at the time of saving."""
+    """The gate's verdict at the time of saving, such as 14 of 14 texts passed."""
 
     @property
     def gate(self) -> Gate:

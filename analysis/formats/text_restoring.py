@@ -69,7 +69,7 @@ class PromptedParser:
     """A generation prompt of the template, with the parser of the text after it."""
 
     prompt_format: PromptFormat
-    """The format and the generation prompt."""
+    r"""The format and the generation prompt, such as `"<|im_start|>assistant\n<think>\n"`."""
     parser: OutputParser
     """The parser of the text after the prompt."""
 
@@ -148,9 +148,12 @@ class RestoredOutput:
     """An output with the markers that were missing."""
 
     text: str
-    """The output with the markers inserted."""
+    r"""The output with the markers inserted, such as
+    `"<think>\nThe forecast, then the rooms.\n</think>\n\nLet me look.\n<tool_call>\n…<|im_end|>"`.
+    """
     message: ParsedMessage
-    """The message of that text."""
+    """The message of that text, such as `<ParsedMessage ok: reasoning 'The forecast, then the
+    rooms.'; content 'Let me look.'; calls 'get_weather'>`."""
     markers: tuple[str, ...]
     """The markers that were missing, such as `("<|tool_call|>",)`."""
 

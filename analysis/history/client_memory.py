@@ -191,9 +191,11 @@ class Remembered(Struct, frozen=True):
     """An assistant message in the history."""
 
     message: Mapping[str, Json]
-    """The message in the engine's form."""
+    """The message in the engine's form, such as
+    `{"role": "assistant", "content": "It is sunny in Oslo."}`."""
     calls: tuple[ToolCall, ...]
-    """Its calls, which need results."""
+    """Its calls, which need results, such as
+    `(ToolCall("get_weather", {"city": "Oslo"}, "aB3dE6gH1"),)`."""
 
 
 def remember_message(

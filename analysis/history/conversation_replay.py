@@ -48,38 +48,47 @@ class Exchange(Struct, frozen=True):
     setting: Setting
     """The switches of both requests, e.g. `{"enable_thinking": False}`."""
     history: Dialogue
-    """The conversation before the turn."""
+    """The conversation before the turn, such as `(UserMessage("What is the weather in Oslo?"),)`.
+    """
     tools: tuple[Tool, ...]
-    """The offered tools."""
+    """The offered tools, such as `get_weather`; empty if none is offered."""
     sampled: str
     """The model's output, e.g. `"It is sunny in Oslo.<|end|>"`."""
     cut: bool
-    """Whether the output was truncated."""
+    """Whether the output was truncated, such as to `"It is sunny"`."""
     next: Next
-    """The messages after the turn."""
+    """The messages after the turn, such as `Next.TOOL`."""
     answers: Answers = Answers.ALL
-    """The calls that get results."""
+    """The calls that get results, such as `Answers.REVERSED`."""
     engine: EngineHabits = field(default_factory=EngineHabits)
-    """How the engine changes messages before it stores them."""
+    """How the engine changes messages before it stores them, such as
+    `EngineHabits(arguments=ArgumentsAs.OBJECT)`."""
 
 
 class Replay(Struct, frozen=True):
     """The result of one step: the parsed turn, the stored message, the next prompt."""
 
     exchange: Exchange
-    """The inputs of the step."""
+    """The inputs of the step, such as an exchange whose `sampled` is
+    `"It is sunny in Oslo.<|im_end|>"`."""
     format: TurnFormat
-    """The format of turns under the exchange's setting."""
+    r"""The format of turns under the exchange's setting, such as
+    `<TurnFormat: '<|im_start|>assistant\n' reasoning, content, calls until '<|im_end|>'>`."""
     prompt: Prompt
-    """The prompt after which the output was sampled."""
+    r"""The prompt after which the output was sampled, such as the one with the text
+    `"<|im_start|>user\nWhat is the weather in Oslo?<|im_end|>\n<|im_start|>assistant\n"`."""
     parsed: ParsedMessage
-    """The output, parsed."""
+    """The output, parsed, such as `<ParsedMessage ok: calls 'get_weather'>`."""
     memory: Remembered
-    """The message stored in the history."""
+    """The message stored in the history, such as
+    `Remembered({"role": "assistant", "content": "It is sunny in Oslo."}, ())`."""
     text: str = ""
-    """The next prompt, or empty if the template raised."""
+    r"""The next prompt, such as one that begins with `<|im_start|>user\nWhat is the weather`, or
+    empty if the template raised."""
     error: TemplateRenderError | None = None
-    """The template's error on the next prompt, or None."""
+    """The template's error on the next prompt, such as
+    `"cannot render the conversation: TypeError: Can only get item pairs from a mapping."`, or None.
+    """
 
     @property
     def whole(self) -> str:

@@ -63,7 +63,8 @@ class BridgeRefusal:
     reason: RefusalReason
     """Why the bridge is refused, e.g. `RefusalReason.REASONING_DROPPED`."""
     detail: str = ""
-    """The affected part of the conversation, or the template's error message."""
+    """The affected part of the conversation, such as `"of an earlier turn"`, or the template's
+    error message."""
 
     def __bool__(self) -> bool:
         """Return False: a refusal is not a prompt."""
@@ -88,9 +89,9 @@ class Purpose:
     """The text that one bridge keeps although the template would rewrite it, listed in notes."""
 
     retention: Retention
-    """The reasoning to keep although the template would drop it."""
+    """The reasoning to keep although the template would drop it, such as `Retention.ALL`."""
     roles: tuple[str, ...]
-    """The roles of the messages that follow."""
+    """The roles of the messages that follow, such as `("user",)`."""
     force: bool
     """Whether everything is kept that can be, not only reasoning."""
     notes: list[str]
@@ -141,9 +142,10 @@ class HistoryRenders:
     """Renders conversations that share their tools, their switches and the time of day."""
 
     template: ChatTemplate
-    """The template that renders."""
+    """The template that renders, such as `<ChatTemplate of Qwen-Qwen3-0.6B.jinja: 85 lines>`."""
     tools: list[object] | None = None
-    """The offered tools as the template sees them, or None."""
+    """The offered tools as the template sees them, such as
+    `[{"type": "function", "function": {"name": "get_weather", …}}]`, or None."""
     switches: Mapping[str, object] = field(default_factory=dict[str, object])
     """The template's variables, e.g. `{"enable_thinking": False}`."""
     clock: Clock = field(default_factory=Clock)

@@ -37,11 +37,11 @@ class MediaPart:
     """A part of a message's content that is not text."""
 
     message: int
-    """The number of the message."""
+    """The number of the message, such as `1` after a system message."""
     part: int
-    """The number of the part in its content."""
+    """The number of the part in its content, such as `1` after a text."""
     kind: MediaKind
-    """An image, a video or a sound."""
+    """An image, a video or a sound, such as `MediaKind.IMAGE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,12 @@ class MediaSpan:
     """The range of a render that belongs to a part; empty without one."""
 
     part: MediaPart
-    """The part of a message."""
+    """The part of a message, such as `MediaPart(1, 1, MediaKind.IMAGE)`."""
     start: int = 0
-    """The offset of its first character in the render."""
+    """The offset of its first character in the render, such as `39`."""
     end: int = 0
-    """The offset after its last character."""
+    """The offset after its last character, such as `50` if the placeholder `<|picture|>` begins at
+    `39`."""
 
 
 def media_parts(messages: Messages) -> list[MediaPart]:

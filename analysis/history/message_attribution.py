@@ -43,9 +43,11 @@ class Places:
     marks: Marks
     """The numbered texts and the word that marks them."""
     styles: Mapping[int, Style]
-    """By leaf: how its text was marked; a text that is missing here cannot be marked."""
+    """By leaf: how its text was marked, such as `{0: Style.EDGES}`; a text that is missing here
+    cannot be marked."""
     runs: tuple[Run, ...]
-    """Sorted by their place in the render, without overlaps."""
+    """Sorted by their place in the render, without overlaps, such as
+    `(Run(1284, 1292, 0), Run(1325, 1329, 1))`."""
 
     def marked(self, messages: Messages) -> list[Message]:
         """Return these messages, all or the first of them, with marks in their texts."""
@@ -220,11 +222,11 @@ class MessageShare:
     """One message's part of the render."""
 
     message: int
-    """The number of the message."""
+    """The number of the message, such as `0`."""
     start: int
-    """The offset of its first character."""
+    """The offset of its first character, such as `1267` after the tools."""
     end: int
-    """The offset after its last character."""
+    """The offset after its last character, such as `1303`."""
     prompted: int
     """The end of the part that a generation prompt writes, or `start` without one."""
 
@@ -234,9 +236,10 @@ class Tail:
     """The end of a render of the first messages, after a given text of theirs."""
 
     plain: str | None
-    """None if the template refuses to end there or does not write that text."""
+    r"""The text, such as `"<|im_end|>\n"`, or None if the template refuses to end there or does not
+    write that text."""
     prompt: str | None
-    """The same with the generation prompt."""
+    r"""The same with the generation prompt, such as `"<|im_end|>\n<|im_start|>assistant\n"`."""
 
 
 TailKey: TypeAlias = tuple[tuple[str, ...], str, str, bool]
@@ -425,9 +428,9 @@ class Segment:
     """A part of the text that is all of one kind."""
 
     start: int
-    """The offset of its first character."""
+    """The offset of its first character, such as `1267`."""
     end: int
-    """The offset after its last character."""
+    """The offset after its last character, such as `1284`."""
     message: int
     """The number of its message, or -1 if it is the template's own."""
     content: bool
@@ -446,7 +449,8 @@ class Attributed:
     text: str
     """The render, e.g. `"<u>Hi</s>"`."""
     segments: tuple[Segment, ...]
-    """The segments, in the order of the text."""
+    """The segments, in the order of the text, such as
+    `(Segment(start=0, end=1267, message=-1, content=False, sampled=False, loss=False), …)`."""
     marked: bool
     """Whether the template's own `{% generation %}` defines the loss mask."""
 

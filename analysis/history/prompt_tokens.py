@@ -265,10 +265,10 @@ class TurnStop:
     text: str
     """The text, e.g. `"<|im_end|>"`."""
     ids: tuple[int, ...]
-    """The tokens of the text; one if it is a token of the vocabulary."""
+    """The tokens of the text, such as `(263,)`; one if it is a token of the vocabulary."""
     eos: int | None
-    """The token at which it is complete: it, or the last of several, or None if its last marker is
-    no token of the vocabulary."""
+    """The token at which it is complete, such as `262`: it, or the last of several, or None if its
+    last marker is no token of the vocabulary."""
     inside: bool
     """Whether it also occurs inside turns: an output ends there only after content or a call."""
 
@@ -278,9 +278,9 @@ class TurnStops:
     """The stops of turns, the one that the template writes first."""
 
     after_content: tuple[TurnStop, ...]
-    """The stops of a turn that ends with content."""
+    """The stops of a turn that ends with content, such as the one with the text `"<|im_end|>"`."""
     after_calls: tuple[TurnStop, ...]
-    """The stops of a turn that ends with calls."""
+    """The stops of a turn that ends with calls, such as the one with the text `"<|im_end|>"`."""
 
     @cached_property
     def all(self) -> tuple[TurnStop, ...]:
@@ -325,17 +325,18 @@ class MediaTokens:
     """The tokens that stand for an image, a video or a sound of a message."""
 
     message: int
-    """The number of the message."""
+    """The number of the message, such as `1`."""
     part: int
-    """The number of the part in the message's content."""
+    """The number of the part in the message's content, such as `1`."""
     kind: MediaKind
-    """An image, a video or a sound."""
+    """An image, a video or a sound, such as `MediaKind.IMAGE`."""
     start: int
-    """The index of the first of its tokens."""
+    """The index of the first of its tokens, such as `39`."""
     end: int
-    """After the last of its tokens."""
+    """The index after the last of its tokens, such as `50`."""
     token_ids: tuple[int, ...]
-    """The ids of the placeholder that the template writes."""
+    """The ids of the placeholder that the template writes, such as
+    `(60, 124, 112, 105, 99, 116, 117, 114, 101, 124, 62)` for `<|picture|>`, written in bytes."""
 
 
 _Fact = TypeVar("_Fact")
@@ -345,7 +346,7 @@ class TokenOwner(NamedTuple):
     """The owner of a run of adjacent tokens."""
 
     length: int
-    """The number of tokens in the run."""
+    """The number of tokens in the run, such as `1251` for the list of tools."""
     message: int
     """The index of the message, or -1 if they are the template's own."""
     content: bool
@@ -366,14 +367,17 @@ class RenderedTokens:
     """
 
     token_ids: tuple[int, ...]
-    """The ids, in the order of the text."""
+    """The ids, in the order of the text, such as `(198, 261, 84, 82, …)`."""
     owners: tuple[TokenOwner, ...]
-    """The owners of the tokens, run by run; the facts of each token come from it."""
+    """The owners of the tokens, run by run, such as
+    `(TokenOwner(1, -1, False, False, False), TokenOwner(6, 0, False, False, False), …)`; the facts
+    of each token come from it."""
     notes: tuple[str, ...] = ()
-    """The text that a bridge kept and a render of the whole conversation would not have."""
+    """The text that a bridge kept and a render of the whole conversation would not have, such as
+    `("kept, although the template drops reasoning from the history: of an earlier turn",)`."""
     media: tuple[MediaTokens, ...] = ()
-    """The tokens of images, videos and sounds, sorted by position. A part without a range of its
-    own in the prompt is left out."""
+    """The tokens of images, videos and sounds, sorted by position, such as those at `39` to `50`. A
+    part without a range of its own in the prompt is left out."""
 
     def __len__(self) -> int:
         return len(self.token_ids)

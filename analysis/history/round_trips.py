@@ -51,11 +51,13 @@ class TripRow:
     """One scenario with one next role: the usual verdict, and those under other settings."""
 
     scenario: Scenario
-    """The scenario, whose engine a profile replaces."""
+    """The scenario, such as `"reasoning + answer"`, whose engine a profile replaces."""
     verdict: Verdict
-    """The verdict under the first applicable setting, which is the default if that applies."""
+    """The verdict under the first applicable setting, such as one with `Outcome.HOLDS`, which is
+    the default if that applies."""
     others: tuple[Verdict, ...] = ()
-    """The verdicts under the other applicable settings."""
+    """The verdicts under the other applicable settings, such as that under
+    `{"preserve_thinking": True}`."""
 
     @property
     def next(self) -> Next:
@@ -79,13 +81,16 @@ class RoundTrip(Shown):
     """The round trips of one template, e.g. `<RoundTrip: 42 holds, 14 breaks>`."""
 
     shown_as: ClassVar[str] = "round trip"
+    """The name of its report: `"round trip"`."""
 
     rows: tuple[TripRow, ...]
-    """Scenarios that apply, in their order."""
+    """Scenarios that apply, in their order, such as `"answer"`."""
     left_out: tuple[tuple[Scenario, Next, str], ...]
-    """The scenarios that do not apply, with the reason."""
+    """The scenarios that do not apply, such as `"spaced JSON"`, with the reason, such as
+    `"this is the format's own writing"`."""
     settings: tuple[Setting, ...]
-    """The settings of the switches that were tried, the usual one first."""
+    """The settings of the switches that were tried, the usual one first, such as
+    `({}, {"enable_thinking": False})`."""
     untried: int
     """The number of settings beyond `MOST_SETTINGS`."""
     tokenized: bool
@@ -93,7 +98,8 @@ class RoundTrip(Shown):
     split_stops: tuple[tuple[str, int], ...] = ()
     """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
     profile: EngineProfile | None = None
-    """The engine that was played, or None if each scenario has habits of its own."""
+    """The engine that was played, such as `"vLLM"`, or None if each scenario has habits of its own.
+    """
     beyond: int = 0
     """The number of renders that ran into a limit, the analysis's included; their results are
     missing."""
@@ -254,7 +260,9 @@ class Advice:
     """One thing to do."""
 
     reader: AdviceReader
+    """The reader whom it addresses, such as `AdviceReader.TEMPLATE`."""
     text: str
+    """The advice, such as `"decode the arguments before rendering"`."""
 
 
 @lru_cache(maxsize=1)

@@ -42,7 +42,7 @@ class SampledPiece(Struct, frozen=True):
     """A piece of a turn's text."""
 
     kind: SampledKind
-    """The part of the turn to which it belongs."""
+    """The part of the turn to which it belongs, such as `SampledKind.MARKUP`."""
     text: str
     """Its text, e.g. `"</t>"`."""
 
@@ -54,13 +54,15 @@ class Sample(Struct, frozen=True):
     """The model's output after the prompt."""
 
     pieces: Pieces
-    """The pieces, in the order of the text."""
+    """The pieces, in the order of the text, such as
+    `(SampledPiece(SampledKind.REASONING, "A lookup"),)`."""
     cut: bool = False
     """Whether it was truncated, e.g. by a token limit, before the end of the turn."""
     single_newlines: bool = False
-    """Whether each newline was sampled as a token of its own."""
+    r"""Whether each newline was sampled as a token of its own, so that `"\n\n"` is two tokens."""
     plain: str | None = None
-    """The text without variations, or None if a scenario gives the text."""
+    """The text without variations, such as `"It is sunny in Oslo.<|im_end|>"`, or None if a
+    scenario gives the text."""
     unconfirmed: str = ""
     """The reason why the format wrote `plain`; empty if the template itself wrote it."""
 
@@ -76,7 +78,8 @@ class Prompt(Struct, frozen=True):
     text: str
     """The whole prompt, e.g. `"<u>Hi</s><a>"`."""
     base: str
-    """The common prefix with the render without a generation prompt."""
+    r"""The common prefix with the render without a generation prompt, such as
+    `"<|im_start|>user\nWhat is the weather in Oslo?<|im_end|>\n"`."""
 
     @property
     def opening(self) -> str:

@@ -201,7 +201,7 @@ class _ScenarioReader(Struct, frozen=True):
     """Converts the values of one file, and checks what their types do not."""
 
     file: str
-    """The name of the file, for errors."""
+    """The name of the file, such as `"scenarios.yaml"`, for errors."""
 
     def wrong(self, place: str, words: str, hint: str) -> ScenarioError:
         return ScenarioError(words, file=self.file, place=place or None, hint=hint)

@@ -93,19 +93,23 @@ class EngineHabits(JsonDocument, frozen=True):
     """The changes of an inference engine to a parsed message before it goes into the history."""
 
     arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
+    """The form of arguments in the history, such as `"object"`."""
     ids: Ids = Ids.KEPT
+    """The ids of calls in the history, such as `"kept"`."""
     malformed: UnreadCalls = UnreadCalls.CONTENT
+    """Its treatment of a call that is malformed or truncated, such as `"dropped"`."""
     reasoning: Literal["verbatim", "stripped"] = "verbatim"
-    """Whether it strips the whitespace after the reasoning, as many engines do."""
+    """Whether it strips the whitespace after the reasoning (`"stripped"`), as many engines do."""
     json: Literal["verbatim", "rewritten"] = "verbatim"
     """Whether it parses arguments and serializes them with `json.dumps`, as many engines do."""
     reasoning_fields: tuple[str, ...] | None = None
-    """The message fields that hold the reasoning. Null means the field that the template reads, and
-    an empty list means that reasoning is not stored."""
+    """The message fields that hold the reasoning, such as `["reasoning", "reasoning_content"]`.
+    Null means the field that the template reads, and an empty list means that reasoning is not
+    stored."""
     beside_calls: BesideCalls = BesideCalls.VERBATIM
-    """Its treatment of content next to calls."""
+    """Its treatment of content next to calls, such as `"stripped"`."""
     messages: MessagesAs = MessagesAs.TEMPLATE
-    """The form of the messages that it passes to the template."""
+    """The form of the messages that it passes to the template, such as `"api-parts"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +119,12 @@ class Scenario:
     name: str
     """The name, e.g. `"reasoning + answer"`."""
     about: str = ""
-    """Its purpose, in words."""
+    """Its purpose, in words, such as `"The arguments come in no alphabetical order."`."""
     message: Message = field(default_factory=Message)
-    """The model's message. Reasoning is added if the prompt opens it, or if every turn has a block
-    of it."""
+    """The model's message, such as `Message("It is sunny in Oslo.")`. Reasoning is added if the
+    prompt opens it, or if every turn has a block of it."""
     silent: bool = False
-    """Whether no reasoning is added even then."""
+    """Whether no reasoning is added even then, as in the scenario `"no reasoning"`."""
     variations: tuple[str, ...] = ()
     """The deviations from the format's text, by their names in `VARIATIONS`."""
     sampled: str | None = None
@@ -128,15 +132,17 @@ class Scenario:
     cut: bool = False
     """Whether the given output was truncated, e.g. by a token limit."""
     history: Dialogue = (UserMessage("What is the weather in Oslo?"),)
-    """The conversation before the turn."""
+    """The conversation before the turn, such as
+    `(UserMessage("What is in this?", (MediaKind.IMAGE,)),)`."""
     tools: tuple[Tool, ...] = ()
-    """The offered tools."""
+    """The offered tools, such as `get_weather`."""
     next: tuple[Next, ...] = (Next.USER,)
-    """The messages after the turn, each played alone."""
+    """The messages after the turn, such as `(Next.TOOL, Next.LATER)`, each played alone."""
     answers: Answers = Answers.ALL
-    """The calls that get results."""
+    """The calls that get results, such as `Answers.FIRST`."""
     engine: EngineHabits = field(default_factory=EngineHabits)
-    """How the engine changes messages before it stores them."""
+    """How the engine changes messages before it stores them, such as
+    `EngineHabits(arguments=ArgumentsAs.STRING)`."""
 
     @property
     def about_engine(self) -> bool:
@@ -156,11 +162,12 @@ class EngineProfile(Struct, frozen=True):
     name: str
     """The engine, e.g. `"vLLM"`."""
     engine: EngineHabits
-    """Its habits."""
+    """Its habits, such as `EngineHabits(arguments=ArgumentsAs.OBJECT, ids=Ids.MADE, …)`."""
     version: str
     """The package and the version that were read, e.g. `"sglang 0.5.23"`."""
     files: tuple[str, ...]
-    """The files of the engine's package that show them."""
+    """The files of the engine's package that show them, such as
+    `("cli/serving/utils.py", "cli/serving/chat_completion.py")`."""
 
 
 PROFILES: Mapping[str, EngineProfile] = {

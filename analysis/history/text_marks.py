@@ -50,11 +50,11 @@ class Leaf:
     """One text of one message."""
 
     message: int
-    """The number of its message."""
+    """The number of its message, such as `2`."""
     path: Path
     """Where it is in the message, e.g. `("tool_calls", 0, "function", "name")`."""
     kind: LeafKind
-    """Its role in the message."""
+    """Its role in the message, such as `LeafKind.ARGUMENT`."""
     text: str
     """The text as it was sent, e.g. `" Hi"`."""
 
@@ -158,11 +158,11 @@ class Run:
     """A range of rendered text that came from one text of a message."""
 
     start: int
-    """The offset of its first character."""
+    """The offset of its first character, such as `1284`."""
     end: int
-    """The offset after its last character."""
+    """The offset after its last character, such as `1292`."""
     leaf: int
-    """The number of the text."""
+    """The number of the text, such as `0` for the first."""
 
 
 class Marks:

@@ -80,7 +80,8 @@ class RenderPiece:
     content: bool
     """Whether it is the content of the message."""
     parts: tuple[str | Word, ...]
-    """The template's own text, and the words of the conversation in it."""
+    r"""The template's own text, and the words of the conversation in it, such as
+    `("<|im_start|>user\n<tool_response>\n",)` or `(("message", 0, "content"),)`."""
     spelling: int = 0
     """The index in `_SPELLINGS` of the way in which the content is written."""
 
@@ -97,7 +98,8 @@ class RenderPattern:
     """The text that the template wrote around the words of messages."""
 
     pieces: tuple[RenderPiece, ...]
-    """The pieces, in the order of the text."""
+    """The pieces, in the order of the text, such as `(RenderPiece(0, False, ("<｜User｜>",)),
+    RenderPiece(0, True, (("message", 0, "content"),)), …)`."""
 
     def segments(self, words: Words, text: str) -> tuple[Segment, ...] | None:
         """Return the segments of a text, or None if it does not fit this pattern."""
@@ -167,23 +169,27 @@ class Base:
     """The conversation before the turn: its messages and their render."""
 
     renders: HistoryRenders
-    """The template with the tools and switches of the request."""
+    """The template with the tools and switches of the request, such as
+    `HistoryRenders(<ChatTemplate of Qwen-Qwen3-0.6B.jinja: 85 lines>)`."""
     messages: Messages
-    """Its messages, as the template takes them."""
+    """Its messages, as the template takes them, such as
+    `[{"role": "user", "content": "pkvrbnwj"}]`, with sentinels for texts."""
     before: str
-    """The text before the turn that is the same with and without a generation prompt."""
+    r"""The text before the turn that is the same with and without a generation prompt, such as
+    `"<|im_start|>user\npkvrbnwj<|im_end|>\n"`."""
     prompt: str
-    """The render with the generation prompt."""
+    r"""The render with the generation prompt, such as
+    `"<|im_start|>user\npkvrbnwj<|im_end|>\n<|im_start|>assistant\n"`."""
     last: str
-    """The last message's text."""
+    """The last message's text, such as `"pkvrbnwj"`."""
     tail: str
-    """The prompt's text after it."""
+    r"""The prompt's text after it, such as `"<|im_end|>\n<|im_start|>assistant\n"`."""
     unthought: str
     """The prompt up to that text, without the reasoning of earlier turns."""
     ends_with_result: bool
     """Whether it ends with the result of a call."""
     call_count: int
-    """How many calls it has."""
+    """How many calls it has, such as `1`."""
     has_answer: bool
     """Whether it has a turn without calls."""
 
@@ -198,12 +204,13 @@ class LastText:
     """The last text of a turn, as it is written."""
 
     before: str
-    """The text of the turn before it."""
+    r"""The text of the turn before it, such as
+    `"<|im_start|>assistant\n<think>\ndxdpspvg\n</think>\n\n"`."""
     text: str
     """The text, with a closer that follows it, e.g. that of calls."""
     ends: bool
-    """Whether the turn's end follows directly. If the end of such a turn is not known, markup of
-    its last part may come first."""
+    """Whether the turn's end follows directly, as `<|im_end|>` follows content. If the end of such
+    a turn is not known, markup of its last part may come first."""
 
 
 class Skeletons:

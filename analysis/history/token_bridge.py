@@ -85,11 +85,14 @@ class PlacedTurn:
     """A turn as bridged after one base."""
 
     whole_text: str
-    """The turn as the template writes it, and all the text that follows."""
+    r"""The turn as the template writes it, and all the text that follows, such as
+    `"wpzqqmqw<|im_end|>\n<|im_start|>user\nWhat is the weather in Osaka?<|im_end|>\n…"`."""
     rest: str
-    """The text after the turn's last text."""
+    r"""The text after the turn's last text, such as
+    `"<|im_end|>\n<|im_start|>user\nWhat is the weather in Osaka?<|im_end|>\n…"`."""
     notes: tuple[str, ...]
-    """The text of the turn, and before it, that the bridge keeps."""
+    """The text of the turn, and before it, that the bridge keeps, such as `("kept, although the
+    template drops reasoning from the history: of the turn that the model wrote",)`."""
 
 
 class ShorterBases:
@@ -167,11 +170,13 @@ class NewTurn:
     """A completion as a turn that can be rendered, and the messages after it."""
 
     turn: Turn
-    """The turn with sentinels for its texts, and its calls."""
+    """The turn with sentinels for its texts, such as `Message("wpzqqmqw", "dxdpspvg")`, and its
+    calls."""
     new: Messages
     """The messages after it, e.g. `[{"role": "user", "content": "So?"}]`."""
     lead: str | None
-    """The text before the content or the calls of a turn that has nothing else."""
+    """The text before the content or the calls of a turn that has nothing else, such as
+    `"<｜Assistant｜><think></think>"`."""
     number: int | None = None
     """The number of its first call, if calls are counted through the conversation."""
 
@@ -181,17 +186,21 @@ class Continued:
     """The skeleton with a turn and the new messages after it."""
 
     base: Base
-    """The conversation before the turn."""
+    r"""The conversation before the turn, such as one with the prompt
+    `"<|im_start|>user\npkvrbnwj<|im_end|>\n<|im_start|>assistant\n"`."""
     whole: Base
     """The base that the prompt may end with; `base` is a shorter one if that is known to do."""
     added: NewTurn
-    """The turn and the messages after it."""
+    """The turn and the messages after it, such as a turn `"wpzqqmqw"` and a user's message."""
     messages: Messages
-    """The messages of the base, the turn, and the new ones."""
+    """The messages of the base, the turn, and the new ones, such as
+    `[{"role": "user", "content": "pkvrbnwj"}, {"role": "assistant", …}, {"role": "user", …}]`."""
     text: str
-    """Their render, with a generation prompt."""
+    r"""Their render, with a generation prompt, such as
+    `"<|im_start|>user\npkvrbnwj<|im_end|>\n<|im_start|>assistant\nwpzqqmqw<|im_end|>\n…"`."""
     last: LastText
-    """The last text of the turn, after which the bridge adds text."""
+    """The last text of the turn, after which the bridge adds text, such as
+    `LastText("<｜Assistant｜><think></think>", "wpzqqmqw", True)`."""
 
 
 class Bridge:

@@ -59,9 +59,11 @@ class LoggedTurn:
     """A request, by the texts of it that can be found in later prompts."""
 
     head: str
-    """Its prompt, without the part of the turn that the prompt has written."""
+    r"""Its prompt, without the part of the turn that the prompt has written, such as
+    `"<|im_start|>user\nWho wrote Faust?<|im_end|>\n"`."""
     whole: str
-    """Its prompt and the completion."""
+    r"""Its prompt and the completion, such as
+    `"<|im_start|>user\nWho wrote Faust?<|im_end|>\n…Goethe.<|im_end|>"`."""
     words: Callable[[], Sequence[str]]
     """The content, which may be empty, and the names of the calls."""
     conversation: str | None
@@ -72,7 +74,8 @@ class Ancestry(NamedTuple):
     """The earlier request that a request continues."""
 
     before: int | None
-    """The place of the earlier request, or None if it is the first of its conversation."""
+    """The place of the earlier request, such as `0`, or None if it is the first of its
+    conversation."""
     is_repeat: bool
     """Whether its prompt was sent before; then it continues the same request as the first one."""
 
@@ -83,13 +86,13 @@ class _Origin(NamedTuple):
     lead_stands: bool
     """Whether the text that leads to its turn is in the later prompt, not only its words."""
     place: int
-    """Where its turn begins in the later prompt."""
+    """Where its turn begins in the later prompt, such as `56`."""
     words_stand: bool
     """Whether all its words are in the later prompt."""
     shared: int
-    """The length of the common prefix with the later prompt."""
+    """The length of the common prefix with the later prompt, such as `78`."""
     at: int
-    """Its place in the log; of equal ones, the latest is the greatest."""
+    """Its place in the log, such as `0`; of equal ones, the latest is the greatest."""
 
 
 @dataclass(slots=True)
@@ -204,7 +207,8 @@ class TrafficRecord:
     prompt: str
     """The text of the prompt, e.g. `"<u>Hi<a>"`."""
     completion: str
-    """The text of the completion, with its stop string if the log has it."""
+    r"""The text of the completion, with its stop string if the log has it, such as
+    `"\n</think>\n\nGoethe.<|im_end|>"`."""
     prompt_ids: tuple[int, ...] | None = None
     """The token ids of the prompt, or None if the log has none."""
     completion_ids: tuple[int, ...] | None = None
@@ -227,17 +231,20 @@ class PrefixLoss:
     record: int
     """Its place in the log, from 0."""
     after: int
-    """The place of the request that it goes on from."""
+    """The place of the request that it goes on from, such as `0`."""
     cause: Cause
     """Why the prefix breaks, e.g. `Cause.REASONING_DROPPED`."""
     lost: int
-    """Tokens of the earlier request that could not be used again; characters without tokens."""
+    """Tokens of the earlier request that could not be used again, such as `68`; characters without
+    tokens."""
     sampled: str
-    """The text of the earlier request from the departure on."""
+    r"""The text of the earlier request from the departure on, such as
+    `"<think>\nQuito, then.\n</think>\n\nIt rains there.<|im_end|>"`."""
     rendered: str
-    """The text of the later prompt from the departure on."""
+    r"""The text of the later prompt from the departure on, such as
+    `"It rains there.<|im_end|>\n<|im_start|>user\nThanks.<|im_end|>"`."""
     lines: tuple[int, int] | None = None
-    """The lines of the two in the log, if it has lines."""
+    """The lines of the two in the log, if it has lines, such as `(2, 1)`."""
 
     @property
     def place(self) -> str:
@@ -252,9 +259,10 @@ class CausedLosses:
     """The losses of one cause."""
 
     cause: Cause
-    """The cause of all of them."""
+    """The cause of all of them, such as `Cause.REASONING_DROPPED`."""
     losses: tuple[PrefixLoss, ...]
-    """The losses, in the order of the log."""
+    """The losses, in the order of the log, such as
+    `(PrefixLoss(record=1, after=0, cause=Cause.REASONING_DROPPED, lost=68, …),)`."""
 
     @property
     def lost(self) -> int:
@@ -267,16 +275,17 @@ class Traffic:
     """The use of the prefix cache in a log."""
 
     records: int
-    """The number of requests."""
+    """The number of requests, such as `4`."""
     continued: int
-    """Requests that go on from an earlier one."""
+    """Requests that go on from an earlier one, such as `2`."""
     repeats: int
     """Requests whose prompt was sent before, as for a retry or several answers; they lose
     nothing."""
     reused_units: int
-    """Tokens of earlier requests that were used again; characters without tokens."""
+    """Tokens of earlier requests that were used again, such as `242`; characters without tokens."""
     losses: tuple[PrefixLoss, ...]
-    """The losses, in the order of the log."""
+    """The losses, in the order of the log, such as
+    `(PrefixLoss(record=1, after=0, cause=Cause.REASONING_DROPPED, lost=68, …),)`."""
     tokenized: bool
     """Whether tokens are counted, not characters."""
 
@@ -543,7 +552,9 @@ class TrafficLog:
     """The readable part of a log."""
 
     records: tuple[TrafficRecord, ...]
-    """The requests, in the order of the log; several for a line with several answers."""
+    r"""The requests, in the order of the log, such as
+    `(TrafficRecord("<|im_start|>user\nWho wrote Faust?…", "\n</think>\n\nGoethe.<|im_end|>"),)`;
+    several for a line with several answers."""
     left_out: tuple[TrafficLogError, ...]
     """Why each of the other lines could not be read."""
 
@@ -581,9 +592,11 @@ class _LoggedRequest(Struct, frozen=True):
     """A line of a log; engines write more than is read."""
 
     prompt: _TextOrIds = ""
-    """The prompt, as text or as ids."""
+    r"""The prompt, as text, such as
+    `"<|im_start|>user\nWho wrote Faust?<|im_end|>\n<|im_start|>assistant\n<think>\n"`, or as ids.
+    """
     completion: _TextOrIds = ""
-    """The completion, as text or as ids."""
+    r"""The completion, as text, such as `"\n</think>\n\nGoethe.<|im_end|>"`, or as ids."""
     prompt_token_ids: _Ids | None = None
     """The prompt's token ids, beside its text."""
     token_ids: _Ids | None = None

@@ -60,11 +60,12 @@ class Proof:
     """The comparison of both templates' renders."""
 
     conversations: int
-    """The number of conversations that render to the same text, or raise in both."""
+    """The number of conversations that render to the same text, or raise in both, such as `266`."""
     refused: int
-    """The number of conversations on which both raise."""
+    """The number of conversations on which both raise, such as `0`."""
     masked: int
-    """The number of conversations whose marked text is the sampled text of the renderer."""
+    """The number of conversations whose marked text is the sampled text of the renderer, such as
+    `266`."""
     deviations: tuple[MismarkedTurn, ...]
     """The turns where it is not, one for each kind of turn and of conversation."""
 
@@ -266,7 +267,7 @@ class TrainingTemplate:
     template: ChatTemplate
     """The template with markers."""
     proof: Proof
-    """The comparison of its renders with the original's."""
+    """The comparison of its renders with the original's, such as `Proof(266, 0, 266, ())`."""
     patched: bool
     """Whether markers were added; false if the template already had them."""
 

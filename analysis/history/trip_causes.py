@@ -79,7 +79,7 @@ class BrokenStep(Struct, frozen=True):
     stage: ReplayStage
     """Replays the step with the same template."""
     replay: Replay
-    """The step as it broke."""
+    """The step as it broke, such as under `{"enable_thinking": False}`."""
 
     @property
     def at(self) -> int:
@@ -195,10 +195,11 @@ class Edit(Struct, frozen=True):
     """A sampled text with one thing changed."""
 
     cause: Cause
-    """The cause if this edit removes the difference. Whitespace that changes an argument's value
-    counts as VALUES, not as JSON_SPACING."""
+    """The cause if this edit removes the difference, such as `Cause.JSON_SPACING`. Whitespace that
+    changes an argument's value counts as VALUES, not as JSON_SPACING."""
     sampled: str
-    """The whole sampled text after the edit."""
+    r"""The whole sampled text after the edit, such as `"<tool_call>\n{"name": "get_weather",
+    "arguments": {"city": "Tromsø 東京"}}\n</tool_call><|im_end|>"`."""
 
 
 _WORD = re.compile(r"\w+")

@@ -92,13 +92,15 @@ class TokenVerdict:
     """The number of cached tokens that the next prompt reuses."""
 
     holds: bool
+    """Whether all tokens are reused, as in `TokenVerdict(True, 7, 7, 15, 15)`."""
     sampled: int
-    """The number of sampled tokens."""
+    """The number of sampled tokens, such as `9`."""
     reused: int
-    """The number of sampled tokens in the common prefix with the next prompt."""
+    """The number of sampled tokens in the common prefix with the next prompt, such as `2`."""
     prompt: int
-    """The number of tokens of the prompt."""
+    """The number of tokens of the prompt, such as `15`."""
     prompt_reused: int
+    """The number of the prompt's tokens in that prefix, such as `15`."""
 
 
 class Encoder:
@@ -148,9 +150,11 @@ class TemplateSample(Struct, frozen=True):
     """A turn by the template, or the reason why it does not write one."""
 
     text: str
-    """The turn after the prompt, up to its stop string; empty if there is none."""
+    """The turn after the prompt, up to its stop string, such as `"It is sunny in Oslo.<|im_end|>"`;
+    empty if there is none."""
     unwritten: str = ""
-    """The reason why the template does not write the turn after the prompt; else empty."""
+    """The reason why the template does not write the turn after the prompt, such as
+    `"it leaves the reasoning out of the turn"`; else empty."""
 
 
 def template_sample(
@@ -232,17 +236,20 @@ class Difference:
     """The first difference between the sampled and the rendered text."""
 
     at: int
-    """The offset in the sampled text; negative if it is in the prompt before it."""
+    """The offset in the sampled text, such as `77`; negative, such as `-19`, if it is in the prompt
+    before it."""
     part: str
     """The part of the turn at that offset, e.g. `reasoning`."""
     before: str
-    """The end of the common prefix."""
+    """The end of the common prefix, such as
+    `"me": "get_weather", "arguments": {"city": "Oslo", "days": 3}`."""
     sampled: str
-    """The sampled text, or the prompt's, after the common prefix."""
+    """The sampled text, or the prompt's, after the common prefix, such as
+    `"The user wants the weather.</think>It is sunny"`."""
     rendered: str
-    """The next prompt's text after the common prefix."""
+    """The next prompt's text after the common prefix, such as `"</think>It is sunny"`."""
     line: int | None = None
-    """The template's line that wrote it, or None if unknown."""
+    """The template's line that wrote it, such as `50`, or None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,23 +257,30 @@ class Verdict:
     """The result of a scenario under one setting of the switches, with one next role."""
 
     setting: Setting
+    """The values of the switches, such as `{"enable_thinking": False}`."""
     next: Next
+    """The messages after the turn, such as `Next.USER`."""
     outcome: Outcome
-    """The result for the text."""
+    """The result for the text, such as `Outcome.BREAKS`."""
     tokens: TokenVerdict | None = None
-    """The result for tokens, or None without a tokenizer or a next prompt."""
+    """The result for tokens, such as `TokenVerdict(True, 7, 7, 15, 15)`, or None without a
+    tokenizer or a next prompt."""
     cause: Cause | None = None
-    """The cause of the break, or None if text and tokens hold."""
+    """The cause of the break, such as `Cause.WHITESPACE`, or None if text and tokens hold."""
     difference: Difference | None = None
+    """The first difference, such as one in `"the arguments"`, or None."""
     reason: str = ""
-    """The reason why it does not apply, or the template's error message."""
+    """The reason why it does not apply, such as `"the prompt closes the reasoning"`, or the
+    template's error message."""
     sampled: str = ""
+    r"""The sampled text, such as `"It is sunny in Oslo.\n<｜end▁of▁sentence｜>"`."""
     status: Status | None = None
-    """How the sampled text was parsed."""
+    """How the sampled text was parsed, such as `Status.REPAIRED`."""
     fault: Culprit | None = None
-    """The party at fault, or None if text and tokens hold."""
+    """The party at fault, such as `Culprit.TEMPLATE`, or None if text and tokens hold."""
     unconfirmed: str = ""
-    """Why the format, not the template, wrote the turn before its variations; else empty."""
+    """Why the format, not the template, wrote the turn before its variations, such as
+    `"it leaves the reasoning out of the turn"`; else empty."""
 
     @property
     def holds(self) -> bool:

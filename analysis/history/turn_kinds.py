@@ -15,9 +15,9 @@ class AnsweredKind(NamedTuple):
     """Decides whether the turn's reasoning stays only after an answer."""
 
     content: bool
-    """Whether the turn has content."""
+    """Whether the turn has content, such as `"Sunny."`."""
     calls: bool
-    """Whether the turn has calls."""
+    """Whether the turn has calls, such as one of `get_weather`."""
     roles: tuple[str, ...]
     """The roles of the new messages, e.g. `("tool", "user")`."""
     prompt: str
@@ -28,11 +28,12 @@ class SettledKind(NamedTuple):
     """Decides whether the turn stays after each base that the prompt may end with."""
 
     presence: Presence
-    """The parts of the turn."""
+    """The parts of the turn, such as `Presence(reasoning=True, content=False, calls=True)`."""
     calls: int
-    """How many calls the turn has."""
+    """How many calls the turn has, such as `1`."""
     lead: str | None
-    """The text before the content or the calls of a turn that has nothing else."""
+    """The text before the content or the calls of a turn that has nothing else, such as
+    `"</think>"`."""
     number: int | None
     """The number of the first call, if calls are counted through the conversation."""
     roles: tuple[str, ...]
@@ -49,13 +50,14 @@ class PlacedKind(NamedTuple):
     prompt: str
     """The prompt of the whole base."""
     presence: Presence
-    """The parts of the turn."""
+    """The parts of the turn, such as `Presence(reasoning=True, content=True, calls=False)`."""
     lead: str | None
     """As in `SettledKind`."""
     number: int | None
     """As in `SettledKind`."""
     names: tuple[str, ...]
-    """The tools that the turn calls and the new messages name, in order."""
+    """The tools that the turn calls and the new messages name, in order, such as
+    `("get_weather", "get_weather")`."""
     roles: tuple[str, ...]
     """The roles of the new messages, e.g. `("user",)`."""
     force: bool
@@ -81,7 +83,7 @@ class OwnedKind(NamedTuple):
     """Decides which message owns each part of the added text."""
 
     presence: Presence
-    """The parts of the turn."""
+    """The parts of the turn, such as `Presence(reasoning=True, content=True, calls=False)`."""
     roles: tuple[object, ...]
     """The roles of the new messages, e.g. `("user",)`."""
 
@@ -90,10 +92,10 @@ class FateKind(NamedTuple):
     """Decides what happens to the turns before the last one."""
 
     presence: Presence
-    """The parts of the turn."""
+    """The parts of the turn, such as `Presence(reasoning=True, content=False, calls=True)`."""
     roles: tuple[str, ...]
     """The roles of the new messages, e.g. `("user",)`."""
     tools: bool
-    """Whether tools are offered."""
+    """Whether tools are offered, such as `get_weather`."""
     ends_with_result: bool
     """Whether the prompt ends with the result of a call."""

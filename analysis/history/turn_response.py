@@ -33,11 +33,13 @@ class ReadOutput:
     """A parsed output."""
 
     message: ParsedMessage
-    """The parsed message."""
+    """The parsed message, such as
+    `<ParsedMessage ok: reasoning 'The user asks about Rio.'; calls 'get_weather'>`."""
     text: str
-    """The parsed text, up to the stop token."""
+    r"""The parsed text, up to the stop token, such as
+    `"<think>\nThe user asks about Ulm.\n</think>\n\nIt is sunny in Ulm."`."""
     stop: int | None
-    """The index of the stop token in the ids, or None without one."""
+    """The index of the stop token in the ids, such as `102`, or None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,11 @@ class PromptEnd:
     """The end of a prompt."""
 
     tail: str
-    """The text of its last tokens."""
+    r"""The text of its last tokens, such as
+    `"r", "degrees": 10}\n</tool_response><|im_end|>\n<|im_start|>assistant\n"`."""
     opening: str
-    """The generation prompt, or the part of it that opens the reasoning; the whole tail if it has
-    no generation prompt of the template."""
+    r"""The generation prompt, such as `"<|im_start|>assistant\n"`, or the part of it that opens the
+    reasoning; the whole tail if it has no generation prompt of the template."""
 
 
 class Responses:
@@ -182,11 +185,11 @@ class TrajectoryStep:
     """A prompt and the output sampled after it."""
 
     prompt_ids: Sequence[int]
-    """The ids that the model was given."""
+    """The ids that the model was given, such as `(262, 115, 121, 115, …)`."""
     completion_ids: Sequence[int]
-    """The ids that it sampled."""
+    """The ids that it sampled, such as `[70, 260, 101, 46, …, 263]`."""
     complete: bool = True
-    """Whether the output was not truncated."""
+    """Whether the output was not truncated, so that it ends with a stop token such as `263`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +197,12 @@ class CallTokens:
     """The tokens of a call, or of a malformed one."""
 
     start: int
-    """The index of the first token."""
+    """The index of the first token, such as `1384`."""
     end: int
-    """The index after the last token; a token that is partly the call's is included."""
+    """The index after the last token, such as `1488`; a token that is partly the call's is
+    included."""
     status: Status
-    """How the call was parsed."""
+    """How the call was parsed, such as `Status.OK`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +210,13 @@ class TrainingSample:
     """One row of training data; ids and mask have the same length."""
 
     token_ids: tuple[int, ...]
-    """The ids of all prompts and outputs, each once."""
+    """The ids of all prompts and outputs, each once, such as `(262, 115, 121, 115, …)`."""
     loss_mask: tuple[bool, ...]
-    """By token: whether the model sampled it, stop tokens included."""
+    """By token: whether the model sampled it, stop tokens included, such as `(False, False, …)` for
+    the prompt."""
     calls: tuple[CallTokens, ...]
-    """The calls of all outputs, by their token indices in the sample."""
+    """The calls of all outputs, by their token indices in the sample, such as
+    `(CallTokens(1384, 1488, Status.OK),)`."""
 
 
 def call_tokens(

@@ -46,7 +46,7 @@ class Spelling(Struct, frozen=True):
     colon: str | None = None
     """The text between a key and its value, e.g. `": "`."""
     ascii_only: bool = False
-    """Whether other letters are written as escapes."""
+    r"""Whether other letters are written as escapes, such as `\u00f8` for ø."""
     literals: str | None = None
     """The literals of true, false and null: `json` or `python`."""
     whole: bool = False
@@ -151,17 +151,19 @@ class Variation(Struct, frozen=True):
     """One way to depart from the format's text."""
 
     about: str
-    """The deviation, in words."""
+    """The deviation, in words, such as `"JSON without spaces"`."""
     spelling: Spelling | None = None
-    """Its spelling of argument values, or None if unchanged."""
+    """Its spelling of argument values, such as `Spelling(comma=",", colon=":")`, or None if
+    unchanged."""
     rewrite: Rewrite | None = None
-    """Its change of the written pieces, or None."""
+    """Its change of the written pieces, such as a newline more after the `CONTENT`, or None."""
     cut: bool = False
-    """Whether the text is cut there, with nothing after it."""
+    """Whether the text is cut there, with nothing after it, as by `"cut-content"`."""
     breaks_call: bool = False
-    """Whether it makes a call malformed; it does not apply if a parser reads the call anyway."""
+    """Whether it makes a call malformed, as `"malformed-call"` does; it does not apply if a parser
+    reads the call anyway."""
     single_newlines: bool = False
-    """Whether each newline is a token of its own."""
+    """Whether each newline is a token of its own, as in `"single-newlines"`."""
 
 
 def _piece_index(pieces: Pieces, kind: SampledKind) -> int:

@@ -55,7 +55,7 @@ class ContentKind(NamedTuple):
     """One way of giving a message's content."""
 
     name: str
-    """The part's type, and the key that holds its data."""
+    """The part's type, and the key that holds its data, such as `"image with url"`."""
     content: Json
     """The content, e.g. `[{"type": "text", "text": "…"}]`."""
 
@@ -112,9 +112,10 @@ class ComparedRequest(Struct, frozen=True):
     conversation: str
     """The conversation in words, e.g. `"a call and its result"`."""
     dialogue: Dialogue
-    """The messages without the system message."""
+    """The messages without the system message, such as
+    `(UserMessage("What is the weather in Oslo?"),)`."""
     tools: bool
-    """Whether tools are offered."""
+    """Whether tools are offered, such as `get_weather`."""
     generation: bool
     """Whether a generation prompt is requested."""
     system: bool | None = None
@@ -122,9 +123,11 @@ class ComparedRequest(Struct, frozen=True):
     first: str = ""
     """The role of a message before all others, e.g. `"developer"`."""
     content: tuple[str, Json] | None = None
-    """A role, and the content that its messages have in place of a text."""
+    """A role, and the content that its messages have in place of a text, such as
+    `("user", [{"text": "What is in this?"}])`."""
     arguments_as_string: bool | None = None
-    """Whether arguments are JSON strings, or None for the form that the template takes."""
+    """Whether arguments are JSON strings, such as `'{"city": "Oslo"}'`, or None for the form that
+    the template takes."""
 
     @property
     def key(self) -> RequestKey:

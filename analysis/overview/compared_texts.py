@@ -41,19 +41,22 @@ class TextDifference(Struct, frozen=True):
     """One place at which two texts differ."""
 
     at: int
-    """The offset in the first text."""
+    """The offset in the first text, such as `2366`."""
     before: str
-    """The text before it in the first."""
+    r"""The text before it in the first, such as
+    `"3}}\n</tool_call><|im_end|>\n<|im_start|>user\n<tool_response>\n"`."""
     left: str
-    """The text that only the first has."""
+    """The text that only the first has, such as `""` if it lacks what the second has."""
     right: str
-    """The text that only the second has."""
+    """The text that only the second has, such as `"{'sky': 'clear'}"`."""
     left_rest: str
-    """The first text from the difference on."""
+    r"""The first text from the difference on, such as
+    `"\n</tool_response><|im_end|>\n<|im_start|>assistant\n"`."""
     right_rest: str
-    """The second text from the difference on."""
+    r"""The second text from the difference on, such as
+    `"{'sky': 'clear'}\n</tool_response><|im_end|>\n…"`."""
     right_at: int = 0
-    """The offset in the second text."""
+    """The offset in the second text, such as `2366`."""
 
     @property
     def unit_before(self) -> str:
@@ -154,13 +157,15 @@ class DifferenceSighting(Struct, frozen=True):
     """One difference, seen in one request."""
 
     request: ComparedRequest
-    """The request in which it was seen."""
+    """The request in which it was seen, such as that of the conversation `"user parts: text"`."""
     difference: TextDifference
-    """The difference of the two renders."""
+    """The difference of the two renders, such as
+    `TextDifference(at=2366, right="{'sky': 'clear'}", …)`."""
     left_error: str = ""
-    """The first template's error message if it raises."""
+    """The first template's error message if it raises, as in `right_error`."""
     right_error: str = ""
-    """The second template's error message if it raises."""
+    """The second template's error message if it raises, such as
+    `"UndefinedError: 'list object' has no attribute 'startswith'"`."""
 
     @property
     def key(self) -> SightingKey:
@@ -184,13 +189,15 @@ class ComparedRound(Struct, frozen=True):
     setting: Setting
     """The variables of all its renders, e.g. `{"enable_thinking": False}`."""
     marks: dict[RequestKey, int]
-    """The two outcomes of each request as one number, equal where both are."""
+    """The two outcomes of each request as one number, equal where both are, by keys such as
+    `("a question", False, False, True)`."""
     sightings: tuple[DifferenceSighting, ...]
-    """The differences that no earlier round has shown."""
+    """The differences that no earlier round has shown, such as that of `"user parts: text"`."""
     differing: int
-    """The number of requests with a difference that no earlier round has shown."""
+    """The number of requests with a difference that no earlier round has shown, such as `48`."""
     refused: frozenset[RequestKey]
-    """Requests on which both raise."""
+    """Requests on which both raise, such as
+    `frozenset({("system parts: text", False, True, True)})`."""
     unanswered: int
     """The number of requests that one of the two did not render, after too many limit errors."""
 
@@ -268,26 +275,32 @@ class RenderChange(Struct, frozen=True):
     """One difference between the templates, with all renders that show it."""
 
     under: Annotated[tuple[SettingValues, ...], Meta(min_length=1)]
-    """The settings under which it shows; of settings with equal renders, one."""
+    """The settings under which it shows, such as `[{}]`, the defaults; of settings with equal
+    renders, one."""
     conversations: Annotated[tuple[str, ...], Meta(min_length=1)]
-    """The conversations in which it shows."""
+    """The conversations in which it shows, such as `["tool result content: an object"]`."""
     only: tuple[str, ...]
     """The arguments that must be sent, or left out, for it to show, e.g. `with tools`."""
     renders: Positive
-    """The number of renders that show it."""
+    """The number of renders that show it, such as `38`."""
     at: Count
-    """The offset in the first text, in the first of these renders."""
+    """The offset in the first text, in the first of these renders, such as `2366`."""
     before: str
     """The text before that offset, at most 60 characters."""
     left: str | None
     """The text from that offset on, at most 60 characters; null if the template raises."""
     right: str | None
+    r"""The same of the second template, such as
+    `"{'sky': 'clear'}\n</tool_response><|im_end|>\n<|im_start|>assi"`."""
     left_error: str | None
-    """The template's error message if it raises."""
+    """The template's error message if it raises, as in `right_error`."""
     right_error: str | None
+    """The same of the second template, such as
+    `"UndefinedError: 'list object' has no attribute 'startswith'"`."""
     left_line: Positive | None
-    """The line of the first template that wrote the text; null if unknown."""
+    """The line of the first template that wrote the text, such as `78`; null if unknown."""
     right_line: Positive | None
+    """The line of the second template, such as `73`; null if unknown."""
 
 
 class _SeenDifference(Struct, frozen=True):

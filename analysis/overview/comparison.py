@@ -169,28 +169,33 @@ class AskedRenders(Struct, frozen=True):
     """The renders that a comparison covers; "nothing differs" claims no more than these."""
 
     renders: int
-    """Conversations that at least one of the two rendered under the defaults."""
+    """Conversations that at least one of the two rendered under the defaults, such as `231`."""
     bounds: AskedBounds
-    """The largest messages, calls, tools and values of the conversations."""
+    """The largest messages, calls, tools and values of the conversations, such as the
+    `longest_text` of 4004 characters."""
     differing: int
-    """The number of those that differ."""
+    """The number of those that differ, such as `48`."""
     switched: int
-    """The same under one value of a switch, or under two."""
+    """The same under one value of a switch, or under two, such as `198`."""
     switched_differing: int
     """The number of those with a difference that the defaults do not show; of values with equal
     renders, one counts."""
     usual: Setting
     """The variables set in every render: those requested, and those needed to render at all."""
     settings: tuple[Setting, ...]
-    """The values that were rendered with, one at a time."""
+    """The values that were rendered with, one at a time, such as
+    `({"enable_thinking": True}, {"enable_thinking": False}, {"enable_thinking": "any text"})`."""
     pairs: int
     """The number of pairs of values of two switches that were set at once."""
     parts: tuple[str, ...]
-    """The kinds of content that at least one of the two renders."""
+    """The kinds of content that at least one of the two renders, such as
+    `("user parts: text", "user parts: image")`."""
     refused: int
-    """Conversations under a setting on which both raise; the messages are not compared."""
+    """Conversations under a setting on which both raise, such as `10`; the messages are not
+    compared."""
     refused_conversations: tuple[str, ...]
-    """Conversations on which both raise under the defaults, with any other argument."""
+    """Conversations on which both raise under the defaults, with any other argument, such as
+    `("system parts: text", "system parts: two texts")`."""
     refused_settings: tuple[Setting, ...]
     """Settings under which both raise on everything."""
     left_out: tuple[Setting, ...]
@@ -333,11 +338,13 @@ class TripChange(Struct, frozen=True):
     """A scenario whose verdict differs."""
 
     scenario: str
+    """The scenario, such as `"reasoning + answer"`."""
     next: str
     """The role of the next message, e.g. `tool`."""
     left: str
-    """`holds`, the code of the cause, or `does not apply`."""
+    """`holds`, the name of the cause such as `content stripped`, or `does not apply`."""
     right: str
+    """The same of the second template, such as `holds`."""
 
 
 class FindingFate(StrEnum):
@@ -353,9 +360,12 @@ class FindingChange(Struct, frozen=True):
     """A finding of lint that differs between the two."""
 
     left: LintFinding | None
-    """The first template's finding, or None if it is new."""
+    """The first template's finding, such as
+    `<LintFinding AP529 warning line 77: a tool result as a list of parts is not in the prompt>`, or
+    None if it is new."""
     right: LintFinding | None
-    """The second template's finding, or None if it is fixed."""
+    """The second template's finding, such as `<LintFinding AP109 warning line 34: …>`, or None if
+    it is fixed."""
 
     @property
     def fate(self) -> FindingFate:
@@ -378,31 +388,37 @@ class CacheTurns:
     """The use of a prefix cache in a conversation of up to ten turns."""
 
     lost: int
-    """The number of turns after which re-rendering loses cached text."""
+    """The number of turns after which re-rendering loses cached text, such as `2`."""
     turns: int
+    """The number of turns, such as `10`."""
 
 
 class Comparison(Struct, frozen=True):
     """All differences between two templates."""
 
     left: Analysis
-    """The first template."""
+    """The first template, such as
+    `<Analysis of Qwen-Qwen3-0.6B@a55ee1.jinja: self-check 47/47, 1 format>`."""
     right: Analysis
-    """The second template."""
+    """The second template, such as
+    `<Analysis of Qwen-Qwen3-0.6B.jinja: self-check 47/47, 1 format>`."""
     facts: tuple[FactChange, ...]
-    """The facts of the formats that differ."""
+    """The facts of the formats that differ, such as
+    `(FactChange("flags", "requires_nonnull_content", (), False, True),)`."""
     renders: tuple[RenderChange, ...]
-    """The differences of renders, grouped."""
+    """The differences of renders, such as the one that `"tool result content: an object"` shows,
+    grouped."""
     coverage: AskedRenders
-    """The requests that were rendered, and those that were not."""
+    """The requests that were rendered, such as `231`, and those that were not."""
     trips: tuple[TripChange, ...]
-    """The scenarios whose verdicts differ."""
+    """The scenarios whose verdicts differ, such as `"newline ends answer"`."""
     trip_count: int
-    """The number of scenarios, by the next message's role, that apply to either."""
+    """The number of scenarios, by the next message's role, that apply to either, such as `56`."""
     findings: tuple[FindingChange, ...]
-    """The findings that are new, fixed or changed."""
+    """The findings that are new, fixed or changed, such as a new one of `AP109`."""
     cache: tuple[CacheTurns, CacheTurns]
-    """The turns that lose the prefix cache, with the first template and with the second."""
+    """The turns that lose the prefix cache, with the first template and with the second, such as
+    `(CacheTurns(2, 10), CacheTurns(2, 10))`."""
 
     @property
     def same_text(self) -> bool:

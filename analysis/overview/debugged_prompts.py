@@ -71,17 +71,18 @@ class DebuggedConversation:
     """A conversation and the other arguments of its request."""
 
     name: str
-    """The name of a shipped conversation, or a file."""
+    """The name of a shipped conversation, such as `"two-calls"`, or a file."""
     messages: tuple[Mapping[str, Any], ...]
-    """The messages, as they are passed to the template."""
+    """The messages, as they are passed to the template, such as
+    `({"role": "user", "content": "Who are you?"},)`."""
     tools: tuple[Tool, ...] | None = None
-    """The offered tools, or None."""
+    """The offered tools, such as `get_forecast`, or None."""
     switches: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The template's variables, e.g. `{"enable_thinking": False}`."""
     generation_prompt: bool | None = None
     """`add_generation_prompt`, or None for true unless the last message is the assistant's."""
     about: str = ""
-    """Its purpose, in words."""
+    """Its purpose, in words, such as `"One question, and the model begins."`."""
 
     def trace(self, template: ChatTemplate, *, in_full: bool = False) -> RenderTrace:
         """Render step by step; values are short unless `in_full`. Raises TemplateSyntaxError."""

@@ -35,21 +35,23 @@ class EngineReading(Struct, frozen=True):
     reasoning: str | None
     """The reasoning parser, e.g. `qwen3`."""
     texts: Count
-    """The number of texts that it was asked to read."""
+    """The number of texts that it was asked to read, such as `42`."""
     right: Count
-    """The number of texts that it reads right at once."""
+    """The number of texts that it reads right at once, such as `41`."""
     streamed: Count
-    """The number of texts that it reads right in every stream."""
+    """The number of texts that it reads right in every stream, such as `41`."""
     hostile: Count
-    """The number of texts in which markers or calls are quoted."""
+    """The number of texts in which markers or calls are quoted, such as `4`."""
     hostile_right: Count
-    """The number of these that it reads right at once."""
+    """The number of these that it reads right at once, such as `4`."""
     hostile_streamed: Count
-    """The number of these that it reads right in every stream."""
+    """The number of these that it reads right in every stream, such as `4`."""
     unanswered: Count = 0
-    """The number of texts without an answer: the engine raises, refuses the request or hangs."""
+    """The number of texts without an answer, such as `1`: the engine raises, refuses the request or
+    hangs."""
     late: Count = 0
-    """The number of these that a time limit ended: the engine may be slow rather than wrong."""
+    """The number of these that a time limit ended, such as `1`: the engine may be slow rather than
+    wrong."""
 
     @property
     def least(self) -> float:

@@ -44,12 +44,14 @@ class FactChange(Struct, frozen=True):
     aspect: str
     """The group of facts, e.g. `markers`, `calls`, `switches`."""
     name: str
+    """The fact, such as `requires_nonnull_content`."""
     turns: tuple[str, ...]
-    """The kinds of turns that differ, by their parts; empty if it is not about a kind of turn."""
+    """The kinds of turns that differ, by their parts, such as `("content", "content + calls")`;
+    empty if it is not about a kind of turn."""
     left: Json
-    """The value in the first template; null if it has none."""
+    """The value in the first template, such as `"dropped"`; null if it has none."""
     right: Json
-    """The value in the second template; null if it has none."""
+    """The value in the second template, such as `"crashes"`; null if it has none."""
 
 
 def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange, ...]:
@@ -278,11 +280,12 @@ class FormatComparison(Struct, frozen=True):
     """The differences of two learned formats, found without a render."""
 
     left: LearnedFormat
-    """The first format."""
+    """The first format, such as one with `requires_nonnull_content=False`."""
     right: LearnedFormat
-    """The second format."""
+    """The second format, such as one with `requires_nonnull_content=True`."""
     facts: tuple[FactChange, ...]
-    """The facts that differ."""
+    """The facts that differ, such as
+    `(FactChange("flags", "requires_nonnull_content", (), False, True),)`."""
 
     @property
     def same_text(self) -> bool:

@@ -84,9 +84,11 @@ class PlainPrompt:
     """A prompt, and the settings under which the template renders it."""
 
     text: str
-    """The prompt."""
+    r"""The prompt, such as
+    `"<|im_start|>user\nWhat is the weather in Rio?<|im_end|>\n<|im_start|>assistant\n"`."""
     settings: tuple[Mapping[str, Json], ...]
-    """The settings that give this prompt, each of one switch; the empty one comes first."""
+    """The settings that give this prompt, each of one switch, such as
+    `({}, {"enable_thinking": True})`; the empty one comes first."""
 
 
 def plain_prompts(analysis: Analysis) -> tuple[PlainPrompt, ...]:
@@ -140,9 +142,10 @@ class SwitchView:
     """An answer as the template writes it under one setting."""
 
     setting: Mapping[str, Json]
-    """The variables beside those that the template cannot render without; empty for the default."""
+    """The variables beside those that the template cannot render without, such as
+    `{"enable_thinking": False}`; empty for the default."""
     turn: WrittenTurn
-    """The turn as it is rendered."""
+    """The turn as it is rendered, such as after the prompt `"…<｜Assistant｜><think>"`."""
 
 
 def switch_views(analysis: Analysis, tools: Sequence[Tool]) -> tuple[SwitchView, ...]:
@@ -185,7 +188,8 @@ class GrammarForms:
     """The grammar of a request in the forms that engines take."""
 
     forms: Mapping[str, str]
-    """GBNF, Lark and a structural tag by name, without those that cannot be written."""
+    """GBNF, Lark and a structural tag by name, such as `{"GBNF": "root ::= …"}`, without those that
+    cannot be written."""
     refusals: Mapping[str, str]
     """The reason for each form that cannot be written."""
     triggers: tuple[str, ...]
@@ -243,9 +247,9 @@ class MaskCost:
     """Microseconds of each mask, sorted."""
 
     microseconds: tuple[float, ...]
-    """The time of each mask, the shortest first."""
+    """The time of each mask, the shortest first, such as `(44.3, 45.7, 46.1, …)`."""
     answers: int
-    """The number of answers whose masks were timed."""
+    """The number of answers whose masks were timed, such as `6`."""
     refusal: str = ""
     """The reason if the figures are missing."""
 
@@ -309,31 +313,36 @@ class Portrait:
     """The content of a report on one template."""
 
     analysis: Analysis
-    """The analysis of the template."""
+    """The analysis of the template, such as
+    `<Analysis of Qwen-Qwen3-0.6B.jinja: self-check 47/47, 1 format>`."""
     tools: tuple[Tool, ...]
     """The tools of the example request, as functions without the `type` envelope."""
     tokenizer: str
-    """The tokenizer's file, or an empty text without one."""
+    """The tokenizer's file, such as `"tokenizer.json"`, or an empty text without one."""
     grammar: GrammarForms
-    """The grammar of the example request."""
+    """The grammar of the example request, such as one whose GBNF begins with `root ::=`."""
     round_trip: RoundTrip
-    """The verdicts of the shipped scenarios."""
+    """The verdicts of the shipped scenarios, such as `<RoundTrip: 27 holds, 24 breaks, 1 raises>`.
+    """
     strips: tuple[TokenStrip, ...]
-    """The tokens reused after each turn of the round trip."""
+    """The tokens reused after each turn of the round trip, such as `(" in", " Oslo", "?")`."""
     conversation: PortraitConversation
-    """Ten turns, rendered again and bridged."""
+    """Ten turns, rendered again and bridged, such as
+    `PortraitStep(turn=1, calls=True, cached=36, rendered=50, …)`."""
     masks: MaskCost | None
-    """The mask times, or None without a tokenizer."""
+    """The mask times, such as those of 6 answers, or None without a tokenizer."""
     lint: LintReport
-    """The findings of lint."""
+    """The findings of lint, such as `<LintReport: AP108, AP304, AP405, …>`."""
     trace: RenderTrace
     """An example conversation, rendered step by step."""
     prompts: tuple[PlainPrompt, ...]
-    """The prompts of a plain question under every value of every switch."""
+    """The prompts of a plain question under every value of every switch, such as that of
+    `{"enable_thinking": False}`."""
     views: tuple[SwitchView, ...]
-    """A turn under every value of every switch."""
+    """A turn under every value of every switch, such as `{"thinking": True}`."""
     tools_in_prompt: ToolsInPrompt
-    """The parts of the tool schemas that reach the prompt, of example tools if none were given."""
+    """The parts of the tool schemas that reach the prompt, of example tools if none were given,
+    such as 81 parts of 7 tools."""
 
 
 def portray_template(

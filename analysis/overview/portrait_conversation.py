@@ -67,17 +67,21 @@ class TokenStrip:
     """The part of one turn that the next prompt reuses; the verdict has the cause of the rest."""
 
     lead: tuple[str, ...]
-    """The last pieces of the prompt."""
+    """The last pieces of the prompt, such as
+    `(" in", " Oslo", "?", "<｜Assistant｜>", "<think>", "</think>")`."""
     lead_reused: int
-    """The number of reused pieces of the prompt's end."""
+    """The number of reused pieces of the prompt's end, such as `6`."""
     pieces: tuple[str, ...]
-    """The pieces of the sampled turn."""
+    """The pieces of the sampled turn, such as
+    `("It", " is", " sunny", " in", " Oslo", ".", "<｜end▁of▁sentence｜>")`."""
     reused: int
-    """The number of reused pieces, from the first."""
+    """The number of reused pieces, from the first, such as `108`."""
     instead: tuple[str, ...]
-    """The next prompt's text at the first piece not reused; empty if all are."""
+    """The next prompt's text at the first piece not reused, such as
+    `("</think>", "It", " is", " sunny")`; empty if all are."""
     tokens: bool
-    """Whether the pieces are tokens; without a tokenizer, they are words and punctuation."""
+    """Whether the pieces are tokens, such as `" sunny"`; without a tokenizer, they are words and
+    punctuation."""
 
 
 def strip_of(stage: ReplayStage, row: TripRow, tokens: TokenText | None) -> TokenStrip:
@@ -153,25 +157,30 @@ class PortraitStep:
     turn: int
     """The turn's number, from 1."""
     calls: bool
-    """Whether the turn calls a tool; otherwise it is an answer."""
+    """Whether the turn calls a tool, such as `get_weather`; otherwise it is an answer."""
     cached: int
-    """The length of the prompt and the sampled turn."""
+    """The length of the prompt and the sampled turn, such as `1350`."""
     rendered: int
-    """The length of the next prompt, rendered from the messages."""
+    """The length of the next prompt, rendered from the messages, such as `1433`."""
     reused: int
-    """The length of the prefix that the next prompt shares with the cache."""
+    """The length of the prefix that the next prompt shares with the cache, such as `1350`."""
     bridged: int | None
-    """The length of the bridged prompt, which keeps the whole cache, or None if refused."""
+    """The length of the bridged prompt, which keeps the whole cache, such as `1433`, or None if
+    refused."""
     refusal: str = ""
     """The reason for a refused bridge."""
     note: str = ""
-    """The text that the bridge keeps and a render drops."""
+    """The text that the bridge keeps and a render drops, such as `"kept, although the template
+    drops reasoning from the history: of the turn that the model wrote"`."""
     before: str = ""
-    """The end of the common prefix, where it breaks."""
+    r"""The end of the common prefix, where it breaks, such as
+    `"in Rio?<|im_end|>\n<|im_start|>assistant\n"`."""
     cached_text: str = ""
-    """The cached text after the common prefix."""
+    r"""The cached text after the common prefix, such as
+    `"<think>\nThe user asks about Rio.\n</think"`."""
     instead: str = ""
-    """The next prompt's text after the common prefix."""
+    r"""The next prompt's text after the common prefix, such as
+    `"<tool_call>\n{"name": "get_weather", "arg"`."""
 
     @property
     def breaks(self) -> bool:
@@ -184,7 +193,8 @@ class PortraitConversation:
     """Ten turns, or fewer if one could not be taken."""
 
     steps: tuple[PortraitStep, ...]
-    """The turns that were taken, in order."""
+    """The turns that were taken, in order, such as
+    `(PortraitStep(turn=1, calls=True, cached=1350, rendered=1433, reused=1350, …), …)`."""
     unit: str
     """The unit of the figures: tokens, or `BYTES` without a tokenizer."""
     stopped: str = ""

@@ -123,15 +123,23 @@ class SurveyCheck(Struct, frozen=True):
     """The counts of the self-check."""
 
     passed: Count
+    """The number of messages that pass, such as `47`."""
     total: Count
+    """The number of messages in the battery, such as `47`."""
     equal: Count = 0
+    """The number that the format writes as the template renders them, such as `39`."""
     refused: Count = 0
+    """The number that the template refuses, as the format predicts, such as `8`."""
     crashed: Count = 0
+    """The number on which the template crashes, as the format predicts, such as `34`."""
     not_asked: Count = 0
+    """The number that the template's shape cannot express, such as `0`."""
     crash: str | None = None
-    """The first crash on input that agents send: the line and the error."""
+    """The first crash on input that agents send: the line and the error, such as
+    `"line 68: TypeError: can only concatenate str (not "int") to str"`."""
     spoiled: str | None = None
-    """Input of users that the template silently loses or alters; null without any."""
+    """Input of users that the template silently loses or alters, such as `"content as text"`; null
+    without any."""
 
 
 class SurveyFinding(Struct, frozen=True):
@@ -140,8 +148,9 @@ class SurveyFinding(Struct, frozen=True):
     code: str
     """The rule's code, e.g. `AP503`."""
     severity: Severity
+    """How grave it is, such as `"warning"`."""
     line: int | None
-    """The template's line, or null if no render names one."""
+    """The template's line, such as `101`, or null if no render names one."""
     message: str
     """E.g. `content: null beside a call is printed as the word None`."""
     raises: bool
@@ -154,54 +163,65 @@ class TriedFix(Struct, frozen=True):
     """The outcome of `fix` for one finding, tried alone."""
 
     code: str
-    """The rule's code."""
+    """The rule's code, such as `AP503`."""
     line: int | None
-    """The finding's line."""
+    """The finding's line, such as `101`."""
     reason: str
-    """Why the finding stays; empty if it is fixed."""
+    """Why the finding stays, such as `"each edit changes correct renders too"`; empty if it is
+    fixed."""
     conversations: Count = 0
-    """The number of conversations that the proof renders with both templates."""
+    """The number of conversations that the proof renders with both templates, such as `508`."""
     edits: Count = 0
-    """The number of edits that were tried."""
+    """The number of edits that were tried, such as `11`."""
 
 
 class SurveyRecord(Struct, frozen=True):
     """One template's results, or the reason why it cannot be analyzed."""
 
     schema: Literal["autoparser.survey/1"]
-    """The schema's name and version, which grows with each incompatible change."""
+    """The schema's name and version, `"autoparser.survey/1"`, which grows with each incompatible
+    change."""
     source: str
-    """The file, relative to the named place."""
+    """The file, relative to the named place, such as `"GLM-4.6.jinja"`."""
     sha256: Digest
-    """The digest of the template's text, or of the file if no text can be read from it. A saved
-    format has its file's."""
+    """The digest of the template's text, such as `"91aa728a…"`, or of the file if no text can be
+    read from it. A saved format has its file's."""
     error: str | None
-    """The reason if the analysis is missing; all fields below are then empty."""
+    """The reason if the analysis is missing, such as `"the template renders nothing"`; all fields
+    below are then empty."""
     reasoning: ReasoningMode | None
+    """How turns begin reasoning, such as `"TAG_BASED"`."""
     content: ContentMode | None
+    """Whether content has markers, such as `"PLAIN"`."""
     tools: ToolFormat | None
+    """The kind of notation of calls, such as `"JSON_NATIVE"`."""
     call: str | None
     """A call in the template's notation, e.g. `<call>«name»</call>`; a family shares it."""
     switches: tuple[str, ...]
-    """The names of the switches, sorted."""
+    """The names of the switches, sorted, such as `["enable_thinking", "preserve_thinking"]`."""
     check: SurveyCheck
+    """The counts of the self-check, such as 47 of 47."""
     round_trip: dict[str, Annotated[int, Meta(ge=1)]]
     """The number of verdicts, by `holds` or a cause's code; empty for a saved format without its
     template."""
     findings: dict[Severity, Count] | None = None
-    """The number of lint findings by severity; null if lint did not run."""
+    """The number of lint findings by severity, such as `{"error": 0, "warning": 4, "info": 2}`;
+    null if lint did not run."""
     date: str = ""
     """The day of the analysis, e.g. `2026-11-29`; empty in records of earlier versions."""
     version: str = ""
     """The version of autoparser that analyzed it, e.g. `0.1.0`."""
     notation: CallNotation | None = None
-    """How a call is written; null if the template writes none."""
+    """How a call is written, such as `"a JSON object between markers"`; null if the template writes
+    none."""
     blamed: dict[str, Annotated[int, Meta(ge=1)]] | None = None
-    """The number of round trips that break through the template's fault, by cause."""
+    """The number of round trips that break through the template's fault, by cause, such as
+    `{"raises": 1, "reasoning-dropped": 22}`."""
     found: tuple[SurveyFinding, ...] | None = None
-    """The lint findings, merged by cause; null if lint did not run."""
+    """The lint findings, such as one of `AP108`, merged by cause; null if lint did not run."""
     readings: tuple[EngineReading, ...] | None = None
-    """How the engines' built-in parsers read its turns; null if none was asked."""
+    """How the engines' built-in parsers read its turns, such as 42 of 42 texts right by `qwen`;
+    null if none was asked."""
     fixes: tuple[TriedFix, ...] | None = None
     """The findings that `fix` was tried on, for the examples of a page; null if on none."""
 
@@ -381,9 +401,9 @@ class SurveyJournal:
     records: Mapping[tuple[str, str], SurveyRecord] = field(
         default_factory=dict[tuple[str, str], SurveyRecord]
     )
-    """The records by source and digest."""
+    """The records by source, such as `"GLM-4.6.jinja"`, and digest."""
     size: int = 0
-    """The length of the complete lines, in bytes."""
+    """The length of the complete lines, in bytes, such as `1933832`."""
     repaired: bool = False
     """Whether an incomplete line follows them."""
 
@@ -434,13 +454,13 @@ class RecordShare:
     name: str
     """The common property, e.g. `JSON_NATIVE`, or `all`."""
     templates: int
-    """The number of records."""
+    """The number of records, such as `786`."""
     ok: int
-    """The number of records whose self-check passes."""
+    """The number of records whose self-check passes, such as `747`."""
     trips_holding: int
-    """The number of round trips that hold, over all records."""
+    """The number of round trips that hold, over all records, such as `10698`."""
     trip_count: int
-    """The number of applicable round trips, over all records."""
+    """The number of applicable round trips, over all records, such as `20663`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,9 +470,10 @@ class CallFamily:
     call: str
     """The call with its slots by name, e.g. `<call>«name»</call>`."""
     share: RecordShare
-    """The records of these templates."""
+    """The records of these templates, such as
+    `RecordShare("«name»(«arguments»)", 11, 11, 82, 501)`."""
     examples: tuple[str, ...]
-    """The first files among them."""
+    """The first files among them, such as `("stepfun-ai-step3.jinja",)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,23 +481,31 @@ class SurveySummary:
     """The summary of a corpus."""
 
     all: RecordShare
-    """All records as one group."""
+    """All records as one group, such as `RecordShare("all", 786, 747, 10698, 20663)`."""
     failed: tuple[SurveyRecord, ...]
-    """The records without an analysis."""
+    """The records without an analysis, such as one with the error `"the template renders nothing"`.
+    """
     crashing: tuple[SurveyRecord, ...]
-    """The records of templates that crash on input that agents send."""
+    """The records of templates that crash on input that agents send, such as
+    `"Kimi-K2-Instruct.jinja"`."""
     reasoning: tuple[RecordShare, ...]
-    """The groups by mode of reasoning, the largest first."""
+    """The groups by mode of reasoning, the largest first, such as
+    `(RecordShare(ReasoningMode.NONE, 490, 472, 4695, 6922), …)`."""
     content: tuple[RecordShare, ...]
-    """The groups by mode of content, the largest first."""
+    """The groups by mode of content, such as `ContentMode.PLAIN` with 742 templates, the largest
+    first."""
     tools: tuple[RecordShare, ...]
-    """The groups by form of tool calls, the largest first."""
+    """The groups by form of tool calls, such as `ToolFormat.JSON_NATIVE` with 180 templates, the
+    largest first."""
     families: tuple[CallFamily, ...]
-    """The call notations, the most frequent first."""
+    r"""The call notations, the most frequent first, such as
+    `<tool_call>\n{"name": "«name»", "arguments": «arguments»}\n</tool_call>`."""
     switches: tuple[tuple[str, int], ...]
-    """The names of switches, and the number of templates with each."""
+    """The names of switches, and the number of templates with each, such as
+    `(("enable_thinking", 156), ("add_vision_id", 48), …)`."""
     causes: tuple[tuple[str, int, int], ...]
-    """Cause codes, the number of round trips that each breaks, and the number of templates."""
+    """Cause codes, the number of round trips that each breaks, and the number of templates, such as
+    `(("reasoning-dropped", 3485, 204), ("header-differs", 1524, 147), …)`."""
 
 
 EXAMPLES = 3
@@ -552,7 +581,7 @@ class SurveyResult:
     """The result for one template."""
 
     record: SurveyRecord
-    """The line for the survey's file."""
+    """The line for the survey's file, such as that of `"GLM-4.6.jinja"`."""
     page: str = ""
     """The drawn page; empty if pages were not requested, or if the template neither renders nor can
     be analyzed."""

@@ -97,11 +97,11 @@ class ClaimCount:
     """The number of templates of which a claim is true."""
 
     claim: StateClaim
-    """The claim."""
+    """The claim, such as `StateClaim.ERRORS`."""
     count: int
-    """The number of templates of which it is true."""
+    """The number of templates of which it is true, such as `267`."""
     whole: int
-    """The number of templates that were asked."""
+    """The number of templates that were asked, such as `774`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,12 @@ class NotationCount:
     notation: CallNotation
     """The notation of calls, e.g. JSON between markers."""
     count: int
-    """The number of templates that use it."""
+    """The number of templates that use it, such as `159`."""
     example: SurveyRecord
-    """The template with the most frequent call in this notation."""
+    """The template with the most frequent call in this notation, such as `"AvitoTech-avibe.jinja"`.
+    """
     alike: int
-    """The number of templates that write a call as it does."""
+    """The number of templates that write a call as it does, such as `113`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +126,13 @@ class Mistake:
     code: str
     """The rule's code, e.g. `AP503`."""
     errors: int
-    """The number of templates with an error."""
+    """The number of templates with an error, such as `3`."""
     warnings: int
-    """The number of templates with a warning and no error."""
+    """The number of templates with a warning and no error, such as `104`."""
     example: SurveyRecord
     """A template with the fault: one whose fix is proven, if there is one among the tried."""
     finding: SurveyFinding
-    """Its finding."""
+    """Its finding, such as `"content: null beside a call is rendered as None"` in line 101."""
     fix: TriedFix | None
     """The outcome of `fix`, or None if it was not tried."""
     tried: tuple[TriedFix, ...]
@@ -150,11 +151,12 @@ class ReadingCount:
     engine: str
     """The engine and its version, e.g. `vllm 0.32.0`."""
     choice: ParserChoice
-    """How its parsers are chosen."""
+    """How its parsers are chosen, such as `"best"`."""
     readings: tuple[EngineReading, ...]
-    """The readings, one for each template."""
+    """The readings, one for each template, such as one of 42 texts."""
     names: tuple[tuple[str, int], ...]
-    """The tool-call parsers, and the number of templates for which each is chosen."""
+    """The tool-call parsers, and the number of templates for which each is chosen, such as
+    `(("kimi_k2", 2), ("hermes", 1), …)`."""
 
     @property
     def shares(self) -> tuple[float, float, float, float]:
@@ -178,44 +180,51 @@ class TemplateState:
     """The state of many templates."""
 
     texts: int
-    """The number of distinct texts."""
+    """The number of distinct texts, such as `786`."""
     names: int
-    """The number of templates that have them."""
+    """The number of templates that have them, such as `786`."""
     failed: tuple[SurveyRecord, ...]
-    """The texts without an analysis."""
+    """The texts without an analysis, such as one with the error `"the template renders nothing"`.
+    """
     checked: int
-    """The number of texts whose whole self-check passes."""
+    """The number of texts whose whole self-check passes, such as `769`."""
     days: tuple[str, ...]
-    """The first and the last day of the survey; once if they are the same."""
+    """The first and the last day of the survey, such as `("2026-11-29",)`; once if they are the
+    same."""
     versions: tuple[str, ...]
-    """The versions of autoparser."""
+    """The versions of autoparser, such as `("0.1.0",)`."""
     linted: int
-    """The number of texts that lint looked at."""
+    """The number of texts that lint looked at, such as `774`."""
     calling: int
-    """The number of texts that write calls."""
+    """The number of texts that write calls, such as `388`."""
     reasoning: int
-    """The number of texts that write reasoning."""
+    """The number of texts that write reasoning, such as `284`."""
     claims: tuple[ClaimCount, ...]
-    """The counts of all claims."""
+    """The counts of all claims, such as `(ClaimCount(StateClaim.ERRORS, 267, 774), …)`."""
     notations: tuple[NotationCount, ...]
-    """The most frequent first."""
+    """The most frequent first, such as `(NotationCount(CallNotation.JSON_IN_MARKERS, 159, …), …)`.
+    """
     ways: int
-    """The number of different calls."""
+    """The number of different calls, such as `54`."""
     trips: int
-    """The number of round trips."""
+    """The number of round trips, such as `20663`."""
     trips_holding: int
-    """The number of round trips that hold."""
+    """The number of round trips that hold, such as `10698`."""
     trips_blamed: int
-    """The number of round trips that break through the template's fault."""
+    """The number of round trips that break through the template's fault, such as `6383`."""
     causes: tuple[tuple[str, int], ...]
-    """The causes of these, and the number of texts with each."""
+    """The causes of these, and the number of texts with each, such as
+    `(("content-stripped", 222), ("reasoning-dropped", 204), …)`."""
     mistakes: tuple[Mistake, ...]
-    """The most frequent first."""
+    """The most frequent first, such as `(Mistake("AP206", errors=3, warnings=104, …), …)`."""
     readings: tuple[ReadingCount, ...]
+    """How engines read turns: one for each engine and choice of parsers, such as
+    `llama.cpp 2026.10.11549` with its own."""
     asked: tuple[SurveyRecord, ...]
-    """The texts of which engines read turns."""
+    """The texts of which engines read turns, such as `"AvitoTech-avibe.jinja"`."""
     asked_alike: int
-    """The number of texts that write a call as one of these does, these among them."""
+    """The number of texts that write a call as one of these does, these among them, such as `14`.
+    """
 
 
 MISTAKES = 10
