@@ -17,7 +17,6 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.formats.format_document import check_counts
 from autoparser.analysis.history.trip_verdict import Outcome
 from autoparser.analysis.overview.compared_texts import CONTEXT, RenderChange
 from autoparser.analysis.overview.comparison import (
@@ -222,9 +221,13 @@ def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
             f"{after.lost} of {number_of(after.turns, 'turn')} lose the prefix cache"
             f" (before: {before.lost} of {before.turns})"
         )
-    left, right = (check_counts(side.check) for side in (comparison.left, comparison.right))
-    if left != right and comparison.right.check.ok is not worse:
-        yield "the self-check"
+    checks = comparison.left.check, comparison.right.check
+    failed_before, failed_after = (len(check.failures) for check in checks)
+    if (failed_after > failed_before) if worse else (failed_after < failed_before):
+        yield (
+            f"{failed_after} of {checks[1].total} messages fail the self-check"
+            f" (before: {failed_before} of {checks[0].total})"
+        )
 
 
 def difference_counts(comparison: Comparison) -> str:

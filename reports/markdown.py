@@ -44,7 +44,8 @@ WIDTH = 100
 """Cells of a line in a fence."""
 _BEFORE = 20
 """Characters shown before the departure of two texts."""
-_SIGNS = {"-": "−", "+": "+"}
+_SIGNS = {"-": "−", "+": r"\+"}
+"""The signs of the left and the right side, which must not begin another list in an item."""
 _RUNS = re.compile("`+")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Literal
 
 from msgspec import convert
@@ -114,9 +113,11 @@ def _counted(probe: ServerProbe) -> Iterator[Row]:
         if ReadVerdict.EDGES in streams:
             words += f", {streams.count(ReadVerdict.EDGES)} except for whitespace at the edges"
         yield "Streams", Text(words, style="red" if probe.streams_differ else "green")
-    for reason, group in groupby(probe.not_asked, lambda skipped: skipped.reason):
-        titles = ", ".join(skipped.title for skipped in group)
-        yield "Skipped", Text(visible(f"{titles}: {reason}"))
+    skipped: dict[str, list[str]] = {}
+    for prompt in probe.not_asked:
+        skipped.setdefault(prompt.reason, []).append(prompt.title)
+    for reason, titles in skipped.items():
+        yield "Skipped", Text(visible(f"{', '.join(titles)}: {reason}"))
     yield "Method", Text(_RUNGS[probe.rung])
 
 
