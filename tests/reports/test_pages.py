@@ -21,6 +21,8 @@ from rich.style import Style
 from rich.text import Text
 
 from autoparser import ChatTemplate, analyze
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.verdicts import Failure
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.learning.template_turns import QUESTION
 from autoparser.analysis.lint.hit import Severity
@@ -35,6 +37,7 @@ from autoparser.analysis.overview.portrait import (
 )
 from autoparser.analysis.overview.portrait_conversation import PortraitConversation, PortraitStep
 from autoparser.analysis.overview.survey import SURVEY, SurveyCheck, SurveyRecord, summary_of
+from autoparser.analysis.teaching.taught_analysis import with_checked_format
 from autoparser.reports.blocks import (
     Block,
     ComparedTexts,
@@ -55,7 +58,7 @@ from autoparser.reports.blocks import (
     small,
     tagged,
 )
-from autoparser.reports.comparison import comparison_page
+from autoparser.reports.comparison import comparison_page, comparison_report
 from autoparser.reports.page_pictures import conversation_section, trace_section
 from autoparser.reports.pages import PageTop, address, page
 from autoparser.reports.survey import survey_page
@@ -290,6 +293,21 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
     check = text[places[1] :].partition("<details")[0]
     assert '<h2 id="check-title">' in check
     assert "This report is wrong about messages that differ" in text
+
+
+def test_fewer_failures_of_the_self_check_are_better() -> None:
+    same = compare_templates(analyzed("content-plain"), analyzed("content-plain"))
+    check = same.left.check
+    failure = Failure("a call", Message(content="Hi."), "Hi.", "Hi!", "the texts differ")
+    twice, once = (
+        with_checked_format(same.left, structs.replace(check, failures=(failure,) * count))
+        for count in (2, 1)
+    )
+    more = "".join(comparison_report(structs.replace(same, left=twice, right=once), 100).plain)
+    fewer = "".join(comparison_report(structs.replace(same, left=once, right=twice), 100).plain)
+    words = f"{{}} of {check.total} messages fail the self-check (before: {{}} of {check.total})"
+    assert f"Better: {words.format(1, 2)}" in " ".join(more.split())
+    assert f"Worse: {words.format(2, 1)}" in " ".join(fewer.split())
 
 
 @pytest.mark.slow
