@@ -111,7 +111,7 @@ def analyze(
             "a saved format has no renders for --phase and --diffs to show",
             hint="leave them out, or report on the template itself",
         )
-    # The report has the template's origin itself.
+    # The report names the template's origin itself.
     analysis = source.learned_format(tokenizer, noted=False)
     wanted = _phase_names(analysis, phase or [])
     unwritten = () if of_file else _unwritten_tokens(source, analysis, tokenizer)
@@ -130,7 +130,7 @@ def analyze(
             extras = AnalysisExtras(unwritten, found)
             _write_report(analysis, wanted, outlet, extras, show=show, full=full, diffs=diffs)
     check = analysis.check
-    # With the report in a file, a failed check would not be seen on the terminal.
+    # With the report in a file, the terminal would not show that a check failed.
     if output is not None and not analysis.ok:
         print_note(f"{source.label}: {wings.check_score(check)}, see {output}")
     return 0 if analysis.ok and not (found is not None and found.crashes) else FAILURES

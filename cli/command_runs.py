@@ -130,7 +130,7 @@ def in_workers(command: Command) -> Command:
     """
 
     def run(limits: Limits | None, values: dict[str, Any]) -> object:
-        # What the command reads and writes itself is not under a worker's limits.
+        # A worker's time limit does not cover the files that the command itself reads and writes.
         before = wings.pipe_seconds.set(None if limits is None else limits.seconds)
         try:
             return command(**grouped_values(command, values), limits=limits)
@@ -166,10 +166,10 @@ def _with_limits(
         given = timeout or seconds or cast("float", DEFAULT_LIMITS.seconds)
         soon = DEFAULT_LIMITS.render_seconds
         limits = Limits(
-            # What is not the render comes on top, so that its own limit is the one that is hit.
+            # The render's own limit must be hit first, so add the time for everything else.
             seconds=given + BESIDE_RENDER if one_render else given,
             pipe_seconds=given,
-            # However long a command usually takes, a render that does not end is named soon.
+            # Name a render that does not end soon, however long the command usually takes.
             render_seconds=given if one_render else given / RENDERS if timeout else soon,
             memory=DEFAULT_LIMITS.memory if memory is None else memory * MEGABYTE,
             characters=characters or DEFAULT_LIMITS.characters,
@@ -273,7 +273,7 @@ class PolledFiles:
         for path in vanished:
             del self._digests[path]
             self._stamps.pop(path, None)
-        # All are looked at, so that one change is seen once.
+        # Look at every file, without short-circuiting, so that one change is reported once.
         differing = sum(map(self._differs, files))
         return bool(differing or vanished)
 
@@ -297,7 +297,7 @@ class PolledFiles:
             self._stamps[path] = stamp
             digest = _content_digest(path, found)
         except OSError:
-            # It is being replaced; the next look sees what came.
+            # The file is being replaced; the next look finds the new one.
             return False
         before = self._digests.get(path)
         self._digests[path] = digest

@@ -66,7 +66,7 @@ def debug(
     switches = switch_options.values()
     warn_of_switches(source.label, template, switches)
     template.check_syntax()
-    # A file alone knows no special tokens, and many templates fail without.
+    # A template file alone has no special tokens, and many templates fail without them.
     known = wings.rendering_tokens(template, wings.template_suggestions(template))
     template = replace(template, special_tokens=known)
     if limits is not None:
@@ -90,7 +90,7 @@ def debug(
 def _has_textual() -> bool:
     try:
         return find_spec("textual") is not None
-    # `find_spec` raises it for a loaded module that has no spec.
+    # `find_spec` raises ValueError for a loaded module without a spec.
     except ValueError:
         return False
 

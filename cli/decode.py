@@ -118,7 +118,7 @@ def decode(
         if given is None and turns.prompted.rendered:
             request = replace(request, prompt=turns.prompt)
     options = request.options
-    # The template judges, so that free answers, too, are held to what it writes.
+    # Judge free answers, too, by whether the template would render them like this.
     grammar = replace(
         analysis.grammar(offered, chat_template_kwargs=setting, **options, loosen=loosen),
         as_written=True,
@@ -138,7 +138,7 @@ def decode(
         )
     begun = analysis.begun(offered, prompt=request.prompt, chat_template_kwargs=setting)[0]
     trial = wings.DecodingTrial(begun, grammar, parser, ours, turns, given, free_reasoning)
-    # Nothing is known of the tokens of a server's tokenizer.
+    # The tokens of a server are unknown, so how well markers fit them is unknown, too.
     fit = wings.MarkerFit() if backend.server is not None else trial.fit
     _warn_of_markers(named, fit)
     figures, words = None, f"the model {model}"
@@ -244,7 +244,7 @@ def _judge_model(
 
 def _load_quietly(directory: Path, device: str) -> wings.LoadedModel:
     """Load the model without the progress bars and warnings of its library."""
-    # They are read when it is imported.
+    # transformers reads these variables when it is imported.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
@@ -268,12 +268,12 @@ def _decode_tokenizer(
     if loaded is not None:
         path = tokenizer_path or Path()
         return wings.tokenizer_of(path, vocab_size=loaded.width), str(path)
-    # A GGUF file and a model on the Hub are their own tokenizers.
+    # A GGUF file or a model on the Hub contains its own tokenizer.
     beside = source.beside
     local = tokenizer_path or (None if beside in (None, source.source) else Path(beside).parent)
     if local is not None and local.exists():
         return wings.tokenizer_of(local), str(local)
-    # What is not a path has no directory that declares the end of an answer; the template does.
+    # Only a local directory declares the token that ends an answer; otherwise the template does.
     found = source.tokenizer(tokenizer_path, analysis.template, segmenting=False)
     if found is None:
         return wings.made_tokenizer(grammar, stops=stops), MADE

@@ -75,7 +75,7 @@ def export(
     Exit code: 0 if the whole format is expressed, 1 if parts of it are not or messages parse
     differently, 2 if there is nothing to export.
     """
-    # There is one form so far, which is JSON; what another needs is decided here.
+    # JSON is the only form so far; when another is added, choose it here.
     del form, as_json
     source.check()
     switches = switch_options.values()
@@ -127,7 +127,7 @@ def _try_export(
             "--check needs renders, and a saved format has no template",
             hint="leave out --check, or pass the template",
         )
-    # It advises to install a framework, of which its parser has no need.
+    # Without this, transformers advises to install a framework, which its parser does not need.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     parse = wings.transformers_parser()
     if parse is not None:

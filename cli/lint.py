@@ -60,7 +60,7 @@ from .source import STANDARD_INPUT
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-# Functions here: within the annotation of a field a lambda would not see this module's names.
+# Functions, not lambdas: inside a field's annotation a lambda cannot see this module's names.
 def _profiles() -> Iterable[str]:
     return wings.Profile
 
@@ -188,7 +188,7 @@ class LintOptions:
         Raises AutoparserError where options and settings contradict each other, or leave no rule.
         """
         selected = settings.select if self.select is None else _split_list(self.select)
-        # Whoever selects rules and names no profile wants all that they find.
+        # A caller who selects rules without a profile wants all of their findings.
         usual = wings.Profile.RELEASE if selected is None else wings.Profile.STRICT
         profile = _chosen_value(self.profile, "--profile", settings.profile or usual)
         beside = [
@@ -208,7 +208,8 @@ class LintOptions:
             raise AutoparserError("no rules selected", hint="select more rules, or ignore fewer")
         for given in (self.tokenizer, settings.tokenizer):
             if given is not None:
-                # Read once here, so that it is an error of its own and not one of every template.
+                # Read it once here, so that a bad tokenizer is one error instead of one for every
+                # template.
                 wings.load_tokenizer(given)
         lowest = settings.min_severity or wings.Severity.INFO
         severity = _chosen_value(self.min_severity, "--min-severity", lowest)
@@ -307,7 +308,7 @@ def findings_text(run: wings.LintRun, form: FindingForm, detail: ReportDetail) -
         case FindingForm.CONCISE:
             return wings.concise_report(run, quiet=detail.quiet)
         case FindingForm.JSON:
-            # ASCII alone: no reader and no terminal takes it for anything else.
+            # JSON in ASCII, which every reader and terminal displays alike.
             return json.dumps(wings.lint_document(run), indent=2, allow_nan=False) + "\n"
         case FindingForm.SARIF:
             return wings.sarif_report(run, __version__, _pages_address())
@@ -428,7 +429,7 @@ def lint(
     jinjas = _find_jinjas(python or [], wanted=engines)
     offered = () if tools is None else read_functions(tools)
     cache = options.cache_folder()
-    # What is written as known is all that is found.
+    # A new baseline records all findings, including those in the old one.
     counted = replace(options, baseline=None) if write_baseline else options
 
     def lint_request() -> wings.LintRequest:
@@ -456,7 +457,7 @@ def lint(
         return FINDINGS if run.failed and not exit_zero else 0
 
     if fix:
-        # Before the run, which then reports the remaining findings.
+        # Fix before the run, which then reports the remaining findings.
         fix_files(lint_request(), unsafe=unsafe_fixes)
     if not watch:
         return lint_once()
@@ -622,7 +623,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
     Raises AutoparserError where a template has no file of its own.
     """
     changed = [template for template in run.templates if template.fixed.changed]
-    # All are checked before any is written, so that a refusal changes nothing.
+    # Check all files before writing any, so that a refusal changes nothing.
     for template in changed:
         if not template.writable:
             raise AutoparserError(
@@ -634,7 +635,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
     for template in changed:
         path = template.inspected.path
         if template.inspected.linked_out:
-            # Who names a folder means what is in it.
+            # Passing a folder means the files inside it.
             words = "not changed: a link leads out of the folder"
             problems.append(wings.InputProblem(path, words, "pass the file itself"))
             continue
@@ -642,7 +643,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
         try:
             with wings.writing(file, "use a writable file"):
                 text = template.fixed.template.text.encode("utf-8", "backslashreplace")
-                # A file that was saved by an editor in the meantime is not overwritten.
+                # Do not overwrite a file that an editor has saved in the meantime.
                 wings.write_whole(file, text, before=template.fixed.original.text)
         except AutoparserError as error:
             problems.append(wings.InputProblem(path, error.message, error.hint or ""))

@@ -89,9 +89,9 @@ _FORMAT_OF_RUFF = re.compile("^--output-format(?==|$)")
 
 def _with_plain_values(parameters: Sequence[Any]) -> list[Any]:
     for parameter in parameters:
-        # A private hook of typer's, for what it saves: `rule AP301` takes 0.46 s of processor time
-        # with it and 0.58 s without, `import typer` 0.19 s (best of 7; 2 cores, no GPU, busy).
-        # Typer before pydantic has no such hook, and does not convert defaults.
+        # Typer's private hook, for the time that it saves: `rule AP301` takes 0.46 s of processor
+        # time with it and 0.58 s without, `import typer` 0.19 s (best of 7; 2 cores, no GPU, busy).
+        # Before pydantic, typer had no such hook and did not convert defaults.
         usual = getattr(parameter, "get_runtime_param", None)
         if usual is not None and not isinstance(usual, _PlainConversion):
             parameter.__dict__["get_runtime_param"] = _PlainConversion(usual)
@@ -155,7 +155,7 @@ def _is_readable(path: Path) -> bool:
     try:
         path.stat()
     except OSError:
-        # It is not there, which is whoever's affair that reads it.
+        # The file does not exist; whatever reads it reports that.
         return True
     except ValueError:
         return False
@@ -250,7 +250,7 @@ def _work_wrapper(name: str) -> Callable[[Command], Command]:
 
     match name:
         case "analyze":
-            # The watch is the outer one: each of its runs has a worker of its own.
+            # The watch is the outer wrapper: each of its runs gets a new worker.
             return lambda command: with_watch()(in_worker()(command))
         case "parse":
             from .source import names_saved_format
@@ -344,7 +344,7 @@ a start."""
 app = typer.Typer(
     name="autoparser",
     cls=CommandGroup,
-    # Plain help: no boxes, and quicker.
+    # Plain help without boxes, which is faster.
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -397,7 +397,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _keep_fault(fault: BaseException) -> Path | None:
-    # Lazy: only a fault needs it.
+    # Imported lazily: only a fault needs it.
     from autoparser.analysis.sources.written_files import write_fault
 
     return write_fault(fault)
@@ -407,7 +407,7 @@ def _run(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
     try:
         code: object = command.main([*arguments], prog_name="autoparser", standalone_mode=False)
-        # At the end of the process nobody would be left to tell it.
+        # Flush here: at interpreter exit, a failure to write could no longer be reported.
         sys.stdout.flush()
     except AutoparserError as error:
         excerpt = error.excerpt if isinstance(error, TemplateSyntaxError) else ""
@@ -417,7 +417,8 @@ def _run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _end_unread()
     except SystemExit as end:
-        # Click leaves so when the reader has gone, and when it has told a shell how to complete.
+        # Click exits like this if the reader has closed the pipe, and after answering a shell's
+        # completion request.
         return _end_unread() if isinstance(end.__context__, OSError) else int(end.code or 0)
     except OSError as error:
         if error.errno not in FULL:
@@ -459,7 +460,7 @@ _CHOICES, _QUOTED = "is not one of", re.compile(r"'([^']*)'")
 
 def main() -> None:
     """Run the command line."""
-    # A start makes much that stays, and no garbage worth looking for.
+    # Start-up allocates many objects that last, and hardly any garbage.
     gc.set_threshold(RARELY)
     # The log of a server is read by its operator, who wants to see all of it.
     if sys.argv[1:2] != ["serve"]:

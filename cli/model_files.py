@@ -37,7 +37,7 @@ def demo(
     as_json = result.is_json
     shipped = files("autoparser.cli") / "demo_files"
     texts = {output / name: (shipped / name).read_text(encoding="utf-8") for name in FILES}
-    # All are checked before any is written.
+    # Check all files before writing any.
     for path, text in texts.items():
         if path.exists() and (path.is_dir() or wings.read_path(path, noted=False) != text.encode()):
             raise AutoparserError(

@@ -98,7 +98,7 @@ def option_parameter(name: str, kind: Any, *, default: object = None) -> inspect
         *given, text = details
         metavar = [word for word in given if isinstance(word, str)]
         option = typer.Option(
-            # Of a flag without a name of its own typer makes two, --name and --no-name.
+            # Without an explicit name, typer makes two options of a flag, --name and --no-name.
             *([f"--{name.replace('_', '-')}"] if plain is bool else []),
             metavar=metavar[0] if metavar else None,
             help=text,
@@ -159,7 +159,7 @@ def add_options(
     command_with_options.__dict__["__signature__"] = _command_signature(command).replace(
         parameters=parameters
     )
-    # Typer reads both.
+    # Typer reads both the signature and the annotations.
     command_with_options.__annotations__ = {
         parameter.name: parameter.annotation for parameter in parameters
     }
@@ -178,7 +178,7 @@ def with_groups(command: Command) -> Command:
 
 @functools.cache
 def _command_signature(command: Command) -> inspect.Signature:
-    # Postponed annotations are texts until they are evaluated.
+    # Postponed annotations are strings until they are evaluated.
     return inspect.signature(command, eval_str=True)
 
 

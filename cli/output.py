@@ -32,7 +32,7 @@ LONGEST_LINE = 4000
 
 def escape_unprintable() -> None:
     """Escape characters that the terminal's encoding lacks, so that no report fails on them."""
-    # What takes its place in a test cannot be set so, and need not be.
+    # A test may replace standard output by a stream that cannot be reconfigured, and need not be.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if callable(reconfigure):
         reconfigure(errors="backslashreplace")
@@ -51,7 +51,7 @@ def hold_library_messages() -> None:
     )
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     sys.stderr = stream
-    # The debugger draws its screen through this one.
+    # The debugger draws its screen on this stream.
     setattr(sys, "__stderr__", stream)  # noqa: B010 - a type checker takes it for constant
 
 
@@ -64,7 +64,7 @@ def report_width() -> int:
     """Return the width of the terminal, or of plain text without one."""
     if not _is_plain(sys.stdout):
         return min(wings.Console().width, WIDEST)
-    # As rich does it: from `COLUMNS`, or from any terminal, such as that of a pager.
+    # As rich does: use `COLUMNS`, or else the width of any attached terminal, such as a pager's.
     columns = os.environ.get("COLUMNS", "")
     terminals = (os.get_terminal_size(file).columns for file in (0, 1, 2) if os.isatty(file))
     width = int(columns) if columns.isdigit() else next(terminals, 0)
@@ -91,14 +91,14 @@ def print_report(report: wings.Text, *, beside: bool = False) -> None:
     # Tabs are left to rich, which expands them.
     if _is_plain(stream) and "\t" not in report.plain:
         stream.write(f"{report.plain}\n")
-        # An end of the reader is noticed here, not when the process ends.
+        # Flush here, so that a closed pipe is noticed now and not when the process ends.
         stream.flush()
         return
     console = wings.Console(stderr=beside)
     try:
         console.print(_with_links(report) if console.is_terminal else report, soft_wrap=True)
     except SystemExit:
-        # So rich ends a process whose reader has gone; which code it has is not rich's affair.
+        # Rich exits like this if the reader has closed the pipe, but does not choose our exit code.
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
 
 
@@ -123,7 +123,7 @@ def print_text(text: str) -> None:
     replaced by escapes, with a note on standard error.
     """
     if not sys.stdout.isatty() or is_inert(text.replace("\n", "").replace("\t", "")):
-        # Typer would take colors out of it.
+        # Typer would remove the colors.
         sys.stdout.write(text)
         sys.stdout.flush()
         return
@@ -229,7 +229,7 @@ def guarded_files(values: Mapping[str, Any]) -> Generator[None]:
 def _is_same(output: Path | str | None, source: Path | str) -> bool:
     try:
         return output is not None and Path(output).is_file() and Path(output).samefile(source)
-    except (OSError, ValueError):  # no file, or no name of one
+    except (OSError, ValueError):  # no file, or not a file name
         return False
 
 

@@ -344,7 +344,7 @@ def _write_message(
         advice = _advice(analysis, message)
         outlet.report(wings.message_report(message, text, outlet.width, advice))
     else:
-        # What was asked for comes last.
+        # Print the requested explanations last.
         outlet.report(wings.message_report(message, text, outlet.width))
         _write_explanations(why, text, outlet)
     return message

@@ -93,7 +93,7 @@ def render(
         "--generation-prompt": generation_prompt,
         "--tokens": tokens or None,
         "--trace": trace or None,
-        # An encoder may give ids, which it reads.
+        # An encoder may return token ids, which this tokenizer decodes.
         "--tokenizer": tokenizer if source.encoder is None else None,
     }
     _check_use({option for option, value in about.items() if value is not None}, form)
@@ -142,7 +142,7 @@ def render(
             except TemplateRenderError as error:
                 raise _with_token_hint(error, template) from error
     if failure is not None:
-        # What was rendered up to there is given by now.
+        # Raised only now: the text rendered before the failure has been printed.
         raise _with_token_hint(failure, template)
 
 

@@ -406,11 +406,11 @@ def _load_value(text: str, path: Path) -> Any:
         try:
             return json.loads(text)
         except json.JSONDecodeError as error:
-            # YAML has such lists and mappings too, written in other ways.
+            # YAML's flow collections begin like JSON, but are written in other ways.
             if named:
                 raise _syntax_error("JSON", error.msg, path, error.lineno, error.colno) from None
         except ValueError as error:
-            # A number of more than 4,300 digits.
+            # The number has more than 4,300 digits.
             raise _syntax_error("JSON", str(error), path, None, None) from None
         except RecursionError:
             raise _depth_error(path) from None
@@ -437,7 +437,7 @@ def _load_yaml(text: str, path: Path) -> Any:
     except RecursionError:
         raise _depth_error(path) from None
     except ValueError as error:
-        # A date such as 2024-13-45 is read, and there is none.
+        # YAML accepts the form of a date that does not exist, such as 2024-13-45.
         raise _syntax_error("YAML", str(error), path, None, None) from None
 
 

@@ -131,7 +131,7 @@ def roundtrip(
             outlet.report(wings.roundtrip_report(analysis, found, outlet.width, in_full=in_full))
         else:
             outlet.report(wings.roundtrip_screen(analysis, found, outlet.width))
-    # First, since the verdicts that --fail-on looks at are incomplete.
+    # Reported first, since the verdicts that --fail-on looks at are incomplete.
     if found.beyond:
         return INCOMPLETE
     spoiled = "any" in wanted and analysis.spoiled is not None

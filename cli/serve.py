@@ -137,7 +137,8 @@ def serve(
         )
         endpoint.api_key, endpoint.origins = api_key, tuple(cors or ())
         if traffic_log is not None:
-            # After the template and the format are read: the log is none of their files.
+            # Open the log after reading the template and the format, so that it cannot be one of
+            # their files.
             with wings.writing(traffic_log, "name another file"):
                 log = opened.enter_context(wings.open_log(traffic_log))
             endpoint.report_answer = _log_writer(log)
@@ -167,7 +168,7 @@ def _chat_endpoint(
     choices: wings.ReadingChoices,
 ) -> wings.ChatEndpoint:
     address, served = backend.server or "", backend.served_model
-    # Before the analysis, so that a wrong address is reported at once.
+    # Check the address before the analysis, so that a wrong one is reported at once.
     wings.CompletionServer(address, engine, served).check()
     template = source.template(tokenizer)
     analysis = source.analysis(template, isolate=limits)
@@ -228,7 +229,7 @@ def _log_writer(log: TextIO) -> Callable[[wings.AnsweredChat], None]:
         log.write(
             json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
         )
-        # Line by line, so that the log is complete while the server runs.
+        # Flush each line, so that the log is complete while the server runs.
         log.flush()
 
     return write

@@ -203,7 +203,7 @@ class NamedSource:
         beside = self.beside
         problem = None
         if beside is not None:
-            # Of the template's own commit, even if the branch has moved since.
+            # Use the template's own commit, even if the branch has moved since.
             commit = None if template is None or template.source is None else template.source.commit
             try:
                 return wings.load_tokenizer(

@@ -132,7 +132,7 @@ def survey(
     pages = None if reports is None else report_folder(reports)
     linted = lint or pages is not None
     share = None if shard is None else _parse_share(shard)
-    # Of one engine in several environments, the first is asked.
+    # If an engine is in several environments, use the first one.
     engines = tuple(dict(reversed(find_engines(python))).items()) if python else ()
     wanted = _SurveyPlan(record_file, pages, linted, share, tuple(earlier), engines)
     records = _survey_records(sources, wanted, jobs or wings.usual_jobs(), limits)
@@ -199,7 +199,7 @@ def _write_survey(
 def _write_state(records: Sequence[wings.SurveyRecord], title: str, output: Path) -> None:
     """Write the page about the templates, and its pictures into the same directory."""
     page = wings.state_page(wings.state_of(records), title, output.stem)
-    # The pictures first, so that the page never refers to missing ones.
+    # Write the pictures first, so that the page never refers to missing ones.
     for name, picture in page.pictures.items():
         write_file(output.with_name(name), picture)
     write_file(output, page.text)
@@ -235,7 +235,7 @@ def _survey_records(
     digests = ((source, _source_digest(source)) for source in sources)
     waiting = [pair for pair in digests if wanted.takes(pair[1])]
     earlier = [record for record in wanted.earlier if wanted.takes(record.sha256)]
-    # The page of a text has the name of its first file.
+    # Records of the same text are joined under the first file, which also names the page.
     joined = wings.joined_texts((*earlier, *journal.records.values()))
     known = {digest: record for digest, record in joined.items() if wanted.is_complete(record)}
     before = sum(digest in known for _, digest in waiting)
@@ -243,7 +243,7 @@ def _survey_records(
         many, verb = wings.number_of(len(waiting), "template"), "was" if before == 1 else "were"
         seen = "" if file is None else f", see {file}"
         print_note(f"{before} of {many} {verb} surveyed before{seen}")
-    # Of the files with one text, the first is looked at.
+    # If several files have the same text, survey the first one.
     left = {digest: source for source, digest in reversed(waiting) if digest not in known}
     looked = [pair for pair in waiting if left.get(pair[1]) == pair[0]]
     found = {
@@ -251,7 +251,7 @@ def _survey_records(
         for record in earlier
     }
     with (
-        # First of all: workers are forked, and the bar is drawn by a thread.
+        # Start the workers first: they are forked, and the progress bar runs in a thread.
         wings.start_survey(jobs, limits, wanted.look()) as surveyed,
         _open_records(file, journal) as lines,
         wings.engine_processes(wanted.engines) as engines,
@@ -264,7 +264,7 @@ def _survey_records(
                 result = next(results)
                 record = known[digest] = result.record
                 if wanted.pages is not None and result.page:
-                    # Before its record, which says that it is there.
+                    # Write the page before the record, which states that the page exists.
                     wanted.pages.write(record, result.page)
                 advance()
             try:
@@ -274,7 +274,7 @@ def _survey_records(
             own = found[source, digest] = wings.record_at(record, source)
             if lines is not None and journal.records.get((source, digest)) != own:
                 lines.write(wings.line_of(own))
-                # What is done stays done, whatever comes.
+                # Flush each record, so that an interrupted survey keeps it.
                 lines.flush()
     return list(found.values())
 
@@ -310,7 +310,7 @@ def _source_digest(source: str) -> str:
     except AutoparserError as error:
         with suppress(OSError, AutoparserError):
             return hashlib.sha256(wings.read_path(Path(source))).hexdigest()
-        # What cannot be read, or is too large, is known by what is wrong with it.
+        # Identify a source that is unreadable or too large by its error message.
         return wings.text_digest(str(error))
 
 
@@ -322,7 +322,7 @@ def _read_records(path: Path) -> bytes:
             hint="name a file with --records",
         )
     try:
-        # It is this command's own, and is added to.
+        # The command wrote this file itself and appends to it, so it is not noted as an input.
         return wings.read_path(path, noted=False) if path.exists() else b""
     except OSError as error:
         reason = error.strerror or type(error).__name__
@@ -378,7 +378,7 @@ class SurveyReports:
         self, summary: wings.SurveySummary, records: Sequence[wings.SurveyRecord], version: str
     ) -> None:
         """Write the survey's page with links to the existing pages."""
-        # A copy has the page of the text that was looked at.
+        # Files with the same text share the page of the file that was surveyed.
         by_text = {
             record.sha256: page_name(record.source, record.sha256)
             for record in reversed(records)

@@ -312,7 +312,7 @@ def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = 
     notes = [line for note in _notes(format_, message) for line in drawn_lines(prose(note), width)]
     room = height - 1 - len(notes)
     cells = max(width - column - 4, NARROWEST // 2)
-    # First joined within the width: longer lines are broken, sometimes inside of a marker.
+    # Join within the width first: longer lines wrap, sometimes in the middle of a marker.
     for most in (cells, LINE_LONGEST):
         for at in sorted(range(len(parts)), key=lambda at: -len(parts[at][1])):
             if len(_drawn(parts, width, column)) > room:
@@ -419,7 +419,7 @@ def _lines(spans: Sequence[ExampleSpan], markup: str) -> Lines:
                 drawn[-1].append(visible(line_text), style=style)
                 continue
             line.append(visible(line_text[:LINE_LONGEST]), style=style)
-            # Newlines alone are not a line of their own: they begin the next one.
+            # Do not draw newlines as a line of their own: they begin the next line.
             if line_text.endswith("\n") and line.plain.strip("↵"):
                 drawn.append(line)
                 line = Text()

@@ -59,7 +59,7 @@ def _row(bar: ChartBar, top: int) -> Iterator[str]:
     yield (f'  <text x="{_LABEL - 12}" y="{top + 18}" text-anchor="end">{escape(bar.label)}</text>')
     yield f'  <rect class="whole" x="{_LABEL}" y="{top}" width="{_BAR}" height="24" rx="4"/>'
     if bar.count:
-        # A rare fault must be seen, too: no bar is shorter than three pixels.
+        # No bar is shorter than three pixels, so that a rare fault remains visible.
         width = max(round(_BAR * share, 1), 3)
         yield f'  <rect class="{kind}" x="{_LABEL}" y="{top}" width="{width}" height="24" rx="4"/>'
     place = _LABEL + _BAR + 12

@@ -374,7 +374,7 @@ def _departure(change: RenderChange) -> Departure:
         tuple(
             DepartureSide(
                 sign if line is None else f"{sign} {line}",
-                # A text of the full length was cut there.
+                # A text of the full length has been truncated.
                 None if text is None else Text(visible(text) + "…" * (len(text) == CONTEXT), style),
                 Text(f"raises: {visible(error or '')}", style),
                 Text("(the end)", style),

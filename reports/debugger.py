@@ -210,7 +210,7 @@ def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Blocks:
     end = start + len(trace.pieces[current].text)
     found: Blocks = []
     inside = [
-        # Also a token that begins in the piece before.
+        # Include a token that begins in the piece before.
         token
         for token in marks.tokens
         if start <= token[0] < end or token[0] < start < token[1]

@@ -186,7 +186,7 @@ def _verdict(judgment: AnswerJudgment) -> Iterator[str]:
 
 
 def _key(word: Enum) -> str:
-    # The values are words of the report; programs get the names.
+    # The enum's values are phrases for the report; JSON gets its names.
     return word.name.lower()
 
 
@@ -270,7 +270,7 @@ class _ModelDecodedDocument(DecodedDocument, frozen=True, kw_only=True):
     """Only with `--sampler transformers`."""
 
 
-# What stands by position comes before the keywords of the classes above.
+# msgspec puts these positional fields before the keyword-only ones of the base classes.
 class DecodeDocument(_ModelDecodedDocument, frozen=True):
     """Answers under a grammar, with their conditions and results."""
 

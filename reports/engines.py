@@ -47,7 +47,7 @@ def engines_report(engine_trial: EnginesTried, width: int) -> Text:
     drawn += [Fitted(partial(_to_pass, engine_trial.rankings))]
     for ranking in engine_trial.rankings:
         drawn += _engine(ranking)
-    # The flags of this package's plugins stand beside those of built-in parsers.
+    # That command shows the flags of this package's plugins next to those of built-in parsers.
     last = next_line("analyze", engine_trial.template, " --show serve", width, 0)
     return joined_lines([*drawn_lines([*drawn, *blank()], width), last])
 
@@ -74,7 +74,7 @@ def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
             counts += f"; with auto {auto.whole.right}, streaming {auto.streamed_right}"
         named = [_flag_words(ranking, best)]
         if len(named[0]) + longest + _MARGINS > width and best.pair.tool:
-            # A flag and its name stay on one line, to be copied.
+            # Keep a flag and its value on one line, so that it can be copied.
             named = _flags(best.pair)
         lines = [Text(visible(words), style="bold") for words in named]
         lines.append(Text(visible(counts), style="green" if best.all_right else ""))
@@ -104,7 +104,7 @@ def _engine(ranking: EngineRanking) -> Blocks:
     reasons: dict[str, list[str]] = {}
     for parser in ranking.unusable:
         names = reasons.setdefault(parser.reason, [])
-        # A name may be unusable as a tool parser and as a reasoning parser.
+        # A name may fail both as a tool parser and as a reasoning parser.
         names += [parser.name] * (parser.name not in names)
     lines = [
         f"{', '.join(names)} skipped: {shortened(reason, _LONGEST)}"

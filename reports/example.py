@@ -187,7 +187,7 @@ def example_call(format_: TurnFormat, position: int) -> ToolCall:
 def call_part_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> list[ExampleSpan]:
     """Name the parts of the call at a position, down to its arguments."""
     text = calls.write_call(call, position)
-    # A call without arguments may have a row of its own.
+    # Calls without arguments may have a separate row.
     for row in (calls.row, calls.empty_row or ()):
         drawn = [*_call(calls, row, call, position)]
         if position:
@@ -329,7 +329,7 @@ def _slots(row: FormatRow) -> list[RowSlot | None]:
 def _word_edges(texts: Sequence[str]) -> tuple[int, int] | None:
     """Return the lengths of the common text before and after a word, or None without one."""
     before = min(prefix_length(texts[0], text) for text in texts)
-    # Words may begin alike, as `string` and `structure`: back to where the word begins.
+    # Words may share a prefix, like `string` and `structure`: go back to the beginning of the word.
     before -= len(_matched(_WORD_END.search(texts[0][:before])))
     rests = [text[before:] for text in texts]
     after = min(suffix_length(rests[0], rest) for rest in rests)
@@ -474,7 +474,7 @@ def _varying(format_: TurnFormat, message: Message) -> Iterator[Text]:
     if calls.naming is not None:
         yield Text("The id contains the function's name.")
     spoken = type_words(calls.arguments).spoken
-    # The word of the most types is described last, as that of any other type.
+    # Describe the word of the most types last, as the one for any other type.
     most = max(spoken, key=lambda pair: len(pair[1]), default=None)
     type_meanings = [
         sentence(quoted(word), f" for {'any other type' if other else ', '.join(kinds)}")

@@ -58,7 +58,7 @@ _TITLES = {
 def explanation_report(explained: ExplainedOutput, text: str, width: int) -> Text:
     """Show the deviations from the template's writing in the order of the text, then the cause."""
     fine = explained.cause.reason is LossReason.NOTHING and not explained.places
-    # Of a healthy output, the cause alone says all.
+    # If the output is healthy, the cause is the whole explanation.
     drawn = [] if fine else departures(explained.places, text)
     return report_text([*drawn, *cause_blocks(explained, text)], width)
 
@@ -317,14 +317,14 @@ def _place_lines(text: str, offset: int, line: int, column: int) -> list[Text]:
     """Return the line of a place after its number, and a caret under the place."""
     begin = offset - (column - 1)
     end = text.find("\n", offset)
-    # With the newline, which has a sign: the place may be there.
+    # Include the newline, which is shown as a sign, since the place may be there.
     end = len(text) if end < 0 else end + 1
     start = max(begin, offset - _BESIDE)
     stop = min(end, offset + _BESIDE)
     before = ("…" if start > begin else "") + visible(text[start:offset])
     behind = visible(text[offset:stop]) + ("…" if stop < end else "")
     number = f"{line} | "
-    # In cells: a wide character before the place moves the caret by two.
+    # Measured in cells: a wide character before the place moves the caret by two.
     margin = " " * (cell_len(number) - 2) + "| " + " " * cell_len(before)
     return [
         sentence((number, "dim"), before, behind),

@@ -97,7 +97,7 @@ def demo_report(files: Sequence[str]) -> Text:
         *(f"Written  {visible(file)}" for file in files),
         "",
         f"autoparser analyze {folder}",
-        # A line of more than 80 columns would wrap, and a wrapped one is pasted in pieces.
+        # A line of more than 80 columns would wrap, and would then be pasted in pieces.
         f"autoparser parse {folder} --tools {tools} \\\n  --input {output}",
         f"autoparser grammar {folder} --tools {tools}",
         f"autoparser render {folder} --messages {messages}",

@@ -125,7 +125,7 @@ def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
         f"b/{name}",
     )
     return "".join(
-        # `patch` takes a last line without a newline only with this remark.
+        # Without this remark, `patch` rejects a last line that has no newline.
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
         for line in lines
     )

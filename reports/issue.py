@@ -82,7 +82,7 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
 def _facts(report: ReportedOutput) -> Iterator[str]:
     template = report.template
     source = template.source
-    # A path is nobody else's business.
+    # Only the file's name: a path may reveal private folder names.
     named = PurePath(template.origin or "a text").name
     if source is not None and source.commit:
         named = f"{source.id} at {source.commit}"

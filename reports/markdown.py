@@ -114,7 +114,7 @@ def _entry(entry: Entry) -> Iterator[str]:
 
 
 def _folded(summary: str, blocks: Blocks) -> Iterator[str]:
-    # After a line of HTML, Markdown is read only from an empty line on.
+    # After a line of HTML, Markdown is parsed only from the next empty line on.
     yield from ("", "<details><summary>", "", summary, "", "</summary>")
     yield from (*markdown_lines(blocks), "", "</details>")
 
@@ -158,7 +158,7 @@ def inline(words: Words) -> str:
     for run in styled_runs(words):
         if MARKER in run.styles or any(tag["tag"] == "code" for tag in run.tags):
             pieces.append(cell(run.words))
-        # With a space inside of them, Markdown shows the stars.
+        # With spaces inside the stars, Markdown shows them.
         elif STRONG in run.styles and run.words.strip() == run.words:
             pieces.append(f"**{plain(run.words)}**")
         else:

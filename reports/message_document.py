@@ -253,7 +253,7 @@ def parsed_document(
     return convert(
         {
             **({} if template is None else {"template": named_template(template)}),
-            # The call that the end cut stands apart.
+            # A call that the end cut off has its own field, `partial_call`.
             **replace(message, partial_call=None).to_openai(),
             **({"finish_reason": message.finish_reason} if message.finish_reason else {}),
             **_outcome(message),
@@ -373,7 +373,7 @@ def _outcome_document(outcome: EngineOutcome) -> EngineOutcomeDocument:
 
 
 def _explanations(why: Sequence[DeviationExplanation], text: str) -> Iterator[ExplanationDocument]:
-    # What tries causes takes long to import, and most outputs need no explanation.
+    # Imported here: the search for causes is slow to import, and most outputs need no explanation.
     from .explanation import cause_words, line_and_column  # noqa: PLC0415
 
     for explanation in why:

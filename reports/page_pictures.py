@@ -295,7 +295,7 @@ def _bridged_before(step: PortraitStep, talk: PortraitConversation) -> int:
     last = talk.steps[at - 1] if at else None
     if last is None or last.bridged is None:
         return step.cached
-    # `cached` counts the rendered prompt, from which the bridge's own may differ in length.
+    # `cached` is an offset in the rendered prompt; the bridged prompt may have another length.
     return step.cached - last.rendered + last.bridged
 
 

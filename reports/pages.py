@@ -115,7 +115,8 @@ def page(
             sections=list(_sections(blocks)),
             policy=f"default-src 'none'; style-src {_digest(style)};{allowed} img-src data:;"
             " base-uri 'none'; form-action 'none'",
-            # Style and script are files of ours, and the only texts that are not escaped.
+            # The style sheet and the script are files of this package, and the only unescaped
+            # texts.
             style=Markup(style),  # noqa: S704
             script=Markup(code),  # noqa: S704
             foot=f"autoparser {version}. {closing}",
@@ -157,7 +158,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         keep_trailing_newline=True,
         lstrip_blocks=True,
-        # Every written value passes it, so that no macro can forget to make it visible.
+        # Jinja applies this to every value, so that no macro can forget to escape invisible
+        # characters.
         finalize=_written_text,
     )
     filters: dict[str, Callable[..., object]] = {
@@ -211,7 +213,7 @@ def _run(run: StyledRun) -> Markup:
         found = _element("code", {"class": " ".join(classes)}, found)
     elif classes:
         found = _element("span", {"class": " ".join(classes)}, found)
-    # The outermost is the first, so the innermost is put around the words first.
+    # The first tag is the outermost, so wrap the words in the last one first.
     for tag in reversed(run.tags):
         attributes = {name: value for name, value in tag.items() if name != "tag"}
         found = _element(tag["tag"], attributes, found)
@@ -259,7 +261,7 @@ def _edges(text: str, *, breaks: bool = True) -> Markup:
 
 def _shared_text(text: str, *, first: bool, last: bool) -> Markup:
     """Return a shared text; a long one is reduced to the ends beside differences."""
-    # The first and the last shared text have a difference on one side alone.
+    # The first and the last shared text have a difference on one side only.
     left_out = len(text) - _CONTEXT * (2 - first - last)
     if left_out <= _CONTEXT:
         return signs(text)

@@ -87,7 +87,7 @@ def phase_entries(learned: LearnedFormat, opened: Collection[str] = ()) -> Itera
             # Markers alone are not worth unfolding: they have a section of their own.
             blocks=[*behind, *map(_renders, evidence)] if evidence else [],
             opened=finding.phase in opened,
-            # A link to what is inside opens the box.
+            # A link to anything inside the box opens it.
             anchor=f"phase-{finding.phase}",
         )
 

@@ -91,7 +91,7 @@ def provenance_words(source: Provenance | None) -> str | None:
 
 def template_origin(learned: LearnedFormat) -> str:
     """Return a template's origin, or the file of a saved format."""
-    # Findings have places, too, and need no format.
+    # Imported here: findings use this module, too, and need no format.
     from autoparser.analysis.formats.saved_format import SavedFormat  # noqa: PLC0415
 
     if isinstance(learned, SavedFormat):

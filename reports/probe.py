@@ -253,7 +253,7 @@ def _installed(probe: ServerProbe) -> Blocks:
 
 def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -> Blocks:
     shown_scores = [
-        # The server's own parser is shown at any rank.
+        # Show the server's own parser whatever its rank.
         score
         for at, score in enumerate(scores)
         if at < RANKED or score.name == configured

@@ -143,7 +143,7 @@ def _tests(trace: RenderTrace) -> Blocks:
             label = sentence((f"{words[0]}", style), f" {number_of(count, 'time')}")
             drawn += _outcome(label, words[1])
     reached = {trace.sites[site].line for site, _ in asked}
-    # By line: a line with several tests is reached if one of them is.
+    # Counted by line: a line with several tests is reached if one of them is.
     missed = sorted({site.line for site in every} - reached)
     if missed:
         which = f"line{'' if len(missed) == 1 else 's'} {', '.join(map(str, missed))}"
@@ -164,7 +164,7 @@ def _outcome(label: Text, words: Text) -> Blocks:
     gap = " " * max(column - cell_len(label.plain), 1)
     text = sentence(label, gap, words) if words.plain else label
 
-    # Values begin beside their label and go on below it, which depends on the width.
+    # Values begin beside their label and wrap below it, so the layout depends on the width.
     def lines_at(width: int) -> Blocks:
         first = wrapped(text, max(width - indent, 20), words=True)
         drawn = [sentence(" " * indent, first[0])]

@@ -139,7 +139,7 @@ def _place_lines(text: str, acceptance: TextAcceptance) -> list[Text]:
     end = min(len(text) if end < 0 else end + 1, acceptance.place + _AROUND)
     before = literal(text[start : acceptance.place], "")
     within = text[acceptance.place : end][: len(acceptance.refused or "")]
-    # In cells, and at least one: where the text ends too early, nothing is refused.
+    # Measured in cells, and at least one: if the text ends too early, no text is refused.
     carets = "^" * max(cell_len(marker_text(within)), 1)
     whole = sentence(
         "  ",
@@ -235,7 +235,7 @@ def grammar_document(
     """
     refused: dict[str, str] = {}
 
-    # A request that one form cannot express may have the others.
+    # A request that one form cannot express may be expressible in the others.
     def attempt(form: str, write: Callable[[], Written]) -> Written | None:
         try:
             return write()
@@ -380,7 +380,7 @@ def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
     call = section.call
     if isinstance(call, RowCall):
         yield "  call", _row(call)
-        # The parser's row: in a loose one, some words may differ from the template's.
+        # Use the parser's row: in a loose one, some words may differ from the template's.
         found = [item for item in call.loose_row or call.row if isinstance(item, ArgumentList)]
         name = next(
             (item for item in call.loose_row or call.row if isinstance(item, FunctionName)), None

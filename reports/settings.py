@@ -177,7 +177,7 @@ def prompt_warning(formats: Formats, prompt: str) -> str | None:
     header = format_.header.strip()
     taken = ""
     behind = prompt.rpartition(header)[2] if header else ""
-    # A turn has begun and not ended: the parser reads what follows its header.
+    # The prompt has begun a turn and not ended it: the parser reads the text after the header.
     if header and header in prompt and not any(stop in behind for stop in format_.stop_strings):
         taken = "; the text after the last header is parsed as the beginning of the message"
     return f"the prompt {ends}, but this template's prompts end with {wanted}{taken}"

@@ -145,7 +145,7 @@ def _reasoning(analysis: LearnedFormat) -> Text:
 def _forced(formats: Formats) -> str:
     """Name the settings under which the prompt opens the reasoning, and closes it."""
     by_setting = sorted(formats.openings, key=lambda opening: len(opening.setting))
-    # In reverse, so that of each kind the setting with the fewest switches stays.
+    # Reversed, so that the setting with the fewest switches wins for each kind.
     under = {opening.written: opening.setting for opening in reversed(by_setting)}
     opens, closes = (
         f"with {setting_words(under[written])}" if under.get(written) else "by default"
@@ -207,7 +207,7 @@ def _calls(analysis: LearnedFormat) -> Text:
     call_words = sentence(words.get(view.tools, ""), _around(view.markers), " ", _mode(view.tools))
     if view.flags.tools_array_wrapped:
         call_words.append("; all calls in one array")
-    # Without a render of calls, nothing is known of several in a turn.
+    # Without a rendered call, it is unknown whether a turn may have several.
     if TurnPart.CALLS in analysis.formats.united.unconfirmed:
         return call_words
     return call_words.append(f"; {limit_words(calls)}")

@@ -217,8 +217,8 @@ def _more(left_out: int) -> Blocks:
     return prose(Text(f"and {left_out} more", style="dim")) if left_out > 0 else []
 
 
-# The index of a page. It is whole without the page's script: what needs that is hidden until it
-# runs.
+# The index of a page. It is complete without the page's script: controls that need the script are
+# hidden until it runs.
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     ]
     none = [sentence(f"{NO_EFFECT}: ", unmoved_words(learned.unmoved))] if learned.unmoved else []
     lines += none[: most // ROOMY]
-    # Before the variables without effect, which matter least.
+    # Insert before the variables without effect, which matter least.
     lines[whole_lines:whole_lines] = folded
     cut = any(line.cell_len > width for line in lines) or len(none) > most // ROOMY
     whole = "; in full: --show switches" if cut or folded else ""
@@ -59,7 +59,7 @@ def _folded_switches(switches: Sequence[Switch], width: int, most: int) -> tuple
     """
     if len(switches) <= most:
         return len(switches), []
-    # As many lines of their own as leave room for the groups of the others.
+    # Give as many switches a line as leave room for the groups of the others.
     for whole in range(most - 1, -1, -1):
         groups: dict[str, list[str]] = {}
         for switch in switches[whole:]:
@@ -150,7 +150,7 @@ def unset_words(switch: Switch, formats: Formats) -> str:
     # By `repr`, since 1, 1.0 and True are equal in Python.
     groups = (group for group in switch.groups if repr(group[0]) == repr(switch.default))
     equal = next(groups, (switch.default,))
-    # Beside a word that it is compared with, booleans are nothing that a caller sends.
+    # If the template compares the variable with a word, leave out booleans, which no caller sends.
     named = [value for value in equal if isinstance(value, bool) is isinstance(equal[0], bool)]
     return f"default {' or '.join(map(value_words, named))}"
 
@@ -215,7 +215,7 @@ def _effects(effects: Sequence[SwitchEffect]) -> str:
     changed = [effect for effect in effects if effect is not SwitchEffect.RAISES]
     if not changed:
         return SwitchEffect.RAISES.value
-    # What else is changed comes first, since the prompt's text follows.
+    # Name the other effects first, since the prompt's text follows.
     *first, last = sorted(changed, key=lambda effect: effect is SwitchEffect.GENERATION_PROMPT)
     raises = ", and some conversations raise" * (SwitchEffect.RAISES in effects)
     return f"changes {', '.join(first)}{' and ' * bool(first)}{last}{raises}"
@@ -227,7 +227,7 @@ def _does(
     begun = None if setting is None else formats.under(setting)
     opening = None if begun is None else begun.opening
     setting_tells = (
-        # An opening that was found without this switch shows nothing of its value.
+        # An opening found without this switch does not show the effect of its value.
         opening is not None and setting is not None and setting.keys() <= opening.setting.keys()
     )
     if opening is None or not setting_tells or SwitchEffect.GENERATION_PROMPT not in effects:

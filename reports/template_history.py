@@ -70,7 +70,7 @@ def _revisions(changes: Sequence[RevisionChange], *, in_full: bool) -> Blocks:
         title = "  ".join(visible(word) for word in words if word)
         drawn.append(Heading(Text(title), f"revision-{number}", revision.date))
         for block in _revision_blocks(change, in_full=in_full):
-            # A level below the revision, whose section all of this is.
+            # One level below the heading of the revision, whose section this is.
             drawn += (
                 lead(Text(block.title.plain, style="bold"))
                 if isinstance(block, Heading)

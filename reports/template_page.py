@@ -139,7 +139,7 @@ def _folded(blocks: Iterable[Block], learned: LearnedFormat) -> Iterator[Block]:
 def _sections(portrait: Portrait, version: str) -> Blocks:
     """Return the sections in the order of the page."""
     analysis = portrait.analysis
-    # A verdict that fails comes before all that it casts doubt on, one that passes at the end.
+    # A failed verdict comes before everything that it casts doubt on; a passed one at the end.
     verdicts = (
         (analysis.check.ok, check_section(analysis)),
         (analysis.gate.ok, gate_section(analysis)),
@@ -254,7 +254,8 @@ def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
     pieces = compare_texts(left, right)
     own = [piece for piece in pieces if piece.side is not Side.BOTH]
     if len(own) == 1 and len(own[0].text) < SHORTEST_MATCH:
-        # A sign more, as where one prompt opens what the other closes: both are shown whole.
+        # The difference is less than a marker, as between `<think>` and `</think>`: show both
+        # whole.
         start, end = prefix_length(left, right), 0
         start -= _matched(_MARKER_BEGUN.search(left, 0, start))
         end = suffix_length(left[start:], right[start:])

@@ -214,7 +214,7 @@ def _departure(block: Departure, width: int) -> Lines:
             continue
         shown = sentence((before, "dim"), side.text)
         if block.by_cells:
-            # Some scripts, and the bars of some markers, take two cells a character.
+            # Some scripts, and the bars of some markers, take two cells per character.
             shown.truncate(room, overflow="ellipsis")
         elif len(shown) > room:
             shown = sentence(shown[: room - 1], "…")
@@ -267,7 +267,7 @@ def _compared(block: ComparedTexts) -> Blocks:
 def _table(block: Table, width: int) -> Lines:
     columns = block.columns
     sizes = _sizes(block, width)
-    # The title of a column whose width is its own is not broken.
+    # Do not break the title of a column that has no fixed width.
     roomy = [
         max(size, len(column.head)) if column.cells or column.cut else size
         for size, column in zip(sizes, columns, strict=True)
@@ -294,7 +294,7 @@ def _sizes(block: Table, width: int) -> list[int]:
         column = block.columns[at]
         widest = max([len(column.head), *(cell_len(cells[at].plain) for cells in block.rows)])
         room = max(width - used, 10)
-        # A name is whole, if it leaves the other columns some room.
+        # Keep a name whole if that leaves the other columns some room.
         word = max(
             (cell_len(word) for row in block.rows for word in row[at].plain.split()), default=0
         )

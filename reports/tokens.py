@@ -89,7 +89,7 @@ def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -
         last = message
         label = f"{name:{_NAME}} {'loss' if loss else '':4} {'text' if content else ''}"
         style = _OWN_STYLE if message < 0 else _STYLES[message % len(_STYLES)]
-        # A token that ends inside a character adds no text of its own.
+        # A token that ends inside a character adds no text.
         shown = [visible(pieces[at]) or _GOES_ON for at in run]
         text = Text(_BETWEEN, style="dim").join(
             Text(piece, style=f"{style} {_SAMPLED}" if loss else style) for piece in shown

@@ -261,7 +261,7 @@ def gate_fault_words(gate: Gate) -> str:
     fault = gate.faults[0]
     failed, asked = gate.asked - gate.passed, gate.asked
     sent = ""
-    # All turns in the template's own form pass: the faults are in OpenAI's form.
+    # All turns in the template's own form pass, so the faults are in OpenAI's form.
     if not failed:
         failed, asked = gate.usual_asked - gate.usual_passed, gate.usual_asked
         sent = " of OpenAI-style messages"
@@ -315,7 +315,7 @@ def _faults(learned: LearnedFormat) -> Iterator[str]:
         intact = f"{form.intact_count} of {form.asked} intact"
         yield f"OpenAI-style messages lose text in serving and training ({intact})"
     gate = learned.gate
-    # Faults in OpenAI's form alone come of the lost text, which is named above.
+    # If only OpenAI's form has faults, the lost text above is their cause.
     if gate.ok or (gate.own_form_ok and learned.spoiled):
         return
     titles = dict.fromkeys(fault.title for fault in gate.faults)

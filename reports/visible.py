@@ -99,7 +99,7 @@ def literal(text: str, style: str = LITERAL_STYLE) -> Text:
 
 def quoted(text: str, style: str = LITERAL_STYLE) -> Text:
     """Return a marker quoted inside a sentence."""
-    # Between backquotes, the end of a text with a backquote would not be seen.
+    # If the text contains a backquote, quotes would not show where the text ends.
     quote = "" if "`" in text else "`"
     return Text.assemble(quote, literal(text, style), quote)
 

@@ -28,7 +28,7 @@ from .blocks import Blocks, Heading, Row, lead, prose, rows, sentence
 from .visible import number_of, setting_words, value_words, visible
 
 if TYPE_CHECKING:
-    # Importing comparisons takes as long as all that a report of an analysis needs.
+    # For type checkers only: importing comparisons takes as long as the rest of a report.
     from autoparser.analysis.overview.comparison import Comparison
 
 NAMED = 8
@@ -71,8 +71,8 @@ def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
         yield "tools' names", f"of {', '.join(_name_sign_kinds(bounds.name_signs))}"
     forms = sorted(bounds.forms.items(), key=lambda item: -item[1])
     often = [f"{visible(form)} ({count})" for form, count in forms if count > 1]
-    # Every name of the source is tried as a field, such as the method of `content.endswith(…)`:
-    # those without an effect are counted, since nobody sends them.
+    # Every name in the source is tried as a field, even a method's as in `content.endswith(…)`. No
+    # caller sends most of them, so those without an effect are only counted.
     once = [form for form, count in forms if count == 1]
     tried = sum(form.startswith(FIELD_FORM) for form in once)
     once = [visible(form) for form in once if not form.startswith(FIELD_FORM)]

@@ -22,16 +22,16 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Hundreds of processes are started, and each would compile the package again where bytecode is
-# forbidden: a tree that has to stay as it is stays so, and theirs lies in a folder that goes.
+# The tests start hundreds of processes. Where bytecode is forbidden, each would compile the package
+# again, so let them write it to a temporary folder: the tree stays unchanged.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and not sys.pycache_prefix:
     os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="autoparser-tests-bytecode-")
     atexit.register(shutil.rmtree, os.environ["PYTHONPYCACHEPREFIX"], ignore_errors=True)
 
-# Before anything imports the library, which reads them once; nothing listens on that port.
+# Set before anything imports the library, which reads them once; nothing listens on that port.
 os.environ["HF_ENDPOINT"] = "http://127.0.0.1:1"
 os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="autoparser-tests-")
-# What a test finds, it has found itself.
+# No test uses results that another run has cached.
 os.environ["AUTOPARSER_NO_CACHE"] = "1"
 for name in (
     "HF_TOKEN",

@@ -20,6 +20,6 @@ def analyzed(name: str) -> Analysis:
     seconds, and each worker that runs tests makes its own.
     """
     template = load_template(TEMPLATES / f"{name}.jinja")
-    # Reports name the file: the same one in every checkout.
+    # Reports name the file, so use a path that is the same in every checkout.
     origin = f"fixtures/templates/{name}.jinja"
     return analyze(replace(template, special_tokens=TOKENS, origin=origin))

@@ -76,7 +76,7 @@ class _Engine:
 
 def main(template: Path) -> None:
     """Play a server's first requests, and print the results."""
-    # The cache of whoever runs the tests is left alone.
+    # Leave the cache of the person who runs the tests alone.
     os.environ["AUTOPARSER_CACHE"] = ""
     from autoparser.analysis.engines import sglang_plugin, vllm_plugin
     from autoparser.analysis.sources.token_bytes import byte_tokenizer

@@ -58,7 +58,7 @@ def definition_of(kind: type[object]) -> dict[str, Any]:
     """Return the schema of a class and of those in it, by their names."""
     _, components = msgspec.json.schema_components([kind])
     classes = {class_.cls.__name__: class_ for class_ in _classes(kinds.type_info(kind))}
-    # msgspec gives classes of one name longer ones, which are hard to read.
+    # msgspec lengthens the names of classes that share one, which makes them hard to read.
     assert set(components) <= set(classes), set(components) - set(classes)
     return {name: _renamed(_told(found, classes[name])) for name, found in components.items()}
 
@@ -99,7 +99,7 @@ def _told(
     fields = {field.encode_name: field for field in kind.fields}
     properties: dict[str, Any] = {}
     for key, found in schema["properties"].items():
-        # Which names members have, msgspec says in other places by its version.
+        # msgspec's versions put the member names in different places.
         told = _without_names({name: value for name, value in found.items() if name != "default"})
         if key in fields and fields[key].name in words:
             told.pop("description", None)

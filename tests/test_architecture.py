@@ -27,7 +27,7 @@ def test_picture_of_layers_is_made_from_the_code() -> None:
     drawn = page_with(picture())
     how = "python -m tests.layer_picture"
     assert _RING_SIZE.sub("", shown) == _RING_SIZE.sub("", drawn), how
-    # A picture that each change of the code made wrong would not be kept.
+    # Sizes may differ a little: nobody would maintain a picture that every change makes wrong.
     for was, now in zip(_ring_sizes(shown), _ring_sizes(drawn), strict=True):
         assert was == pytest.approx(now, rel=0.1), how
 
@@ -36,8 +36,8 @@ def _ring_sizes(page: str) -> list[int]:
     return [int(size.replace(",", "")) for size in _RING_SIZE.findall(page)]
 
 
-# Files are opened in two modules: one reads what is a stranger's, with bounds, and the other writes
-# files whole, and over none that was read.
+# Two modules open files: one reads untrusted files, with limits, and the other writes files whole,
+# and never over a file that was read.
 
 
 READERS = {

@@ -39,7 +39,7 @@ def _lines(run: LintRun) -> Iterator[str]:
     for problem in run.problems:
         words = problem_words(problem)
         yield _command("error", problem.path, problem.line, "autoparser lint", words)
-    # A line of words cannot begin like a command.
+    # With this prefix, no text at the beginning of a line can be read as a workflow command.
     for words in (*notes(run), summary_words(run)):
         yield f"autoparser lint: {words}"
 
@@ -58,7 +58,7 @@ def _command(command: str, path: str, line: int | None, title: str, words: str) 
 
 
 def _data(text: str) -> str:
-    # The escapes of line ends are for what `visible` leaves none of; they cost nothing.
+    # `visible` leaves no line ends; these two escapes cost nothing and do not depend on that.
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -115,7 +115,8 @@ def _case(template: InspectedTemplate, finding: LintFinding, *, fails: bool) -> 
     words = message_words(template, finding)
     return _Case(
         f"{finding.code} {finding.rule.name}",
-        # JUnit has no warnings: what does not fail the run is the output of a passed test.
+        # JUnit has no warnings: a finding that does not fail the run is the output of a passed
+        # test.
         "failure" if fails else "system-out",
         finding.severity.value,
         words,

@@ -48,7 +48,7 @@ def markdown_report(run: LintRun) -> str:
     title = "\n| severity | rule | where | what happens |\n|---|---|---|---|\n"
     tail = "".join(f"\n{_escaped_words(note)}.\n" for note in notes(run))
     room = LONGEST - len(head) - len(title) - len(tail)
-    # Evidence of what weighs most goes before a row of what weighs least.
+    # Keep room for the evidence of the most severe findings, even if rows of minor ones are cut.
     whole = sum(map(len, rows))
     share = room * 2 // 3 if details and whole + sum(map(len, details)) > room else room
     kept, left = _fitting(rows, share)
@@ -65,7 +65,7 @@ def markdown_report(run: LintRun) -> str:
 def _fitting(pieces: list[str], room: int) -> tuple[list[str], int]:
     kept: list[str] = []
     for piece in pieces:
-        # Some room is kept for the lines that count what does not fit.
+        # Keep some room for the lines that count the omitted pieces.
         if len(piece) > room - 200:
             break
         room -= len(piece)
@@ -200,7 +200,7 @@ def badge_image(run: LintRun) -> str:
     """Return an SVG badge with the number of findings by severity."""
     weightiest = next((severity.value for severity in Severity if run.count(severity)), "")
     words = counts(run) or "no finding"
-    # Findings of the rest alone would pass for a verdict on all inputs.
+    # The findings in the other files alone would look like a verdict on all inputs.
     if run.problems:
         weightiest, words = "error", "not checked"
     left, right = (len(text) * _CELL + 2 * _MARGIN for text in (LABEL, words))

@@ -140,7 +140,7 @@ class _Writer:
             words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
             drawn += prose(words, hang=2)
         if template.unwritten:
-            # Few templates have such tokens, and the module reads analyses.
+            # Imported here: few templates have such tokens, and the module imports the analysis.
             from autoparser.reports.findings import unwritten_words  # noqa: PLC0415
 
             token_words = unwritten_words(template.path, template.unwritten)

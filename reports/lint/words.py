@@ -92,7 +92,7 @@ def folded_words(run: LintRun) -> str:
     parts += [f"{others} other{'s' * (others != 1)}"] if others and parts else []
     listed = f": {', '.join(parts)}" if parts else ""
     chosen = run.finding_filter
-    # A lowest severity of the run would hide some of them under any profile.
+    # The run's --min-severity would hide some of them under every profile.
     lower = " --min-severity info" if chosen.min_severity is not Severity.INFO else ""
     return (
         f"{number_of(len(folded), 'finding')} hidden by the profile {chosen.profile}{listed};"

@@ -26,7 +26,7 @@ ALLOWED: set[tuple[str, str]] = {
 }
 NAMES = "|".join(map(re.escape, TABLE["models_and_vendors"].split()))
 SUSPICIONS = (
-    # Closed or not: an f-string cuts a tag in two. A regular expression's group is not a tag.
+    # Complete or not: an f-string splits a tag. A group of a regular expression is not a tag.
     ("a tag", re.compile(r"(?<!\?P)</?\w|(?<!\?P)<[^<>\n]*[^<>\s=!|]+[^<>\n]*>")),
     ("a word in square brackets", re.compile(r"\[/?[A-Z][A-Z0-9_ ]*\]")),
     ("a special token's delimiter", re.compile(r"<\||\|>|<｜|｜>")),

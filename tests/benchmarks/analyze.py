@@ -55,7 +55,7 @@ def analysis_of(template: ChatTemplate) -> Analysis | None:
 
 def cost_of(path: Path) -> Cost:
     """Compile a template, analyze it, and render it plainly."""
-    # What earlier templates left is not searched for garbage again at this one's expense.
+    # Exclude garbage of earlier templates from this template's collections.
     gc.collect()
     gc.freeze()
     template = ChatTemplate(path.read_text(encoding="utf-8"))
@@ -110,7 +110,7 @@ def main() -> None:
     """Print the table."""
     every: int = every_option(__doc__).parse_args().every
     paths = [*corpus(every).values()]
-    for path in paths[:20]:  # What is loaded or cached once is not a cost of a template.
+    for path in paths[:20]:  # loading and caching once is not a cost of any one template
         cost_of(path)
     print_lines(report([cost_of(path) for path in paths]))
 

@@ -80,7 +80,7 @@ def turns_of(analysis: Analysis, renderer: Renderer) -> Iterator[tuple[Ids, Mess
         call = ToolCall(name, {"query": f"amount of {turn}", "limit": turn}, id_)
         text = analysis.format.write(Message(calls=(call,)))
         if not text.startswith(opening):
-            # The prompt opens the reasoning: a model goes on with it.
+            # The prompt opens the reasoning, so the model continues it.
             text = analysis.format.write(Message("", "I look it up.", (call,)))
         text = text.removeprefix(opening).rstrip()
         ended = any(text.endswith(stop) for stop in stops)
@@ -145,7 +145,7 @@ def measure(
     for run in range(RUNS + 1):
         for contender in contenders:
             try:
-                # The first run fills what is cached between calls.
+                # The first run fills the caches that later calls use.
                 if not contender.failure:
                     contender.run(prompt, turns, counts=run > 0)
             except (RuntimeError, ValueError, KeyError, AssertionError) as error:

@@ -167,7 +167,7 @@ def bridges_of(path: Path) -> BridgesOfTemplate | None:
     except (AutoparserError, RefusedMessageError) as error:
         found.failure = str(error).partition("\n")[0]
         return found
-    # The first run fills what is cached between calls.
+    # The first run fills the caches that later calls use.
     BridgesOfTemplate("").measured(renderer, turns)
     for _ in range(RUNS):
         found.measured(renderer, turns)

@@ -223,7 +223,7 @@ def _masks_of(
                 lark = grammar_for(format_, request).lark(vocabulary)
                 grammar = backend.grammar(Constraint.ebnf(lark))
                 tokens = tokenizer.encode(whole[written:])
-                # Where the turn's end is the token that ends an answer, nothing follows it.
+                # If the turn ends with the token that ends an answer, nothing follows it.
                 answer = list(takewhile(lambda token: token not in tokenizer.eos_ids, tokens))
                 times = mask_spread(grammar, answer)
                 yield mask_row(f"{title}, {count} tools", times, base)
@@ -473,7 +473,7 @@ def tags(tokenizer: ModelTokenizer) -> Iterator[str]:
                 model, tools=AGENT_TOOLS, tool_choice=choice, reasoning=False
             ).model_dump_json()
             ours = asked.of(own, texts)
-            # Some of its own tags are of the calls alone.
+            # Some of xgrammar's tags cover the calls alone.
             alone = [_from_first(grammar.triggers, text) for text in texts]
             theirs = max((asked.of(its, given) for given in (texts, alone)), key=itemgetter(-1))
             figures = [f"{cost:.0f}" for pair in zip(ours, theirs, strict=True) for cost in pair]
@@ -586,7 +586,7 @@ def real_masks(folder: Path) -> Iterator[str]:
     yield f"{f'{len(calls)} calls of {len(offered)} tools':<52}{cells(columns, '>11')}"
     for name, vocabulary in REAL.items():
         tokenizer, analysis = vocabulary(), analysis_at(known[name])
-        # A template may raise on one of the tools, and not on calls of them.
+        # A template may raise on the definition of a tool, but not on calls of it.
         turns = analysis.turns(AGENT_TOOLS)
         written = [turns.written_turn(Message("", calls=(call,))) for call in calls]
         texts = [text for text in map(_behind_prompt, written) if text]

@@ -102,7 +102,7 @@ def counted(
     template: str, tokens: Mapping[str, str], messages: Messages, *, tooled: bool
 ) -> tuple[str, Turns]:
     """Return transformers' render, and the loss mask by the template's marks."""
-    # Imported here, since it is slow to.
+    # Imported here because it is slow to import.
     render: Any = import_module("transformers.utils.chat_template_utils").render_jinja_template
     (text,), (ranges,) = render(
         [deepcopy(messages)],

@@ -214,7 +214,7 @@ def beside(checkout: Path) -> Iterator[str]:
 
 def _figures_of(root: Path) -> dict[str, float]:
     """Measure by this file in a process that imports the package from a checkout."""
-    # Modules of tests are those of this checkout.
+    # The package comes from `root`, the test modules from this checkout.
     env = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{ROOT}"}
     command = [sys.executable, __file__, "--own"]
     ran = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=True)  # noqa: S603

@@ -193,7 +193,7 @@ def pull_request(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pu
     commit(here, "After")
     number = "github.event.pull_request.number"
     runner.event = {"github.event.pull_request.base.sha": base, number: "7"}
-    # Another workflow writes by the same token, and another person quotes the mark.
+    # Another workflow comments with the same token, and another person quotes the mark.
     others: list[dict[str, Any]] = [
         {"databaseId": 1, "viewerDidAuthor": True, "body": "Coverage: 99 %"},
         {"databaseId": 2, "viewerDidAuthor": False, "body": "<!-- autoparser compare -->\nMine"},
@@ -229,7 +229,7 @@ def test_each_push_updates_one_comment(runner: Runner, pull_request: PullRequest
     assert "new.jinja" not in first
     assert first.endswith(ran.summary)
 
-    # A push that takes the change back.
+    # A push reverts the change.
     shutil.copy(QUIET, runner.repository / "my models" / "chat.jinja")
     commit(runner.repository, "Back")
     ran = runner.run(STEPS["Compare"], token="t")
@@ -273,7 +273,7 @@ def test_action_input_is_not_executed(name: str, runner: Runner) -> None:
     value = HOSTILE if name == "paths" else HOSTILE.replace("\n", " ").replace("--output", "--o")
     given = {"args": "--fail-on never", name: value}
     ran = runner.run(STEPS["Lint"], **given)
-    # A file may be called like this.
+    # A file may have this name.
     assert ran.code == (0 if name == "sarif-file" else 2)
     assert not list(runner.place.rglob("pwned"))
 

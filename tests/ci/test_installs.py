@@ -71,9 +71,9 @@ def test_oldest_allowed_version_passes_the_tests_that_use_it(
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     (floor,) = re.findall(rf"{package}>=([\d.]+)", " ".join(project["dependencies"]))
     pip("install", "--no-deps", "--target", tmp_path, f"{package}=={floor}")
-    # An old package may use what a new one of its own requirements deprecates.
+    # An old package may use features that newer versions of its requirements deprecate.
     options = ["-q", "-m", "not slow", "-p", "no:cacheprovider", "-W", "default"]
-    # The folder precedes installed packages.
+    # The folder takes precedence over installed packages.
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     found = f"import {package}, sys; sys.exit(not {package}.__file__.startswith(sys.argv[1]))"
     for command in (["-c", found, str(tmp_path)], ["-m", "pytest", *options, *files]):

@@ -25,7 +25,7 @@ OTHERS = (*("my_chat_template.json", "models/a/tokenizer_config.json", "a.jinja.
 
 
 def test_it_looks_at_templates() -> None:
-    # As pre-commit searches.
+    # The way pre-commit searches.
     found = [name for name in (*MEANT, *OTHERS) if re.search(HOOK["files"], name)]
     assert found == [*MEANT]
 

@@ -43,7 +43,7 @@ def shared_analysis(template: ChatTemplate, *, isolate: object = False) -> Analy
     del isolate
     origin = (template.name, template.origin, str(template.source))
     key = (type(template), template.text, *sorted(template.special_tokens.items()), *origin)
-    # An encoder's text does not tell its behavior.
+    # The behavior of an encoder does not follow from its text.
     if type(template) is not ChatTemplate:
         return analyze(template)
     if key not in ANALYSES:
@@ -60,8 +60,8 @@ def autoparser(
     Without workers, whose output no capture of this process sees; `process` has them.
     """
     monkeypatch.chdir(ROOT)
-    # As on a machine with one processor: a process with threads, as those of pytest-xdist are,
-    # starts each worker as a new Python.
+    # Pretend that the machine has one processor: in a process with threads, such as one of
+    # pytest-xdist, each worker would start a new Python.
     for module in (wings, worker_pool):
         monkeypatch.setattr(module, "usual_jobs", lambda: 1)
     monkeypatch.setattr(wings, "analyze", shared_analysis)

@@ -195,7 +195,7 @@ def test_chats_are_answered_and_logged_until_a_signal(tmp_path: Path, start: Sta
         assert running.stderr is not None
         assert running.stdout is not None
         said = running.stderr.readline()
-        # On standard output is the address alone, for a script.
+        # Standard output contains the address alone, for scripts.
         url = running.stdout.readline().strip()
         body = {"messages": [{"role": "user", "content": SECRET}]}
         answer = httpx2.post(f"{url}/chat/completions", json=body, timeout=30)
@@ -205,7 +205,7 @@ def test_chats_are_answered_and_logged_until_a_signal(tmp_path: Path, start: Sta
         running.send_signal(signal.SIGTERM)
         assert running.wait(20) == -signal.SIGTERM
         assert said == f"Serving {url} (backend: llama-server at {backend.url})\n"
-        # Nothing that was said is written but to the log that was asked for.
+        # No text of the chat is written except to the requested log.
         assert (running.stdout.read(), running.stderr.read()) == ("", "")
     (line,) = map(json.loads, log.read_text("utf-8").splitlines())
     assert SECRET in line["prompt"]

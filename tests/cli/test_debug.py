@@ -41,7 +41,7 @@ def test_debug_session_shows_the_expected_text(session: dict[str, Any]) -> None:
     added = session.get("tokenizer")
     tokenizer = None if added is None else byte_tokenizer((marker, True) for marker in added)
     app = DebuggerApp(template, load_template(template), conversations, tokenizer=tokenizer)
-    # Found by an analysis otherwise, which takes its time.
+    # In the real program a slow analysis finds the switches.
     app.switches = [Switch("enable_thinking", (True, False), True, ((), ()), False, (), "")]
 
     async def run() -> None:

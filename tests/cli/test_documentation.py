@@ -89,14 +89,14 @@ def test_a_session_is_real(
     name, *arguments = shlex.split(after)
     assert name == "autoparser"
     if before:
-        # What is piped has a worker, as commands of users have.
+        # Piped commands run in a worker, as they do for users.
         echo, text = shlex.split(before)
         assert echo == "echo"
         ran = process(*arguments, stdin=text.encode())
         out = ran.out + ran.err
     else:
         ran = autoparser(*arguments)
-        # 1: findings, which the session shows.
+        # Exit code 1: there are findings, and the session shows them.
         assert ran.code in (0, 1), ran.err
         out = ran.out
     if os.environ.get("UPDATE_DOCS") and "[…]" not in shown:
@@ -155,7 +155,7 @@ def test_the_picture_is_the_screen(
     picture = ROOT / "docs" / "images" / f"analyze-{name}.svg"
     if os.environ.get("UPDATE_DOCS"):
         drawn = console.export_svg(title="autoparser", theme=theme, clear=False, unique_id="screen")
-        # A page that shows a picture lets it fetch nothing.
+        # Remove the fonts, so that a page with this picture fetches nothing.
         drawn = re.sub(r"@font-face {[\s\S]*?}\s*", "", drawn)
         picture.write_text("".join(f"{line.rstrip()}\n" for line in drawn.splitlines()), "utf-8")
     words = re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text("utf-8"))
@@ -183,7 +183,7 @@ def test_the_readme_has_the_figures_of_the_scoreboard() -> None:
         ((version, *counts),) = re.findall(
             rf"^{reader}(?: (\S+))? +(\d+) +(\d+) +(\d+) +(\d+)$", board, re.MULTILINE
         )
-        # One denominator, though a table of the board says how many cases each was asked.
+        # All rows share one denominator, though a table of the board also counts the cases of each.
         assert sum(map(int, counts)) == int(cases)
         shown.append(f"{counts[0]} ({version})" if version else f"**{counts[0]}**")
     assert row == " | ".join(shown)
@@ -264,7 +264,7 @@ def test_there_are_nineteen_corners() -> None:
     assert len(corner_rows()) == 19
 
 
-# The page on modes explains every mode, and its examples are true.
+# The page on modes explains every mode, and its examples are correct.
 
 
 MODES_PAGE = (ROOT / "docs" / "modes.md").read_text("utf-8")

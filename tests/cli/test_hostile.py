@@ -167,7 +167,7 @@ def test_a_file_that_breaks_its_reader_is_one_line(
     check_refused(autoparser(*use, tmp_path / file))
 
 
-# Nothing that was read is written over, by whatever name.
+# An input file is never overwritten, whatever name it is given by.
 
 
 TOOLS = '[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]'
@@ -229,7 +229,7 @@ def test_standard_input_of_a_file_is_not_written_over(tmp_path: Path) -> None:
     assert file.read_bytes() == J1.read_bytes()
 
 
-# Writes are whole.
+# Files are written whole.
 
 
 def test_leftover_file_of_a_killed_run_blocks_no_later_run(autoparser: Run, tmp_path: Path) -> None:

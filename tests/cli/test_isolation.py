@@ -19,7 +19,8 @@ pytestmark = pytest.mark.slow
 
 GOOD = "fixtures/templates/j1-json-in-tags.jinja"
 ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-# One whose worker does all, one that is given text, one whose workers are its own, one render.
+# One command that runs in a worker, one that is given text, one with its own workers, and one
+# single render.
 COMMANDS: dict[str, Sequence[str]] = {
     "analyze": (),
     "parse": ("--input", "fixtures/outputs/weather.txt"),
@@ -47,7 +48,7 @@ def test_every_kind_of_command_ends_an_endless_template(
     source = bad(ENDLESS)
     ran = process(command, source, *COMMANDS[command], "--timeout", "1.2")
     assert (ran.code, ran.out) == (2, "")
-    # Whether one render's share of the time is used up first, or all of it, the machine decides.
+    # The machine decides whether the limit of one render or the limit of the command is hit first.
     assert re.fullmatch(
         re.escape(f"{source}: ")
         + r"(line 1: cannot render the conversation: )?it takes more than (0\.1|1\.2) s;"
@@ -131,7 +132,7 @@ def test_an_interrupt_leaves_no_worker_behind(heard: str, endless: subprocess.Po
     worker = worker_of(endless)
     time.sleep(0.5)
     if heard == "both":
-        # As a terminal does.
+        # Like a terminal.
         os.killpg(endless.pid, signal.SIGINT)
     else:
         os.kill(endless.pid, signal.SIGINT)

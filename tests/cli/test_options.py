@@ -21,16 +21,16 @@ COMMANDS: dict[str, Any] = getattr(typer.main.get_command(app), "commands")  # n
 
 OF_ITS_OWN = {
     "output",  # a directory in `fetch`
-    "form",  # each command has its forms
-    "timeout",  # of a render, of a command, of a template
-    "explain",  # more words, about what the command shows
-    "profile",  # whose findings; whose way of putting turns into the history
-    "fail_on",  # which of its findings are failures
-    "show",  # the parser alone, every answer
-    "python",  # one, several
-    "api_key",  # of the server that is asked, of the one that runs
-    "quiet",  # notes alone, and in `lint` the summary, too
-    "full",  # all of what the command shows on one screen else
+    "form",  # each command has its own forms
+    "timeout",  # limits a render, a command, or a template
+    "explain",  # explains different things by command
+    "profile",  # a set of lint rules, or an engine's handling of history
+    "fail_on",  # each command has its own kinds of findings
+    "show",  # in one command the parser alone, in another every answer
+    "python",  # one environment, or several
+    "api_key",  # the key of a backend, or of this server
+    "quiet",  # hides notes, and in `lint` the summary, too
+    "full",  # elsewhere, shows on one screen everything
 }
 """Options whose help says more in some command."""
 
@@ -58,7 +58,7 @@ def test_an_option_means_the_same_in_every_command(options: dict[str, dict[str, 
 
 
 def test_commands_have_a_form_an_output_and_jobs(options: dict[str, dict[str, Any]]) -> None:
-    # A server and a debugger have no result.
+    # `serve` and `debug` have no result.
     everywhere = set(COMMANDS) - {"serve", "debug"}
     assert {command for command, option in options["--format"].items() if option.hidden} == {
         "export",
@@ -67,9 +67,9 @@ def test_commands_have_a_form_an_output_and_jobs(options: dict[str, dict[str, An
     assert set(options["--format"]) == set(options["-f"]) == everywhere
     assert set(options["--output"]) == set(options["-o"]) == everywhere
     assert set(options["--jobs"]) == set(options["-j"]) == {"lint", "fix", "survey"}
-    # An encoder that gives ids has its tokenizer everywhere.
+    # Every command with encoders also accepts a tokenizer, for encoders that return ids.
     assert set(options["--encoder"]) <= set(options["--tokenizer"])
-    # Every command that has a form of JSON takes it by either.
+    # Every command that has a JSON form accepts both spellings.
     assert set(options["--json"]) == {
         *("analyze", "demo", "parse", "decode", "engines", "learn", "roundtrip", "fetch", "fix"),
         *("probe", "plugins", "grammar", "render", "lint", "compare", "rule", "survey", "export"),
@@ -108,7 +108,7 @@ def test_the_help_of_a_command_has_an_example_that_works(
     Path("tools.yaml").write_text(Path(DEMO, "tools.yaml").read_text("utf-8"), "utf-8")
     Path("log.jsonl").write_text(json.dumps(Path(DEMO, "output.txt").read_text("utf-8")), "utf-8")
     ran = autoparser(name, *words)
-    # 1: findings, which there may be.
+    # Exit code 1 means findings, which are allowed here.
     assert ran.code in (0, 1), ran.err
     assert "Traceback" not in ran.err
 
@@ -120,7 +120,7 @@ def test_demo_prints_commands_of_80_columns_that_run_when_pasted(
     told = autoparser("demo").out
     assert max(map(len, told.splitlines())) <= 80
     (command,) = re.findall(r"^autoparser parse (?:.*\\\n)*.*$", told, re.MULTILINE)
-    words = shlex.split(command.replace("\\\n", ""))  # as a shell joins lines
+    words = shlex.split(command.replace("\\\n", ""))  # join lines like a shell
     assert words.pop(0) == "autoparser"
     ran = autoparser(*words)
     assert (ran.code, ran.err) == (0, "")
@@ -134,7 +134,7 @@ def test_progress_in_a_log_is_a_line_every_so_often(
     for number in range(MANY + 1):
         text = f"{{{{ messages[0].content }}}}{number}"
         (tmp_path / f"{number}.jinja").write_text(text, "utf-8")
-    # By this variable CI asks for colors.
+    # CI requests colors with this variable.
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "ing: " not in autoparser(command, tmp_path, *words, "-j", "1").err
     monkeypatch.setattr(output, "LOG_INTERVAL", 0.0)
@@ -184,7 +184,7 @@ COMPLETED = [
 def test_a_shell_completes(
     shell: str, line: str, answers: str, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As the scripts ask that --install-completion leaves behind.
+    # Set the variables that scripts of --install-completion set.
     monkeypatch.setenv("_AUTOPARSER_COMPLETE", f"complete_{shell}")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))

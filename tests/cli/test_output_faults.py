@@ -100,7 +100,7 @@ def test_a_huge_file_is_refused_before_it_is_read(
     source = tmp_path / name
     with source.open("wb") as file:
         file.truncate(1 << 30)
-    # What is read of a file passes here; a byte would do to fail.
+    # Decoding follows reading: no byte may be read before the size is checked.
     monkeypatch.setattr(local_files, "decode_text", pytest.fail)
     words = f"{source}: larger than 64 MiB, the limit for a text"
     for use in (("analyze", source), ("parse", TEMPLATE, "--input", source)):

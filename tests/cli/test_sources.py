@@ -33,7 +33,7 @@ def test_a_model_on_the_hub_is_fetched_once_and_named_with_its_commit(
     ran = autoparser(command, "org/model", *COMMANDS[command])
     assert ran.code in (0, 1), ran.err
     told = f"org/model: from org/model at commit {commit}, chat_template.jinja\n"
-    # Reports of these two say it themselves.
+    # The reports of these two commands state the source themselves.
     assert (told in ran.err) is (command not in ("analyze", "roundtrip"))
     if command not in ("export", "render"):
         source = json.loads(ran.out)["template"]["source"]
@@ -69,5 +69,5 @@ def test_gguf_template_name_is_not_used_as_a_path(
     assert ran.err.rstrip("\n").isprintable()
     assert not list(tmp_path.rglob("*evil*"))
     assert not (tmp_path / "model").exists()
-    # Its text can be read by that name all the same.
+    # The text of the template is accessible by that name all the same.
     assert autoparser("analyze", "org/model").code == 0

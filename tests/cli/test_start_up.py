@@ -90,7 +90,7 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
         reports = {name for name in modules if name.startswith("autoparser.reports.")}
         assert reports <= {f"autoparser.reports.{name}" for name in names}
     assert not written & {"rich", "random"}
-    # A limit that is asked for takes a worker.
+    # An explicit limit needs a worker.
     assert "multiprocessing" in imported((*parse, "--timeout", "9"))
 
 
@@ -126,7 +126,7 @@ def test_rules_are_shown_without_their_checks_and_the_engine() -> None:
 def test_a_lint_asks_for_no_schema_and_converts_no_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A flag that a variable sets is converted.
+    # A flag that is set by a variable is converted.
     monkeypatch.delenv("AUTOPARSER_NO_CACHE")
     found = imported(("lint", A1, "--no-cache", "--no-isolation", "-o", tmp_path / "x"))
     assert commands_in(found) == {"lint", "fix"}

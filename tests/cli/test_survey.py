@@ -41,7 +41,7 @@ def test_interrupted_survey_resumes_and_repeats_changed_templates(
     whole = kept.read_bytes()
     lines = whole.splitlines(keepends=True)
     assert len(lines) == 3
-    # Half of the last line: as if it was interrupted.
+    # Half of the last line, as if the run had been interrupted.
     kept.write_bytes(b"".join(lines[:2]) + lines[2][:40])
     again = autoparser(*use)
     assert (again.err, again.out) == (
@@ -80,7 +80,7 @@ def test_a_text_is_looked_at_once_however_many_files_hold_it(
     assert autoparser(*use).out.startswith("12 templates, 11 analyzed")
     assert sorted(looked) == ["content-plain.jinja", "raises-always.jinja", "reasoning-none.jinja"]
     assert [record["source"] for record in records_of(kept)] == sorted(map(str, corpus.iterdir()))
-    # The same texts in another folder are known, too, and have lines of their own.
+    # The same texts in another folder are known, but get their own lines.
     moved = shutil.copytree(corpus, tmp_path / "moved")
     ran = autoparser("survey", moved, kept, "--records", tmp_path / "more.jsonl", "--jobs", "1")
     assert (len(looked), ran.err) == (
@@ -127,7 +127,7 @@ def test_survey_adds_missing_lint_findings_later(
     use = ("survey", corpus, "--records", kept, "--jobs", "1")
     autoparser(*use)
     assert {entry["findings"] for entry in records_of(kept)} == {None}
-    # What cannot be analyzed is known already.
+    # The record of the template that cannot be analyzed needs no lint to be complete.
     assert autoparser(*use, "--lint").err.startswith("1 of 3")
     for record in records_of(kept)[3:]:
         lint = ("lint", str(record["source"]), "--profile", "strict", "-f", "json", "--exit-zero")
@@ -158,7 +158,7 @@ def test_reports_lie_beside_the_page_that_links_them(
         first = name.replace("content-plain", "Content plain!")
         assert f"<h1>{first}</h1>" in text
         assert '<a href="index.html">' in text
-    # A page that is lost or cut is written again, and no other.
+    # Only a lost or truncated page is written again.
     lost = folder / next(page for page, name in linked if name == "reasoning-none.jinja")
     whole = lost.read_text("utf-8")
     for spoil in (lost.unlink, lambda: lost.write_text(whole[:-1], "utf-8")):

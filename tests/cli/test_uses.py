@@ -297,7 +297,7 @@ def check_snapshot(out: str, name: str, width: int) -> None:
         path.write_text(out, encoding="utf-8", newline="\n")
     assert out == path.read_text(encoding="utf-8")
     for line in out.splitlines() if width else ():
-        # The next command is one line whatever its length, so that it can be pasted.
+        # The next command is one line of any length, so that it can be pasted.
         assert len(line) <= width or line.startswith("Next  autoparser ")
         assert line == line.rstrip()
 

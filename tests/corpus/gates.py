@@ -135,7 +135,8 @@ def misreading(asked: Asker, behind: Behind, parsed: ParsedMessage) -> str:
     different = _difference(expected, found)
     if not different:
         return ""
-    # Two messages that the template writes alike are one to any reader, if both have the parts.
+    # If the template renders both messages alike and both have the same parts, they are equal to
+    # any reader.
     alike = expected.presence == found.presence and _names(expected) == _names(found)
     return "" if alike and asked.render(found) == behind.whole else different
 
@@ -202,7 +203,7 @@ def default_differs(analysis: Analysis) -> str:
         except RefusedMessageError:
             return f"{title}: the format refuses it, the template does not"
         if not written.strip():
-            continue  # Anywhere is nothing.
+            continue  # an empty text is found anywhere
         at = behind.whole.rfind(written)
         if at < 0:
             return f"{title}: {written!r} is not in the render"
@@ -290,7 +291,7 @@ def gated(path: Path) -> Gated:
 
 def _gated(name: str, analysis: Analysis) -> Gated:
     judged = tuple(verdicts(analysis))
-    # The first of each kind counts.
+    # The first fault of each kind counts.
     faults = {
         "OpenAI-style" in fault.title: (
             f"{fault.question}, {dict(fault.setting)}, {fault.title}: {fault.detail}"
@@ -332,7 +333,7 @@ def _counts(analysis: Analysis) -> Counter[str]:
     gate, formats = analysis.gate, analysis.formats
     names = ("asked", "passed", "not_asked", "usual_asked", "usual_passed")
     counts = Counter({name: getattr(gate, name) for name in names})
-    # Untried settings, and those without a generation prompt.
+    # Count untried settings, and those without a generation prompt.
     counts["untried"] = formats.untried
     counts["unprompted"] = sum(not opening.text.strip() for opening in formats.openings)
     counts["formats"] = len(formats)

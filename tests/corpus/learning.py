@@ -113,7 +113,7 @@ def _unlearned(name: str, analysis: Analysis) -> LearnedReadings | None:
         return None
     every = list(_shown_by(analysis))
     own = _read(every, analysis.formats)
-    # Messages that the template renders ambiguously are not asked of examples.
+    # Ambiguously rendered messages are not used as examples.
     shown = [message for message in every if message.title not in own.missed]
     return LearnedReadings(name, shown, own, {})
 
@@ -295,7 +295,7 @@ def _outputs(analysis: Analysis, count: int) -> list[str]:
 
 
 def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
-    # Models write the names that their tools declare; an open grammar has walks make names up.
+    # Models write declared names, so use a strict grammar: under an open one, walks make names up.
     grammar = analysis.grammar(TOOLS, tool_choice=choice, strict=True)
     parser = analysis.parser(TOOLS, tool_choice=choice)
     turns = analysis.turns(TOOLS)
@@ -308,7 +308,7 @@ def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
             try:
                 message = _reasoned(message_of(parser.parse(answer.text)), at)
                 text = turns.written_turn(message).continuation
-                # Digits that no float holds come out as Infinity, which is none of JSON's numbers.
+                # Digits beyond a float's range are parsed as Infinity, which JSON lacks.
                 json.dumps([dict(call.arguments) for call in message.calls], allow_nan=False)
             except ValueError:
                 continue

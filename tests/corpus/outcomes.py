@@ -217,7 +217,7 @@ def call_messages(call_id: str) -> Iterator[Sent]:
 def renders_call(template: ChatTemplate) -> bool:
     """Whether some shape of a call shows its name (or an id that carries it), key and value."""
     if "tool_calls" not in template.text:
-        return False  # Saves many renders: a field that is never named is never read.
+        return False  # saves many renders: a field that is never named is never read
     for call_id in IDS:
         for call, tools, start in product(call_messages(call_id), TOOLS, user_messages()):
             for tail in ([], [_answer(call_id)]):

@@ -31,7 +31,7 @@ from .corpus_templates import PROCESSES, Board, corpus_paths
 SHOWN = (Profile.RELEASE, Profile.STRICT)
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 
-# The conversations: those that a template meets on its first day.
+# Conversations that every template meets on its first day.
 
 Chat: TypeAlias = list[dict[str, Any]]
 
@@ -140,7 +140,7 @@ def _writes_calls(renders: Renders) -> bool:
     )
 
 
-# Operators: each yields the texts that it can make of a template, and knows no template.
+# Operators: each yields mutated texts of a template, and has no template-specific code.
 
 Mutants: TypeAlias = Iterator[str]
 Edit: TypeAlias = Callable[[re.Match[str], random.Random], str]
@@ -362,7 +362,7 @@ def _solid(render: str) -> str:
     return "".join(render.split())
 
 
-# What lint says of them.
+# Lint's findings on planted bugs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,7 +441,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=PROCESSES, help="how many processes")
     options = parser.parse_args()
     sample = plant_bugs(corpus_paths(), options.seed, options.bugs, options.hosts)
-    # Those of a template lie together, so that a process lints it once.
+    # Sort by template, so that a process lints each template once.
     bugs = sorted(sample.bugs, key=lambda row: row.host)
     found = PLANTED.answers(bugs, options.jobs)
     sys.stdout.write(f"{sample.planted} planted, {len(found)} kept\n{PLANTED.table(found)}")

@@ -147,7 +147,7 @@ def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, 
             score.unwritten[tool.name] = f"{kind}{error}".strip()[:300]
             continue
         score.counts["written"] += 1
-        # The schema without the keywords that the grammar drops.
+        # Compare with the schema without the keywords that the grammar drops.
         schema, told = tool.schema, grammar.loosened(form)
         score.counts["loosened"] += bool(told)
         for loosening in told:
@@ -201,7 +201,8 @@ def _turn(asked: Asker, tool: RealTool, value: dict[str, Json]) -> Behind:
         return reasoned
     prompt = asked.prompt or ""
     text = plain.whole[len(common_prefix(plain.whole, prompt)) :]
-    # What the prompt ends with may stand in the turn again: it has opened what the turn has not.
+    # The text may begin with the end of the prompt, which has opened a part that this turn lacks:
+    # remove the overlap.
     again = max(at for at in range(len(text) + 1) if prompt.endswith(text[:at]))
     text = text[again:]
     least = len(text.encode()) - (len(asked.closing) if text.endswith(asked.closing) else 0)

@@ -207,7 +207,7 @@ def rounds_of(path: Path, analysis: Analysis, *, reasoning: bool, retention: str
     switches = setting_for(analysis, reasoning=reasoning)
     made = renderer(analysis, thinking_retention=retention, switches=switches)
     for calls in (True, False):
-        # A template that takes a call may still refuse a conversation with many of them.
+        # A template that renders one call may still refuse a conversation with many of them.
         with suppress(AutoparserError):
             _Talk(made, conversation(analysis, reasoning=reasoning, calls=calls)).have(found)
         if found.counts["turns"]:
@@ -241,7 +241,7 @@ class _Talk:
             if prompt is None:
                 prompt = tuple(self._made.encode(self._prompt(at)))
             completion, own = self._sampled(at, prompt)
-            # Whitespace that another model writes is its own, not the template's.
+            # Whitespace of another model's turn need not be the template's.
             exact = exact and own
             new = shaped(self._analysis, self._entries[at + 1 : until])
             new = new[1:] if self._analysis.shape.system else new

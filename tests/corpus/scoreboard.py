@@ -252,7 +252,7 @@ def _scored(
     try:
         found = learn(analysis, [_example(fixture) for fixture in drawn])
     except AutoparserError as error:
-        # Nothing is learned, and the template's own analysis is what remains.
+        # Nothing was learned, so the template's own analysis remains.
         return replace(score, used=str(error))
     right = own if found.analysis is analysis else _right(found.analysis, rest)
     return replace(

@@ -65,10 +65,10 @@ SPOKEN = "{% if m.content %}>>>all\n{{ m.content }}{% endif %}"
 @pytest.mark.parametrize(
     ("template", "kinds"),
     [
-        # What opens content opens calls, too.
+        # The same text opens content and calls.
         (turn(ANSWER, calls(opening="<open>tools<sep>"), end="<end>\n"), {TriggerKind.WORD}),
         (turn(CONTENT, calls(LATE_NAME), end="<end>\n"), {TriggerKind.PATTERN}),
-        # What the prompt has begun is awaited at the very beginning.
+        # The text that the prompt has begun can only be at the very beginning.
         (
             turn(SPOKEN, calls(f">>>{LINES}"), opening="A:", end="<end>\n", prompt="A:>>>"),
             {TriggerKind.WORD, TriggerKind.PATTERN_FULL},

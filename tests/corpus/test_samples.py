@@ -187,7 +187,7 @@ def test_checked_errors_are_still_found(code: str, corpus: list[Path]) -> None:
 
 
 def test_no_error_is_new(corpus: list[Path]) -> None:
-    # Of these rules a person has seen all errors that the corpus has.
+    # For these rules, a person has reviewed every error in the corpus.
     wholes = [code for code, row in CHECKED.items() if row["whole"]]
     subjects = {path.stem: Subject(read_template(path)) for path in corpus[::20]}
     seen = {(code, str(hit["template"])) for code in wholes for hit in CHECKED[code]["hits"]}

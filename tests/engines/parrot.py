@@ -163,7 +163,7 @@ class Parrot:
         )
         writer.add_token_merges([" ".join(NEVER)])
         writer.add_eos_token_id(vocabulary[END])
-        # A file names at most two more ends; llama.cpp knows others by their names.
+        # A GGUF file declares at most two more end tokens; llama.cpp recognizes others by name.
         named = (writer.add_eot_token_id, writer.add_eom_token_id)
         for name_end, text in zip(named, self.ends, strict=False):
             name_end(vocabulary[text])

@@ -58,7 +58,7 @@ def vllm(document: Mapping[str, Any], tools: Sequence[Any]) -> Read:
     request = protocol.ChatCompletionRequest(
         model="m", messages=[{"role": "user", "content": "Hi."}], tools=list(tools)
     )
-    # At its start, the server refuses the flag whose field a document lacks.
+    # The server rejects the flag at start-up if the document lacks the flag's field.
     unified = module.ResponseTemplateParser
     given = {
         "reasoning_parser_cls": unified.reasoning_parser_cls if "thinking" in fields else None,

@@ -108,7 +108,7 @@ def test_llama_server_page_commands_find_their_files(
 ) -> None:
     found = ran([*llama_commands[command], "--json"])
     told: dict[str, Any] = json.loads(found.stdout)
-    # This model spells the turn's end before it writes it as a token, now and then.
+    # Now and then this model spells out the end of the turn before it writes the token.
     assert found.returncode in (0, 1), found.stderr
     if command == "probe":
         assert all(prompt["same"] for prompt in told["prompts"])
@@ -154,7 +154,7 @@ def test_transformers_page_settings_parse_answers(tmp_path: Path) -> None:
         if scripted_chat.message.content and scripted_chat.message.calls
     ]
     for chat in chats:
-        # As its server reads it: the ids, the model's own end with them.
+        # Parse like the model's server: from the ids, including the model's end token.
         ids = tokenizer.encode(f"{chat.script}{END}", add_special_tokens=False)
         read = tokenizer.parse_response(ids, prefix=prompt)
         assert read["content"] == chat.parsed["content"]
@@ -164,9 +164,9 @@ def test_transformers_page_settings_parse_answers(tmp_path: Path) -> None:
     assert len(chats) == 28
 
 
-# A format that was learned from a log, in front of a real server: the page on it, run to its end.
-# The template writes neither calls nor reasoning. The judge is labeled outputs that are not in the
-# log: the server writes one, and the client gets the message that its label says.
+# A format learned from a log, in front of a real server: the documentation page, run from beginning
+# to end. The template renders neither calls nor reasoning. Labeled outputs that are not in the log
+# decide: the server writes one, and the client must get the message of its label.
 
 
 LEARNING = ROOT / "fixtures" / "learning"
@@ -202,7 +202,7 @@ def commands(
     found = commands_of("learn", put_in)
     assert list(found) == ["learn", "parse", "serve"]
     learned = ran(found["learn"])
-    # One line of the log was cut.
+    # One line of the log is truncated.
     assert learned.returncode == 1, learned.stderr
     assert "9 of 10 outputs parse completely and re-render exactly" in learned.stderr
     return found

@@ -40,7 +40,7 @@ def test_an_engine_answers_for_all_of_its_parsers(engine: str) -> None:
     with EngineProcess(engine, python) as process:
         ranking = rank_parsers(process, analysis, asked)
         assert (len(ranking.offered.tools), len(ranking.offered.reasoning)) > (40, 30)
-        # Some of them read this common format, and none of them ends or hangs the process.
+        # Some parsers read this common format, and none of them ends or hangs the process.
         assert ranking.best.pair.tool is not None
         assert ranking.best.whole.right > 0.75 * len(asked.texts)
         assert not [parser for parser in ranking.unusable if "process" in parser.reason]
@@ -50,12 +50,12 @@ def test_an_engine_answers_for_all_of_its_parsers(engine: str) -> None:
                 assert isinstance(answers, list)
 
 
-# llama.cpp's own parser, asked by a model that writes what it is told.
+# llama.cpp's own parser, tested with a model that writes a given text.
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
 def test_the_model_writes_each_text_to_the_letter(tokens: int) -> None:
-    # This template ends a turn with nothing else, and its parser has nothing to take out.
+    # This template ends a turn without a marker, so the parser has nothing to remove.
     text = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
     said = ["plain", "naïve 日本語 – 🚀", "x" * 600, "<0x41>1.2", "one\ntwo\n\n\tthree"]
     some = asked_texts(analyzed(NAME)).texts[0]

@@ -48,7 +48,7 @@ def test_json_masks_allow_only_utf8_bytes(tmp_path: Path) -> None:
     begins = [vocabulary[char] for char in BEYOND]
     goes_on = [vocabulary[chr(code)] for code in range(0xA1, 0xC0) if chr(code) in vocabulary]
     bias = [*([id_, 60.0] for id_ in goes_on), *([id_, 100.0] for id_ in begins)]
-    # The call is given as far as its arguments, since all text before a call may hold any byte.
+    # Only the rules of the call are tested, since text before a call may contain any byte.
     rules = grammar.gbnf().partition("\n")[2]
     asked = {"prompt": "Book.", "n_predict": 200, "logit_bias": bias, "temperature": 0.0}
     with running_llama(parrot(), tmp_path) as llama:
@@ -70,9 +70,9 @@ def test_json_masks_allow_only_utf8_bytes(tmp_path: Path) -> None:
 def test_output_under_the_sent_grammar_matches_the_template(
     name: str, ends: tuple[str, ...], tmp_path: Path
 ) -> None:
-    # The parrot repeats bytes of the prompt wherever the grammar lets it; formats that let nothing
-    # stand before a required call leave it no other way out than to write one. Text behind a call
-    # goes on until the model ends it, as the turns of the prompt end.
+    # The parrot repeats bytes of the prompt wherever the grammar allows. Formats that allow no text
+    # before a required call force it to write one. Text after a call continues until the model ends
+    # it the way the prompt's turns end.
     template = f"fixtures/templates/{name}.jinja"
     wanted = ["--tools", "fixtures/tools.yaml", "--tool-choice", "required", "--no-parallel"]
     size = ["--walks", "3", "--limit", "600", "--json"]
@@ -124,8 +124,8 @@ def turn(analysis: Analysis, room: str) -> str:
 @pytest.mark.parametrize("style", sampled(STYLES, len(STYLES)))
 def test_the_text_is_free_and_the_call_is_held(style: str, tmp_path: Path) -> None:
     analysis = analyzed(style)
-    # The script calls with a value that the schema does not allow; what has to come is the call
-    # with the one value that it allows, as the template writes it.
+    # The script calls with a value that the schema does not allow. The output must be the call with
+    # the only allowed value, as the template renders it.
     script, wanted = turn(analysis, "red!"), turn(analysis, "blue")
     grammar = analysis.grammar([BOOKING], parallel_tool_calls=False, lazy=True)
     held = {

@@ -28,11 +28,11 @@ CLOCK = "{{- strftime_now('%Y-%m-%d') }}"
 @pytest.mark.parametrize(
     ("template", "code", "place"),
     [
-        # What it lacks is named with its line.
+        # The finding names the line with the missing feature.
         (TURNS + "\n{{- 'abc' | wordwrap(2) }}" + ENDING, "AP810", "{{- 'abc' | wordwrap(2) }} on"),
-        # Tools that are not there are not defined.
+        # In llama.cpp, tools that are not passed are undefined.
         pytest.param(TOOLS + TURNS, "AP811", "{{- '#' }} in", marks=pytest.mark.slow),
-        # A clock that runs is read at the same time.
+        # Both renders use the same time, even while the clock runs.
         pytest.param(CLOCK + TURNS + ENDING, "", "", marks=pytest.mark.slow),
     ],
 )

@@ -59,7 +59,7 @@ def test_probe_judges_the_servers_own_parser(
     assert len(verdicts) == 15
     assert verdicts["content"] == "exact"
     assert verdicts["1 call"] == "exact"
-    # As this version of llama.cpp reads them; one that reads more is welcome, and this line tells.
+    # The verdicts for this version of llama.cpp; a later one may read more, and then this fails.
     otherwise = {title for title, verdict in verdicts.items() if verdict == "different"}
     assert otherwise == {
         "reasoning and content and 2 calls",

@@ -84,7 +84,7 @@ def test_backend_failures_are_one_error(
     if stream.status_code == status:
         assert words(stream.text) == said
     else:
-        # Some of it had come, so the error is the last event, and the stream has no end.
+        # Part of the answer had arrived, so the error is the last event, and the stream has no end.
         assert stream.status_code == 200
         assert words(events(stream)[-1]) == said
         assert "[DONE]" not in stream.text
@@ -270,7 +270,7 @@ def begun_stream(url: str) -> Generator[None]:
     """Leave a stream that has begun at the end of the block."""
     asked = {**BODY, "stream": True}
     with httpx2.stream("POST", f"{url}/v1/chat/completions", json=asked, timeout=30) as answer:
-        # What is dropped closes the stream.
+        # If this iterator is dropped, it closes the stream.
         lines = answer.iter_lines()
         next(lines)
         yield

@@ -84,7 +84,7 @@ def test_a_large_body_is_one_error_within_bounds(url: str, name: str, path: str)
             answered += 1
             time.sleep(0.05)
         answer = asked.result()
-    # A server that answers one after the other comes to two: before the body is there, and after.
+    # A server that answers in sequence manages two: one before the body arrives, and one after it.
     assert answered > 3 or not answer.is_success, "others waited"
     if path == "/v1/chat/completions":
         assert answer.status_code == status, answer.text[:300]

@@ -46,7 +46,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
     ("name", "first", "step"),
     [
         (TEMPLATES[0], 0, 13),
-        # Each message is asked of two styles, and each style is asked a sixth of the messages.
+        # Each message is sent to two styles, and each style gets a sixth of the messages.
         *(pytest.param(name, at, 6, marks=pytest.mark.slow) for at, name in enumerate(TEMPLATES)),
     ],
 )
@@ -66,7 +66,7 @@ def test_whole_and_streamed_messages_equal_the_parser_result(
         assert told == [(call.name, dict(call.arguments)) for call in chat.message.calls]
 
 
-# From turn to turn in ids: the next prompt begins with them, and the backend's cache holds.
+# From turn to turn in ids: the next prompt begins with them, so the backend's cache is reused.
 
 
 SCRIPT = '<tool_call>\n{"name":"get_weather","arguments":{"city":"Oslo","days":3}}\n</tool_call>'
@@ -94,7 +94,7 @@ def first_turn(llama: RunningLlama, url: str) -> tuple[list[Any], dict[str, list
     """Have the parrot call a tool; return the conversation with its result, and the turn's ids."""
     prompt_of = prompt_renderer(analysis_of(TEMPLATES[0]))
     user = {"role": "user", "content": llama.parrot.padded_message(f"{SCRIPT}{STOP}", prompt_of)}
-    # Without tools nothing is held to the grammar, which would want the template's own spaces.
+    # Without tools, no grammar constrains the output, which may lack the template's spaces.
     choice = asked(url, [user])["choices"][0]
     said = {"role": "assistant", "content": choice["message"]["content"]}
     earlier = {name: choice[name] for name in ("prompt_token_ids", "token_ids")}
@@ -112,7 +112,7 @@ def test_the_next_prompt_begins_with_the_ids_and_the_cache_holds(
     following = after["choices"][0]
     assert following["prompt_token_ids"][: len(so_far)] == so_far
     assert following["bridge"] == "the prompt begins with the earlier turn's ids"
-    # All but the last token, whose own state a server does not keep.
+    # All but the last token, whose state a server does not keep.
     assert after["usage"]["prompt_tokens_details"]["cached_tokens"] >= len(so_far) - 1
 
 

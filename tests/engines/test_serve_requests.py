@@ -123,7 +123,7 @@ def test_a_message_that_the_template_drops_is_named_once_in_the_log(
 
 
 def test_a_growing_chat_renders_each_request_at_most_twice() -> None:
-    # No result is in the prompt as it was sent: each may have been dropped.
+    # The prompt does not contain a result as it was sent, so each result may have been dropped.
     text = """
         {%- for message in messages %}[{{ message.role }}]
             {%- if message.role == 'tool' %}{{ message.content | tojson }}
@@ -177,7 +177,7 @@ def test_an_answer_sent_back_loses_its_content_where_the_template_refuses_it_bes
     result = {"role": "tool", "tool_call_id": "a", "content": "Rain."}
     messages = [*BODY["messages"], {**answer, "tool_calls": [call]}, result, answer]
     prompt = preparer.prepare(chat_request({"messages": messages, "tools": TOOLS})).prompt
-    # Alone the reasoning takes the content's place; without calls both are written.
+    # Next to calls alone, reasoning takes the content's place; without calls both are rendered.
     assert "Hm.\n</think>\n\n<tool_call>" in prompt
     assert "Hm.\n</think>\n\nLet me see.<|im_end|>" in prompt
     assert "without their content" in caplog.text

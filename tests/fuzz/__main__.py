@@ -83,7 +83,7 @@ def target_of(template: ChatTemplate, *, name: str) -> Target | None:
             turn = format_.write(with_ids(format_, case.message))
         except RefusedMessageError:
             continue
-        # Without tools given, any name is a call's.
+        # Without tools, a call may have any name.
         text, parser = generated(format_, turn, TOOLS if len(turns) % 3 else None)
         turns.append((text, _with_options(parser, len(turns))))
     texts = literal_texts(format_)
@@ -118,7 +118,8 @@ def attack(target: Target, rng: random.Random, others: Sequence[Target] = ()) ->
         text = edited(rng, turn, target.pieces, rng.randint(1, MOST_EDITS))
     pieces = cut(rng, text)
     complete = rng.random() < 0.7
-    # Character by character, a text of many thousand takes too long; the pieces cut it as well.
+    # A text of many thousand characters takes too long character by character; pieces split it,
+    # too.
     single = [[*text]] if len(text) < LONG else []
     try:
         what = disagreement(parser, text, pieces, *single, complete=complete)
@@ -150,7 +151,7 @@ def fuzz(paths: Sequence[Path], edits: int, seed: int) -> Tally:
     targets = [target for target in found if target is not None]
     tally = Tally()
     for at, target in enumerate(targets):
-        # A stream of its own for each template, so that one can be run again alone.
+        # A random generator for each template, so that one template can be run again alone.
         rng = random.Random(f"{seed} {target.name}")
         share = edits * (at + 1) // len(targets) - edits * at // len(targets)
         tally.counts["turns"] += share

@@ -60,7 +60,7 @@ def wrong_calls(analysis: LearnedFormat, edits: int, rng: random.Random) -> Iter
             continue
         bare = _bare(text)
         for call in message.tool_calls:
-            # Python writes this space as an escape.
+            # Python's repr escapes this space.
             given = json.loads(call.arguments.replace("\xa0", " "))
             ways = (*(order.write(given) for order in orders), call.arguments)
             doubled = _has_doubles(call.arguments)
@@ -112,8 +112,8 @@ def changed_answers(analysis: LearnedFormat, rng: random.Random) -> Iterator[str
     turn = parser.turn
     opens = [turn.header, turn.content.open, turn.content.close, *turn.content.others]
     ends = [end.core for end in turn.ends if end.core]
-    # The marker of an engine's stop ends an answer wherever it stands, and calls may share those
-    # of headers.
+    # A marker that contains the engine's stop string ends an answer anywhere, and headers may use
+    # markers of calls, too.
     markers = [
         mark
         for mark in markers
@@ -124,7 +124,7 @@ def changed_answers(analysis: LearnedFormat, rng: random.Random) -> Iterator[str
         mark = rng.choice(markers)
         quoted = rng.choice((f"`{mark}`", f'"{mark}"', f"({mark})", f"```\n{{}}\n```\n`{mark}`"))
         alike = mark.translate(_ALIKE)
-        # Formats in plain signs have no look-alike of a call.
+        # Calls without special characters have no look-alike.
         whole = alike if sample.translate(_ALIKE) == sample else sample.translate(_ALIKE)
         text = rng.choice(
             (

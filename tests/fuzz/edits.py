@@ -79,7 +79,7 @@ def _piece(rng: random.Random, text: str, pieces: Sequence[str]) -> tuple[int, i
     if not found:
         return _stretch(rng, text)
     piece = rng.choice(found)
-    # Overlapping ones count as well.
+    # Overlapping matches count as well.
     start = rng.choice([match.start() for match in re.finditer(f"(?={re.escape(piece)})", text)])
     return start, start + len(piece)
 

@@ -37,7 +37,7 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - errors are compared, too
         return {"error": repr(error)}
     message = stream.message
-    # An earlier checkout may lack some.
+    # An earlier checkout may lack some of the fields.
     fields = {name: getattr(message, name) for name in FIELDS if hasattr(message, name)}
     fields["calls"] = [
         (call.name, call.arguments, call.id, call.status, call.made_id)

@@ -45,7 +45,7 @@ def test_edited_calls_and_answers_about_a_format_give_no_wrong_call(edits: int) 
 @pytest.mark.parametrize("name", NOTATIONS)
 def test_a_grammar_accepts_the_valid_values_of_a_schema_and_no_others(name: str) -> None:
     paths = [path for path in own_paths() if path.stem == name]
-    # What judges schemas and reads grammars takes a while to load.
+    # Imported here: the judges of schemas and the readers of grammars are slow to import.
     schemas = import_module("tests.fuzz.schemas.__main__")
     tally = schemas.fuzz_schemas(paths, grammars=24, seed=5)
     assert tally.counts["grammars"] == 24

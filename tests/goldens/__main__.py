@@ -69,10 +69,10 @@ def _beside(commit: str, path: Path) -> Iterator[str]:
 
 def _check_out(commit: str, tree: Path) -> None:
     archive = tree.with_suffix(".tar")
-    # Who runs this names a commit of their own.
+    # The person who runs this chooses the commit.
     subprocess.run(["git", "archive", "-o", str(archive), commit], cwd=ROOT, check=True)  # noqa: S603, S607
     shutil.unpack_archive(archive, tree, filter="data")
-    # The install grafts these below the import name, by a hook that knows this tree alone.
+    # The installed import hook knows only this tree, so link the folders into the package.
     package = tree / "autoparser"
     for folder in ("analysis", "cli", "reports"):
         if (tree / folder).is_dir() and not (package / folder).exists():

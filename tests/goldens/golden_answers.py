@@ -171,7 +171,7 @@ def _document(analysis: Analysis) -> dict[str, Json]:
     for key, value in whole.items():
         section = DOCUMENT_SECTIONS.get(key, "template")
         found.setdefault(section, {})[key] = value
-    # The format with nothing set is the first of all, and each goes into three sections.
+    # The default format is the first one, and each format is split into three sections.
     formats = cast("list[dict[str, Json]]", whole["formats"])
     turn = found["turn"]
     turn["format"] = whole["format"] == formats[0] or whole["format"]

@@ -16,7 +16,7 @@ LANES = 48
 
 @pytest.mark.parametrize("lane", sampled(range(LANES), LANES))
 def test_the_answers_on_every_template_are_as_they_were(lane: int) -> None:
-    # By the file's lines: a lane is the same whether others' templates are installed or not.
+    # Lanes are cut from the file's lines, so they do not depend on installed templates.
     there = template_paths()
     names = [name for name in list(golden_digests())[lane::LANES] if name in there]
     difference = differences(names)

@@ -424,7 +424,7 @@ def test_the_templates_of_pages_have_no_handler_and_check_each_address() -> None
         assert all(
             found[:6] in ('#main"', "data:,") or "| address }}" in found for found in addresses
         )
-        # What is marked as safe is our own style sheet and script, in Python.
+        # Only Python marks texts as safe: this package's own style sheet and script.
         assert "safe" not in text
         assert "autoescape" not in text
 

@@ -206,7 +206,7 @@ def compare_snapshot(name: str, text: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_is_as_it_was_and_keeps_to_any_width(name: str) -> None:
     compare_snapshot(f"{name}.txt", SCREENS[name](80).plain)
-    # The columns of a table of round trips have widths of their own.
+    # The columns of a table of round trips have fixed widths.
     for width in (80, 120) if name.startswith("roundtrip") else (40, 80, 120):
         lines = SCREENS[name](width).plain.split("\n")
         assert [line for line in lines if cell_len(line) > width and "|" not in line] == []

@@ -95,7 +95,7 @@ def test_schema_allowed_difference_is_right() -> None:
     same, other = '{"a": 1, "b": ["x"]}', '{"a": "1", "b": ["x"]}'
     found = judge(alike=True).judge(MEANT, reading("Done.\n", same))
     assert found.agreement is MessageAgreement.EXACT
-    # What is more than whitespace was lost, whatever the template writes.
+    # Text other than whitespace was lost, which is wrong even if the template renders both alike.
     assert not judge(alike=True).judge(MEANT, reading("Do", same)).right
     assert judge(alike=True).judge(MEANT, reading("Done.", other)).right
     assert not judge(alike=True, allowed=False).judge(MEANT, reading("Done.", other)).right

@@ -66,7 +66,7 @@ def test_whitespace_may_be_other_except_between_words(case: Any) -> None:
 
 
 def test_a_text_of_many_gaps_has_no_more_spellings_than_one_of_eight() -> None:
-    # Without a bound, each gap doubles them: six more are sixty-four times as many.
+    # Without a bound, each gap doubles the spellings, and six more gaps make 64 times as many.
     short = "<a>" + "\n<b>" * 8
     assert len(spaced_spellings(short + "\n<c>" * 6)) == len(spaced_spellings(short))
 

@@ -55,7 +55,7 @@ def trial(
     turns = analysis.turns(tools, chat_template_kwargs=setting)
     asked: dict[str, Any] = {"prompt": turns.prompt, "setting": setting}
     made = trial_of(analysis, tools, tool_choice=tool_choice, **asked)
-    # The template renders the prompt: none was given.
+    # No prompt is given: the template renders it.
     return replace(made, turns=turns, prompt=None)
 
 
@@ -209,8 +209,8 @@ def test_walks_are_clean(name: str, options: dict[str, Any]) -> None:
     report = judge_answers(asked.walks(6, seed=0, limit=4000), asked.judge)
     assert report.ok, report.examples
     assert (report.answers, report.wrong, report.faults) == (6, 0, {})
-    # Numbers may be spelled otherwise, or be beyond what a template can be given, and a text may be
-    # whitespace alone.
+    # Numbers may be spelled in another way, or be too large to pass to a template, and a text may
+    # consist of whitespace.
     reformed = MessageRendering.SPELLING, MessageRendering.WHITESPACE
     assert set(report.renderings) <= {MessageRendering.SAME, *reformed, MessageRendering.UNWRITTEN}
     assert report.clean == report.renderings[MessageRendering.SAME] > 0
@@ -290,7 +290,7 @@ def test_text_after_free_reasoning_follows_the_template() -> None:
     assert (report.wrong, report.not_asked) == (0, 0)
     assert report.clean > 0
     assert report.calls > 0
-    # The grammar of the whole turn does not let markers into the reasoning: free is more.
+    # The grammar of the whole turn allows no markers in the reasoning; free reasoning allows them.
     bound = replace(asked, free_reasoning=False).judge
     answers = [judged.answer for judged in report.judged_answers]
     assert any(bound.judge(answer.text, answer.tokens).complaints for answer in answers)

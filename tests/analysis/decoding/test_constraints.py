@@ -44,7 +44,7 @@ def test_constraint_accepts_only_its_answers(
     grammar, tokenizer = compiled(backend, case["request"]), backend.tokenizer
 
     def accepts(text: str) -> bool:
-        # In a text that is bound as a whole, a marker is text; in a tag it is its token.
+        # A marker is plain text in a fully constrained text, and its token in a tag.
         marked = case.get("marked")
         tokens = tokenizer.encode(text) if marked else tokenizer.encode_plain(text.encode())
         return is_answer(grammar, tokenizer, tokens)
@@ -53,7 +53,7 @@ def test_constraint_accepts_only_its_answers(
     assert [text for text in case["refused"] if accepts(text)] == []
 
 
-# A grammar within is EBNF to xgrammar; one in Lark is this project's own.
+# xgrammar takes an embedded grammar for EBNF; Lark ones are an extension of this project.
 SHARED = [
     case
     for case in ACCEPTED
@@ -181,7 +181,7 @@ def test_added_tokens_are_text_unless_they_are_named(qwen_backend: GrammarBacken
     [
         # DeepSeek's ｜DSML｜ is one token between two texts, and llguidance takes it as text.
         ("<｜DSML｜invoke", "</｜DSML｜invoke>"),
-        # This one begins with text and goes on with a token that is never text.
+        # This trigger begins with text and continues with a token that is never text.
         ("call:<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
     ],
 )

@@ -53,7 +53,7 @@ def test_an_answer_that_is_not_held_or_was_cut_is_a_fault(
     answers = server_answers(trial, server, PROMPT, count=2, seed=0, limit=limit)
     report = judge_answers(answers, trial.judge)
     assert report.faults == {fault: 2}
-    # A server that heeds nothing does not count its tokens either.
+    # A server that ignores constraints does not count its tokens either.
     assert (report.tokens is None) is (mode == "heedless")
 
 

@@ -11,7 +11,7 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 
 def tiny_model(tokenizer: ModelTokenizer) -> Any:
-    # Whoever calls this has torch.
+    # Callers check that torch is installed.
     torch: Any = importlib.import_module("torch")
     transformers: Any = importlib.import_module("transformers")
     config: Any = transformers.Qwen2Config(

@@ -54,7 +54,7 @@ def trial_of(
     offered = TOOLS if tools is None else tools
     told: dict[str, Any] = {"prompt": prompt, "chat_template_kwargs": setting}
     asked: dict[str, Any] = {"tool_choice": tool_choice, "parallel_tool_calls": parallel, **told}
-    # As `decode` asks: an answer that the template writes in another way is a fault.
+    # As `decode` does: an answer that the template renders in another way is a fault.
     grammar = replace(analysis.grammar(offered, json_schema=json_schema, **asked), as_written=True)
     parser = analysis.parser(offered, json_schema=json_schema, **asked)
     (begun, *_) = analysis.begun(offered, **told)

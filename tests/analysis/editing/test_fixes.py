@@ -148,14 +148,14 @@ def test_an_edit_passes_where_nothing_gets_worse(title: str) -> None:
     found = proof().proven(edited)
     words = plain_words(edited.text)
     at = PROOFS["template"].index(old)
-    # Where its place is known, nothing else is proven.
+    # Passing the place of the edit gives the same proof.
     assert proof().proven(edited, [TemplateEdit(at, at + len(old), new)]) == found
     assert (found is None) == (better is None)
     if found is not None:
         assert (found.better > 0) == (found.changed > 0) == better
         assert found.conversations == len(proof().conversations) > 200
         texts = [text for example in found.examples for text in (example.before, example.after)]
-        # What is shown of a proof is in plain words.
+        # The examples in a proof use plain words.
         assert not any(words.text(text) != text for text in texts if text)
 
 
@@ -208,5 +208,5 @@ def test_a_body_is_reached_where_its_tag_allows_it(row: dict[str, Any]) -> None:
         variables = {**template.variables([said]), "messages": [said] if role else []}
         found = bodies.of(variables, template.render_prepared(variables))
         assert bool(around & found) is (role in row["by"])
-        # A template that renders otherwise when it is asked is reached everywhere.
+        # If rendering again gives another text, every body counts as reached.
         assert bodies.of(variables, "another text") >= around

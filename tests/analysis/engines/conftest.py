@@ -23,5 +23,5 @@ def _unshared(monkeypatch: pytest.MonkeyPatch) -> None:
 def fake_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = (str(Path(__file__).with_name("fakes")), str(ROOT))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    # What else is installed here is asked elsewhere.
+    # Engines that are really installed have tests elsewhere.
     monkeypatch.setattr(engine_process, "ENGINES", ("vllm", "sglang"))

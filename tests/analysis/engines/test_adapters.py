@@ -138,7 +138,7 @@ def test_required_choice_sets_a_structural_tag() -> None:
     held = parser.adjust_request(asked(tool_choice="required", response_format={"type": "text"}))
     assert json.loads(held.structured_outputs.structural_tag)["type"] == "structural_tag"
     assert held.response_format is None
-    # A constraint that no tag can say is left to vLLM.
+    # A constraint that a structural tag cannot express is left to vLLM.
     own = value(grammar="root ::= 'a'")
     left = Whole(tokenizer_for(NAMES[0]), None).adjust_request(
         asked(tools=None, structured_outputs=own)
@@ -175,7 +175,7 @@ def test_dropped_tag_keywords_are_one_server_log_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     own, vllm, server = logging.getLogger("autoparser"), logging.getLogger("vllm"), StringIO()
-    # As vLLM 0.32 sets them in a running server.
+    # The logging setup of a running server of vLLM 0.32.
     caplog.set_level(logging.ERROR)
     monkeypatch.setattr(vllm, "handlers", [logging.StreamHandler(server)])
     monkeypatch.setattr(vllm, "propagate", False)
@@ -339,7 +339,7 @@ def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(case: dict[
     assert ("".join(piece.normal_text for piece in pieces), sums) == (content, arguments)
 
 
-# A tool and its function, as SGLang's own endpoints hold them.
+# A tool and its function as in SGLang's own endpoints.
 NativeFunction: Any = msgspec.defstruct("NativeFunction", ["name", "parameters"], array_like=True)
 NativeTool: Any = msgspec.defstruct("NativeTool", ["function"], array_like=True)
 
@@ -447,7 +447,7 @@ def test_sglang_reads_reasoning_where_the_default_prompt_closes_it(
     text = "<|channel>thought\nHm.\n<channel|>Hi."
     chat = served_chat(tokenizer, "<|turn>user\nHi<turn|>\n<|turn>assistant\n", tools=offered)
     assert read_by_sglang(chat, tokenizer, text, stream=stream) == ("Hm.", "Hi.", [])
-    # Where no hook tells of the request, reasoning that the model opens is read as well.
+    # If no hook sees the request, reasoning that the model opens is parsed as well.
     thinking = Thinking(tokenizer=tokenizer, tool_call_parser_active=True, force_reasoning=False)
     pieces = [*map(thinking.parse_streaming_increment, text), thinking.finish()]
     assert "".join(piece.reasoning_text for piece in pieces) == "Hm."
@@ -537,7 +537,7 @@ def test_an_answer_by_a_schema_has_its_reasoning_before_it_in_sglang(
 ) -> None:
     held: Any = pydantic.create_model("Held", schema_=(dict, pydantic.Field(alias="schema")))
     kind: Any = pydantic.create_model("Form", type=(str, "json_schema"), json_schema=(held, ...))
-    # As SGLang's own model of a request has it, by another name than it is sent.
+    # Like SGLang's own model of a request, whose field has another name than in JSON.
     form = kind(json_schema={"schema": SCHEMA})
     chat = served_chat(tokenizer_for(name), prompt, tools=None, response_format=form)
     assert set(chat.inner.sampling_params) == {"structural_tag"}
@@ -563,7 +563,7 @@ def test_calls_are_required_wherever_sglang_begins_to_constrain(name: str) -> No
     tokenizer = tokenizer_for(name)
     tag = Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
     call = next(answer.text for answer in answers(name) if answer.calls and not answer.content)
-    # The end of a turn is the engine's.
+    # The engine writes the end of the turn.
     call = call[call.index("<tool_call>") :].removesuffix("<|im_end|>\n")
     # After the prompt's own empty block, and after the text that closes reasoning.
     assert tag_accepts(tag, call)

@@ -95,7 +95,7 @@ def test_failing_parsers_lose_only_their_answers(engine: EngineProcess) -> None:
     slept = engine.read(ParserPair("sleeping"), [0], 0)
     assert slept == ParserError("no answer after 0.5 seconds", late=True)
     engine._answer_seconds = 60
-    # Another process has the texts again.
+    # The new process gets the texts again.
     assert engine.read(ParserPair("careful"), [1], 0) == [ReadMessage("Hello.")]
 
 
@@ -105,7 +105,7 @@ def test_lost_processes_lose_one_text_each_until_the_second(engine: EngineProces
     died = ParserError(words)
     assert engine.read(ParserPair("dying"), [0, 1, 1], 0) == [died, hello, hello]
     assert engine.read(ParserPair("dying"), [1, 0, 0, 1], 0) == [hello, died, died, died]
-    # A pair that reads nothing is not asked about every text.
+    # A pair that reads no text is not tried on all of them.
     assert engine.read(ParserPair("dying"), [0, 0, 1], 0) == died
 
 

@@ -97,7 +97,7 @@ def test_another_version_of_the_package_learns_anew(
     module.parent.mkdir()
     monkeypatch.setattr(import_module(learn_shared.__module__), "HOME", module.parent)
     assert isinstance(learn_anew(template_of()), Analysis)
-    # No file of the package can be seen, so nothing says which version it is.
+    # No file of the package is visible, so its version is unknown.
     assert len([*cache.glob("*.json")]) == 1
     for text in ("1", "22"):
         module.write_text(text)

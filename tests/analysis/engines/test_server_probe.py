@@ -76,7 +76,7 @@ def test_non_engine_answers_are_errors(case: dict[str, Any]) -> None:
     told = complaint(stub, key="secret")
     assert case["words"] in told
     assert "; " in told, "there is a way out"
-    # A redirect is not followed, and a key is sent and never told.
+    # A redirect is not followed, and the key is sent but never printed.
     assert stub.asked == ["/v1/models"]
     assert stub.headers["authorization"] == "Bearer secret"
     assert "secret" not in told
@@ -302,7 +302,7 @@ def test_refused_texts_fail_the_probe() -> None:
 
 def test_a_server_without_a_way_is_not_passed() -> None:
     stub = stub_of(vllm_stub)
-    # What vLLM answers where it was started without --enable-scale-out.
+    # vLLM's response if it was started without --enable-scale-out.
     stub.routes[DERENDER] = lambda _: (403, {"error": "Forbidden"})
     found = probed(stub)
     assert (found.rung, found.texts) == (TextRoute.SAMPLED, ())

@@ -72,7 +72,7 @@ def test_an_analysis_is_exported_as_its_format_with_every_setting() -> None:
 
 @pytest.mark.parametrize("name", fixture_names())
 def test_promised_messages_parse_back(name: str) -> None:
-    # The dialects differ in one name and in joined content, so some fixtures show the second.
+    # The dialects differ in one name and in joined content, so some fixtures use the second one.
     at = fixture_names().index(name)
     dialect = TemplateDialect.COMMON if at % 4 else TemplateDialect.TRANSFORMERS
     export, trial = trial_of(name, dialect)

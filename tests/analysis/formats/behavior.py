@@ -23,7 +23,7 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.errors import RefusedMessageError
 
 if TYPE_CHECKING:
-    # Where Jinja is missing, there is none.
+    # `Analysis` needs Jinja, which some of these tests run without.
     from autoparser import Analysis
 
 ROOT = Path(__file__).parents[3]

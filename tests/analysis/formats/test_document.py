@@ -43,7 +43,7 @@ def test_the_messages_of_a_render_give_its_text() -> None:
     evidence = evidence["phases"][0]["evidence"][0]["right"]
     assert not evidence["add_generation_prompt"]
     text = analysis.template.render(evidence["messages"], **evidence["setting"])
-    # The tools stand before the conversation.
+    # The tools come before the conversation.
     assert evidence["text"].endswith(text[text.index("user") :])
 
 

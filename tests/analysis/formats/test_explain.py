@@ -71,7 +71,7 @@ def test_every_place_that_departs_is_named(case: dict[str, Any]) -> None:
         for explanation in found
     ]
     assert places == case["places"]
-    # Places that are alike are one.
+    # Equal places are merged into one.
     assert "more" not in case or [explanation.more for explanation in found] == case["more"]
 
 
@@ -111,7 +111,7 @@ def test_the_prompt_of_another_setting_is_named(
     assert (found.cause.kind, found.cause.setting) == (CauseKind.OTHER_PROMPT, setting)
 
 
-# Turns that are not read back as they were meant; in the last, what ends a turn also closes its
+# Turns that parse to a different message; in the last one, the end of a turn also closes its
 # reasoning.
 AMBIGUOUS = {"a6-key-is-tag", "j3-4-tagged-array", "j8-python-dict", "p1-2-python-list"}
 AMBIGUOUS |= {"p1-3-double-quotes", "p1-4-unquoted", "p1-6-no-separator", "reasoning-delimiter"}

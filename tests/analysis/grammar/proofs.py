@@ -212,7 +212,7 @@ def soundness(format_: TurnFormat, walks: int, load: Load, offer: Offer) -> Iter
         judge = AnswerJudge(format_, grammar, parser, compiled, NoTurns("only the format is known"))
         for seed in range(walks):
             walk = _walk(compiled, seed, Random(seed).choice(HASTE), closers)
-            # Long texts, and call after call, may take a walk of leisure too far.
+            # A slow walk may not end in time, with long texts and call after call: hurry it.
             walk = walk if walk.ended else _walk(compiled, seed, max(HASTE), ending)
             if not walk.ended:
                 yield Fault(Question.ENDS, f"walk {seed}", "")

@@ -33,7 +33,7 @@ def _called(arguments: str) -> str:
         ("Well é <think>", ">", "", ()),
         (_called('{"city": "Oslo", "days": "2"}'), '"', "days", tuple("123456789")),
         (_called('{"city": 5, "days": 2}'), "5", "city", ('"',)),
-        # Between two arguments none is being written.
+        # Between two arguments, no argument is named.
         (_called('{"city": "Oslo"; "days": 2}'), ";", "", (', "',)),
         (_called('{"days": 2}'), "d", "", ('city": "',)),
     ],
@@ -45,7 +45,7 @@ def test_refused_text_reports_place_argument_and_allowed_texts(
     argument: str,
     allowed: tuple[str, ...],
 ) -> None:
-    # Behind a call that is required nothing else follows.
+    # Nothing follows a required call.
     choice = "required" if text.endswith("x") else "auto"
     grammar = analysis_of("j1-json-in-tags").grammar(STRICT, tool_choice=choice)
     found = grammar.accepts(text, dialect=dialect)

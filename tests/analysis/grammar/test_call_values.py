@@ -64,7 +64,8 @@ def cases() -> list[Any]:
     for at, row in enumerate(TABLE):
         for template in row["templates"]:
             for dialect in map(GrammarDialect, row.get("dialects", [*GrammarDialect])):
-                # Both forms in turn, and each of them for a sixth of the rows.
+                # The quick cases alternate between the dialects; each dialect gets a sixth of the
+                # rows.
                 quick = template in QUICK and at % 6 == 3 * (dialect is GrammarDialect.GBNF)
                 name = f"{row['name']} ({template}, {dialect})"
                 case = Case(row, template, dialect)

@@ -29,7 +29,7 @@ def written(name: str, call: ToolCall) -> tuple[str, str] | None:
     turn = analysis.turns(TOOLS).written_turn(Message("", calls=(call,)))
     text = turn.continuation
     calls = analysis.format.calls
-    # An id that carries the name is another one.
+    # If the id carries the name, the written name is not the call's own.
     if text is None or call.name not in text or calls is None or calls.naming is not None:
         return None
     for end in analysis.grammar(TOOLS).stop_strings:

@@ -83,7 +83,7 @@ def test_prompts_that_end_alike_and_go_on_differently() -> None:
 @pytest.mark.parametrize("prompt", ["", "{{ '\\n' }}", "A:<why>"])
 def test_prompt_without_continuation_is_not_asked(prompt: str) -> None:
     analysis = analyze(turn(CONTENT, CALLED, prompt=prompt))
-    # The last one opens reasoning, which is left out of every turn that has been written.
+    # The last prompt opens reasoning, which every rendered turn lacks.
     opens = prompt.startswith("A:")
     assert bool(analysis.continuations) is opens
     assert all(continuation.text is None for continuation in analysis.continuations)
@@ -116,7 +116,7 @@ def test_a_wrong_format_does_not_pass(text: str) -> None:
 
 
 def test_a_call_that_is_read_as_content_does_not_pass() -> None:
-    # The turn is ended before its calls. What is read as content is written to the same text again.
+    # The turn ends before its calls, and content parsed from them renders to the same text.
     ended = "{% if m.content and m.tool_calls %}<end>\n{% endif %}"
     analysis = analyze(turn(CONTENT, ended, CALLED, end="<end>\n"))
     assert analysis.check.ok, "it is written as the template writes it"
@@ -220,7 +220,8 @@ def test_shared_end_marker_identifies_no_prompt_after_results() -> None:
 )
 def test_openai_form_is_asked_if_the_template_takes_another(change: str, detail: str) -> None:
     written = f"(arguments if arguments is string else {change})"
-    # An object is refused alone, so that another form is taken, and not beside content.
+    # The template raises on an object without content, but not beside content, so that the analysis
+    # chooses another form.
     refused = "(raise_exception('give text') if not m.content and arguments is not string else '')"
     call = f"{{% set arguments = f.arguments %}}{{{{ f.name + {refused} + {written} }}}}"
     template = turn(CONTENT, calls(call, opening="<do>", close="</do>"), end="<end>\n")

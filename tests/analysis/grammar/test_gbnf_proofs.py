@@ -19,7 +19,7 @@ def test_a_grammar_in_gbnf_is_complete_and_sound(name: str) -> None:
     check(name, verdict)
 
 
-# Several notations, with one tool, ten, a hundred.
+# Several notations, with 1, 10 and 100 tools.
 @pytest.mark.parametrize("count", [1, 10, 100])
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "a4-type-flags"])
 def test_the_same_holds_for_sets_of_tools(name: str, count: int) -> None:

@@ -106,7 +106,7 @@ def test_a_billion_items_take_few_rules() -> None:
         ("[\\&~", "[\\x26\\[\\\\\\x7E]"),
         ("\n\t\x00\x7f", "[\\x00\\t\\n\\x7F]"),
         ("é😀", "[é😀]"),
-        # xgrammar reads as many digits behind `\\x` as there are.
+        # xgrammar reads all hexadecimal digits after `\\x`, however many there are.
         ("-0123456789a", "[\\x2D\\x30-9a]"),
         ("&-ab", "[\\x26\\x2D\\x61\\x62]"),
     ],

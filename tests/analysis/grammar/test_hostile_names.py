@@ -52,7 +52,7 @@ def skeleton(grammar: str) -> list[str]:
 def grammars(analysis: Analysis, text: str, *, json_values: bool) -> dict[str, str]:
     properties: dict[str, Json] = {"p": {"type": "string", "description": text}}
     if json_values:
-        # One that is written bare may be read as another type, or as markup.
+        # A value without quotes may be read as another type, or as markup.
         properties["q"] = {"enum": [text, f"{text}, or more"]}
     offered = tool(text, properties, "p", description=text)
     grammar = analysis.grammar([offered], tool_choice="required")

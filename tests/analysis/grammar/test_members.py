@@ -101,7 +101,7 @@ FORMS = pytest.mark.parametrize("load", [by(in_lark()), by(in_gbnf), in_tag])
 def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> None:
     more, number, text = TABLE[said]
     if load is in_tag and not more:
-        # What tells other names from declared ones is too dear for xgrammar.
+        # To tell other names from declared ones is too expensive in xgrammar.
         number = text = False
     wrong: list[tuple[str, tuple[str, str]]] = []
     known = {name: form for name, form in called().items() if not names_stand_twice(form)}
@@ -114,7 +114,7 @@ def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> 
             wrong.append((name, ("", "none")))
         for case, arguments in calls().items():
             expected = {"number": number, "text": text}[case[1]]
-            # What stands within is JSON there.
+            # Nested values are JSON in these formats.
             expected = expected and not (is_closed and case[0] == "top")
             if takes(written(format_, arguments)[begun:]) is not expected:
                 wrong.append((name, case))
@@ -141,7 +141,7 @@ def test_doubled_names_are_declared_unless_a_schema_opens_the_object(load: Any) 
 
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("dialect", [*GrammarDialect])
-# In the second one, the closer of a call does not begin with the separator of members.
+# In the second fixture, the closer of a call does not begin with the members' separator.
 @pytest.mark.parametrize("name", [XML, "a1-8-indented"])
 def test_tools_that_share_members_require_their_own(
     name: str, dialect: GrammarDialect, is_open: bool

@@ -64,7 +64,7 @@ def test_the_one_that_no_value_meets_is_found_among_many(questions: list[int]) -
     schemas = [holding("^a+$", length, "a") for length in range(30, 45)]
     with pytest.raises(SchemaError, match="no value meets"):
         ensure_loaded([*schemas, holding("^a$", 2, "a")])
-    # Halves of sixteen, down to one; then the whole that it is a part of.
+    # The sixteen schemas are halved down to one, and then all are checked again.
     assert questions == [16, 8, 8, 4, 4, 2, 2, 1, 1, 1]
 
 

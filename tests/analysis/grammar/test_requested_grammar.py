@@ -69,7 +69,7 @@ def test_a_template_without_calls_cannot_be_made_to_call() -> None:
 @pytest.mark.parametrize(
     ("added", "accepted"),
     [
-        # Where its first marker is a token, content stays free, as that is quicker.
+        # If the first marker of calls is a token, content stays unconstrained, which is faster.
         ((*INSIDE, "<|im_start|>", "<|im_end|>"), True),
         ((), False),
     ],

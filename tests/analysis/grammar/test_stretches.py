@@ -62,7 +62,7 @@ def closed_well(text: str, close: str, kept_out: Sequence[str], *, may_be_empty:
     at = text.find(close)
     if at < 0 or at + len(close) != len(text) or (not at and not may_be_empty):
         return False
-    # What is kept out may stand in the close, where it ends no sooner than that.
+    # A closer may contain an excluded text that ends where the closer ends.
     return all(not 0 <= text.find(word) <= len(text) - len(word) - 1 for word in kept_out)
 
 
@@ -70,7 +70,7 @@ def read_by_llguidance(rules: GrammarRules, form: str) -> Callable[[str], bool]:
     """Read rules in Lark with the slices of their format, or in GBNF."""
     if form == "gbnf":
         written = write_gbnf(rules, SchemaTable()).splitlines()
-        # The stricter check knows no comments.
+        # The stricter reader does not support comments.
         return Judge("".join(f"{line}\n" for line in written if line[:1] not in {"", "#"})).accepts
     made = write_lark(rules, ALL_TEXT)
     start = matcher_of(rules, made.slices or slices_of(">|"))
@@ -115,16 +115,16 @@ def exits(excluded: Sequence[str], *closes: str) -> tuple[ProseExit, ...]:
 @pytest.mark.parametrize(
     ("form", "exits", "taken", "refused"),
     [
-        # A close may hold an excluded text.
+        # A closer may contain an excluded text.
         (
             "gbnf",
             exits(["<c>", "<f>"], "\n<c>x", "</e>"),
             ["ab\n\n<c>x", "ab</e>"],
             ["ab\n<d", "ab<c>x"],
         ),
-        # A close with many beginnings of its own before it.
+        # Many prefixes of the closer come before it.
         ("gbnf", exits([], "<a>"), ["Some words < others. " * 200 + "<a>"], []),
-        # Two closes and an end are told apart.
+        # Two closers and an end are distinguished.
         (
             "lark",
             (
@@ -184,7 +184,7 @@ def test_mask_checks_only_tokens_with_a_sign() -> None:
 def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -> None:
     prose = FreeProse(left=EdgeStrip.WHITESPACE, right=EdgeStrip.WHITESPACE)
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "", NOTHING),)), {})
-    # Beside a text that is closed by a sign, since slices are made where there is one.
+    # Slices are made for texts that a sign closes, so add one.
     slices = structs.replace(write_lark(rules, ALL_TEXT), signs=(">",)).slices
     start = matcher_of(rules, slices)
     start.compute_logit_bias()

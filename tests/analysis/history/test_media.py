@@ -122,7 +122,7 @@ def test_replaced_placeholder_ids_are_bridged() -> None:
         wanted = one.token_ids if one.part == 3 else (pad,) * (7 + one.part)
         assert prompt.token_ids[other.start : other.end] == wanted
         assert set(prompt.message_indices[other.start : other.end]) == {one.message}
-    # Outside of the placeholders all is as it was.
+    # Outside of the placeholders nothing changes.
     for row in ("token_ids", "message_indices", "is_content", "sampled", "loss_mask"):
         kept = [outside(getattr(rendered, row), rendered.media) for rendered in (plain, prompt)]
         assert kept[0] == kept[1]
@@ -137,7 +137,7 @@ def test_a_conversation_of_texts_costs_no_more_renders(monkeypatch: pytest.Monke
     renderer = media_renderer("inline")
     messages = [user("one"), {"role": "assistant", "content": "two"}]
     renderer.attribute(messages)
-    # What stands between messages is known by now.
+    # The text between messages is cached by now.
     render = Mock(side_effect=renderer.analysis.template.render_prepared)
     monkeypatch.setattr(ChatTemplate, "render_prepared", lambda _, variables: render(variables))
     renderer.attribute(messages)
@@ -160,7 +160,7 @@ def test_a_bridge_writes_new_pictures_as_the_template_does_or_refuses(
     new = [user("And ", PICTURE)]
     found = renderer.bridge_to_next_turn(prompt, renderer.encode("Cats."), new)
     if name in ("counted", "numbered") or switches:
-        # What was given holds none that could be counted: others may stand for them in the ids.
+        # The given tokens contain no image that could be counted: other ids may stand for one.
         assert isinstance(found, BridgeRefusal)
         assert found.reason.name == "DEPENDS"
         assert found.detail == "new_messages[0].content[1]: each image has a number"

@@ -113,7 +113,7 @@ def test_token_across_prompt_and_turn_belongs_to_the_turn_unsampled() -> None:
     assert (tokens.message_indices[at], *tokens.sampled[at : at + 2]) == (1, False, True)
 
 
-# What ends an output.
+# Ends of outputs.
 
 MARKS = ("<end>", "<fin>", "<call>", "<msg>", "<close>", "<do>", "</do>", "<over>")
 CALLS = calls(opening="<do>", close="</do>")
@@ -226,7 +226,7 @@ def test_a_sample_is_the_render_of_the_conversation_and_its_loss_mask(vocabulary
     sample = renderer.training_sample(play(renderer), tools())
     messages = [user(), call(reasoning="I look."), result(), answer("Sunny.", "Fine.")]
     whole = renderer.render(messages, tools())
-    # What the template writes after the last stop is not there: no model wrote it.
+    # The sample lacks the text that the template writes after the last stop: no model wrote it.
     assert renderer.decode(whole.token_ids).startswith(renderer.decode(sample.token_ids))
     assert sample.loss_mask == whole.loss_mask[: len(sample.token_ids)]
     (found,) = sample.calls

@@ -99,7 +99,7 @@ def test_lines_of_engines_are_read_and_others_left_out() -> None:
     text = "\n".join(map(json.dumps, lines)) + '\n{"prompt": "cut o'
     found = traffic_of(text, "log", tokenizer=tokenizer)
     assert {record.prompt for record in found.records} == {"Hi<|a|>"}
-    # What an engine gives back lacks the special token that it wrote.
+    # The completions of an engine lack the special token that the model wrote.
     completions = ["Yes</s>", "Yes</s>", "Y", "Yes", "Yes</s>", "Yes</s>"]
     assert [record.completion for record in found.records] == completions
     assert [record.line for record in found.records] == [2, 3, 3, 4, 5, 6]

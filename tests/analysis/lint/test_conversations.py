@@ -54,7 +54,7 @@ def test_lint_of_a_template_takes_no_more_renders_than_it_should(
     assert 0 < len(renders) <= most
 
 
-# Other programs' Jinja.
+# Jinja in other programs.
 
 PLAIN = "{%- for m in messages %}{{- m.role + ': ' + (m.content or '') + '\n' }}{%- endfor %}"
 HI: Mapping[str, object] = {"messages": [{"role": "user", "content": "Hi"}], "tools": None}
@@ -145,7 +145,7 @@ def test_conversations_are_rendered_or_counted() -> None:
     (found,) = subject.in_other_jinjas
     assert found.alike == found.asked_count > 0
     assert set(found.not_asked) == {"the template raises on them"}
-    # One more has signs in it.
+    # The additional conversation contains special characters.
     assert found.asked_count + sum(found.not_asked.values()) == len(subject.matrix) + 1
 
 

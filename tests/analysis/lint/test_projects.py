@@ -64,7 +64,7 @@ LOOK = "autoparser.analysis.lint.template_inspection.inspect_template"
 TABLE = case_tables(__file__, "projects.yaml")
 
 
-# What arguments mean.
+# Arguments.
 
 TREE: dict[str, str] = load_cases(__file__, "projects.yaml")["tree"]
 
@@ -119,7 +119,7 @@ def test_only_wildcards_make_a_pattern() -> None:
     assert not any(map(is_pattern, ("a", "org/name", "https://a.example/?b=c")))
 
 
-# Which rules look, and the settings that say so.
+# Which rules run, and the settings that decide it.
 
 
 @TABLE("choices")
@@ -211,7 +211,7 @@ def test_a_file_of_settings_that_is_named_must_have_some(
         read_settings(file)
 
 
-# A run: two templates with a finding each, one of which is there twice.
+# A run on two templates with a finding each, one of which is in two files.
 
 BROKEN, DROPS = LINT / "AP101" / "fires.jinja", LINT / "AP306" / "fires.jinja"
 RULES = (rule_of("AP101"), rule_of("AP306"))
@@ -359,7 +359,8 @@ def test_answers_keep_order_and_a_killed_task_loses_only_its_own(
     assert steps == [len(values)] * len(values)
 
 
-# Answers come out of the cache as they went in, or not at all; what decides one is in its key.
+# The cache returns answers unchanged or not at all, and its key covers everything that affects
+# them.
 
 KEY = "ab" + "0" * 62
 MESSAGE = {"role": "user", "content": ["é", 1, 1.0, True, None, {"big": 2**63}]}
@@ -389,7 +390,7 @@ def entries(folder: Path) -> list[Path]:
 def test_cached_answer_equals_the_stored_one(cache: InspectionCache) -> None:
     cache.put(KEY, SEEN)
     found = cache.get(KEY)
-    # The text, too: one and true and 1.0 are equal, and origins are left out of comparisons.
+    # Compare the representation, too: 1, 1.0 and True are equal, and origins are not compared.
     assert (found, repr(found)) == (SEEN, repr(SEEN))
     frozen = SeenHits((("AP301", Hit("it is lost", setting=MappingProxyType({"on": 1})), ()),))
     cache.put(KEY, frozen)
@@ -528,7 +529,7 @@ def test_whatever_decides_an_answer_makes_another_key(task: InspectionTask) -> N
     ]
     assert len(set(keys)) == len(keys)
     assert key(template={"name": "tool_use", "origin": "b"}) == keys[0]
-    # What cannot be seen from here has none.
+    # Without a key, since these inputs cannot be checked for changes.
     assert key(jinjas=(OtherJinja("minijinja", "2.0", ("python",)),)) is None
     assert key(tokenizer="some/model") is None
 
@@ -547,7 +548,7 @@ def test_other_files_of_the_model_make_another_key(task: InspectionTask, tmp_pat
     then = config.stat()
     config.unlink()
     config.write_text("[]")
-    os.utime(config, ns=(then.st_atime_ns, then.st_mtime_ns))  # as long and as old as before
+    os.utime(config, ns=(then.st_atime_ns, then.st_mtime_ns))  # same size and modification time
     keys.append(key())
     (tmp_path / "additional_chat_templates").mkdir()
     (tmp_path / "additional_chat_templates" / "rag.jinja").write_text("x")
@@ -600,7 +601,7 @@ def test_the_digest_of_an_engine_is_kept_while_no_file_has_another_stamp(
         first = digest("one")
         patch.setattr(Path, "read_bytes", counting)
         assert (digest(), read) == (first, [])
-        # As long and as old as before: another file all the same.
+        # Same size and modification time, but another file.
         then = rule.stat()
         assert digest("two") != first
         os.utime(rule, ns=(then.st_atime_ns, then.st_mtime_ns))

@@ -74,7 +74,7 @@ def test_a_rule_fires_on_its_fixture_and_is_quiet_on_the_sound_neighbor(code: st
         assert finding.message.isprintable()
         assert not finding.message.endswith(".")
     assert [finding.message for finding in quiet.findings] == []
-    # A neighbor that is not looked at proves nothing.
+    # If a template was not checked, the absence of findings proves nothing.
     assert not fires.left_out
     assert not quiet.left_out
 
@@ -134,7 +134,7 @@ def test_a_planted_bug_is_found_and_named(bug: dict[str, Any]) -> None:
 def test_a_sound_template_has_no_finding_of_the_rules_that_find_planted_bugs(template: str) -> None:
     rules = [rule_of(code) for code in sorted({bug["caught_by"] for bug in BUGS})]
     found = lint(Subject(ChatTemplate(source(template))), rules)
-    # What nothing in the prompt shows the model is a note, and no bug.
+    # Text that the prompt never shows to the model is a note, not a bug.
     assert [
         finding.code for finding in found.findings if finding.severity is not Severity.INFO
     ] == []

@@ -59,7 +59,7 @@ def test_mutation_is_found_only_under_its_settings(case: dict[str, Any]) -> None
     for change in changes:
         assert [dict(setting) for setting in change.under] == case["under"]
     assert changes[-1].only == tuple(filter(None, [case.get("only")]))
-    # What shows with nothing set is not counted again under a setting.
+    # A difference that shows with default settings is not counted again under a setting.
     usual = case["under"] == [{}]
     assert (asked.differing > 0, asked.switched_differing > 0) == (usual, not usual)
 
@@ -83,7 +83,7 @@ def test_an_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) 
     trips = [[trip.left, trip.right] for trip in found.trips]
     assert all(trip in trips for trip in case.get("trips", []))
     if "turns" in case:
-        # The same change in several turns is one.
+        # The same change in several turns is one fact.
         (fact,) = (fact for fact in found.facts if fact.name == case["turns"])
         assert len(fact.turns) > 1
     if "findings" in case:

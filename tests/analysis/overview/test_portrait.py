@@ -40,11 +40,11 @@ def test_turn_pieces_join_to_its_text_and_match_the_verdict(name: str, tokens: b
         elif tokens:
             assert row.verdict.outcome.name == "RAISES"
         elif name == "history-last-query":
-            # Without a tokenizer, what breaks is where the texts part.
+            # Without a tokenizer, the break is where the texts diverge.
             assert row.verdict.holds == (strip.reused == len(strip.pieces))
         played = (name, row.scenario.name, row.next)
         if tokens and played == ("history-last-query", "tool call", "later"):
-            # What the next prompt has instead is whole tokens.
+            # The differing text of the next prompt consists of whole tokens.
             assert strip.instead[0] == "<tool_call>"
             assert strip.lead[-2:] == ("<think>", "\n")
 
@@ -67,7 +67,7 @@ def test_the_prefix_breaks_where_reasoning_is_dropped_unless_bridged(
     for step in found.steps:
         assert 0 < step.reused <= min(step.cached, step.rendered)
         assert (step.cached_text != "") == step.breaks
-        # A word that both begin alike is shown whole.
+        # A word is shown whole even if both texts share its prefix.
         assert step.cached_text.startswith("<think>") == step.breaks
         assert step.instead.startswith("<tool_call>") == step.breaks
     lengths = [step.bridged or 0 for step in found.steps]

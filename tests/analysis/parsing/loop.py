@@ -55,7 +55,7 @@ def third_of_battery(name: str) -> tuple[BatteryCase, ...]:
 def writes_ids(format_: TurnFormat) -> bool:
     """Return whether an id that is read is the id that was written."""
     calls = format_.calls
-    # Where no name is written, the id carries it.
+    # If the format renders no name, the id carries it and is not the id that was written.
     return calls is not None and calls.has(RowSlot.ID) and calls.has(RowSlot.NAME)
 
 
@@ -66,7 +66,7 @@ def with_ids(format_: TurnFormat, message: Message) -> Message:
         return message
     if calls.id_row:
         return format_.with_naming_ids(message)
-    # No render shows how: ids as models of such templates write them.
+    # No render shows how ids are composed: use the form that models of such templates write.
     named = (
         structs.replace(call, id=f"functions.{call.name}:{at}")
         for at, call in enumerate(message.calls)
@@ -143,11 +143,11 @@ def difference(format_: TurnFormat, message: Message) -> str:
     Raises RefusedMessageError where the template does not write it.
     """
     message = with_ids(format_, message)
-    # Schemas that all values meet: some of the battery are not strings where TOOLS says so.
+    # Schemas that accept any value: some values of the battery are not strings, as TOOLS requires.
     text, parser = generated(format_, format_.write(message), loose_tools())
     parsed = parser.parse(text)
     expected, found = surviving(format_, message), read(parsed, ids=writes_ids(format_))
-    # Some templates end no turn that is empty.
+    # Some templates do not end an empty turn.
     wrong = (Status.STRAY, Status.UNFINISHED) if text.strip() else (Status.STRAY,)
     if found == expected and parsed.status not in wrong and not gaps(parsed.spans, text):
         return ""

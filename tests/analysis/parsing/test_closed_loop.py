@@ -112,7 +112,7 @@ def test_a_turn_cut_at_any_character_is_a_front_of_the_whole_one(name: str) -> N
             if complete:
                 continue
             assert found.status is Status.CUT, cut
-            # Within a word no marker is whole.
+            # A cut inside a word leaves no whole marker.
             if not text[max(0, end - 1) : end + 1].isalnum():
                 prose = f"{found.content}\0{found.reasoning_content}"
                 assert not [marker for marker in markers if marker in prose], cut
@@ -121,10 +121,10 @@ def test_a_turn_cut_at_any_character_is_a_front_of_the_whole_one(name: str) -> N
 OPENING = ("[[", "{{", "((", "[|", "<<", "«", "%%", "::", "--", "@", "|", "#")
 CLOSING = ("]]", "}}", "))", "|]", ">>", "»", "%%", "::", "--", "@", "|", "#")
 AMBIGUOUS = {
-    # A JSON object opens with the sign that opens these tags.
+    # A JSON object begins with the character that opens these tags.
     ("j2-2-tags-around-content", "{{"),
     ("j7-6-json-lines", "{{"),
-    # Values of this notation may hold the sign bare.
+    # Values of this notation may contain the character unquoted.
     ("g1-pseudo-json", "|"),
 }
 NAMES = sorted({*fixture_names()[::12], *(name for name, _ in AMBIGUOUS)})

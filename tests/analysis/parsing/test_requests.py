@@ -172,7 +172,7 @@ def test_message_repr_shows_its_parts() -> None:
     assert repr(message) == f"<ParsedMessage unfinished: content {shown!r}; calls 'get_forecast'>"
 
 
-# Arguments are held against the schema of the offered tool; the call is one all the same.
+# Arguments are validated against the schema of the offered tool; an invalid call is still a call.
 
 
 def call_of(schema: Any, arguments: str) -> ParsedCall:
@@ -191,7 +191,7 @@ DAYS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required
         (DAYS, '{"days": "three"}', ["days: 'three' is not of type 'integer'", "'city' is a re"]),
         ({"properties": {"a": {"items": {"enum": [1]}}}}, '{"a": [1, 2]}', ["a[1]: 2 is not one"]),
         (None, '{"days": "three"}', []),
-        # Nothing is known where a schema cannot be applied, and nothing is fetched.
+        # A schema that cannot be applied gives no verdict, and nothing is fetched.
         ({"$ref": "http://127.0.0.1:9/schema"}, "{}", []),
         ({"properties": 5}, '{"days": 1}', []),
     ],
@@ -255,11 +255,11 @@ def test_a_schema_of_a_stranger_takes_no_exponential_time(
 def test_object_cache_builds_once_and_drops_the_oldest() -> None:
     cache: IdentityCache[int | None] = IdentityCache(2)
     make = count().__next__
-    # Equal, and not the same: a format cannot be compared quickly, or hashed.
+    # Equal but distinct objects: a format cannot be compared quickly, or hashed.
     one, other = {"a": 1}, {"a": 1}
     asked = [((one,), "x"), ((one,), "x"), ((one,), "y"), ((one,), "x"), ((other,), "x")]
     assert [cache.of(*given, make) for given in asked] == [0, 0, 1, 0, 2]
-    # The value used longest ago is gone.
+    # The least recently used value is gone.
     assert [cache.of(*given, make) for given in (((one,), "x"), ((one,), "y"))] == [0, 3]
     assert cache.of((one, other), "", lambda: None) is None
     assert cache.of((one, other), "", make) is None
@@ -268,7 +268,7 @@ def test_object_cache_builds_once_and_drops_the_oldest() -> None:
 def test_an_object_is_held_as_long_as_its_value() -> None:
     cache: IdentityCache[int] = IdentityCache(64)
     make = count().__next__
-    # Each would take the place in memory of the one before, were that not held.
+    # If the cache did not hold its keys, each list would reuse the address of the one before.
     assert [cache.of(([at],), "", make) for at in range(50)] == list(range(50))
 
 

@@ -188,7 +188,8 @@ def test_a_short_answer_in_single_characters_runs_few_functions(fixture: str, ca
     finally:
         sys.setprofile(None)
     assert stream.message.tool_calls
-    # Each character is fed by a call, and what is written between two parts is taken at once.
+    # Besides one `feed` per character, few calls are made: the text between two parts is read at
+    # once.
     assert len(called) - called.count("feed") < 200
 
 

@@ -78,7 +78,7 @@ def test_a_marker_in_ordinary_tokens_is_text(case: dict[str, Any]) -> None:
         deltas += stream.finish()
         assert stream.message == whole
         assert client_sum(deltas) == stream.message.to_openai_choice()
-    # Ids decide: the same text with its markers in tokens of their own is read as without ids.
+    # Ids decide: with markers in separate tokens, the text is parsed as it is without ids.
     text, ids = ids_of(tokenizer, text)
     assert parser.parse(text, ids=ids) == parser.parse(text)
 
@@ -135,7 +135,7 @@ def test_ids_end_the_reasoning_at_the_token_of_its_closer(case: dict[str, Any]) 
     assert state == whole
     assert whole.over is (behind is not None)
     if behind is not None:
-        # The id that holds the end may hold the text after it, too.
+        # The token with the end may also contain the beginning of the text after it.
         rest = tokenizer.decode(ids[whole.ids :])
         assert behind.endswith(rest)
         assert len(behind) - len(rest) <= 1
@@ -149,7 +149,7 @@ def test_a_state_can_be_continued_in_two_ways() -> None:
     assert end.after(before, tokenizer.encode("</think>")).over
     assert not end.after(before, tokenizer.encode(" So.")).over
     assert len({before, end.begin, end.after(end.begin, tokenizer.encode("Hm."))}) == 2
-    # Without reasoning it is over at once.
+    # In a format without reasoning, the reasoning is over from the beginning.
     plain = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
     assert analyze(plain).parser(tokenizer=tokenizer_of()).reasoning_end_by_ids().begin.over
 

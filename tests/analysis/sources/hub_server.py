@@ -110,7 +110,7 @@ class Hub:
             raise RefusalError(401, "", "Invalid credentials in Authorization header")
         model = self.models.get(name)
         if model is None or (model.private and token != "good"):
-            # Without a token the Hub does not say whether there is such a repository.
+            # Without a token, the Hub does not reveal whether a repository exists.
             raise RefusalError(404 if token else 401, "RepoNotFound", "Repository not found")
         return model
 
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.question = Request(f"{self.command} {unquote(path)}", self.headers.get("Range"), token)
         self.fault = Fault()
         if path == "/api/agent-harnesses":
-            # The library asks for this by itself, once a day, under some programs.
+            # Under some programs, the library itself requests this once a day.
             self.answer(404, b"", {})
             return
         self.hub.requests.append(self.question)
@@ -276,5 +276,5 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(part)
             self.question.sent = len(part)
         except OSError:
-            # Who asked for the start of a large file has gone.
+            # The client that requested the start of a large file has disconnected.
             self.close_connection = True

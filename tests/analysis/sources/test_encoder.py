@@ -61,7 +61,7 @@ def test_required_encoder_arguments_get_their_first_mentioned_value() -> None:
 def test_unrequested_generation_prompt_is_removed(tmp_path: Path) -> None:
     template: Any = load_encoder(f"{DASHES}:encode_messages")
     assert template.render(USER) == "<-begin-><-user->hi"
-    # One that begins as a turn of a user does.
+    # An encoder whose generation prompt begins like a user's turn.
     code = (
         "def f(messages):\n"
         "    text = ''.join(f\"<|im|>{m['role']}\\n{m['content']}<|e|>\\n\" for m in messages)\n"

@@ -40,7 +40,7 @@ def analyze(
     limit = None
     if largest is not None:
         limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest, largest))
-        # Python would keep what fits of a module that it compiles, for all who come after.
+        # Otherwise Python would cache truncated bytecode of a module, for all later processes.
         more["PYTHONDONTWRITEBYTECODE"] = "1"
     return subprocess.run(  # noqa: S603 - the interpreter that runs the tests
         [sys.executable, "-m", "autoparser", "analyze", model],
@@ -80,9 +80,9 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(hub: Hub, tmp_path: Path) ->
     again = analyze(hub, home)
     assert (again.returncode, again.stderr) == (0, "")
     assert analyze(hub, home, HF_HUB_OFFLINE="1").stdout == again.stdout
-    # What the cache holds is found there, whoever may write.
+    # A cached file is found even if nothing can be written.
     assert analyze(hub, home, largest=0).stdout == again.stdout
-    # A header need not be cached to be read, and no half of it is.
+    # A header can be read without being cached, and no partial file remains.
     hub.add("org/gguf", {"m.gguf": write_model(tmp_path / "made.gguf", TEMPLATE).read_bytes()})
     done = analyze(hub, home, "org/gguf", largest=2000)
     assert (done.returncode, done.stderr) == (0, "")

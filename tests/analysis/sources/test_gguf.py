@@ -58,7 +58,7 @@ def test_the_formats_own_reader_reads_the_same(tmp_path: Path) -> None:
     assert list(ours) == list(fields)
     for key, field in fields.items():
         theirs = field.contents()
-        # A list of flags and the like comes as numpy's values.
+        # gguf returns a list of flags or numbers as numpy values.
         value = list(theirs) if isinstance(ours[key], list) else theirs
         assert ours[key] == value, key
 
@@ -224,7 +224,7 @@ def test_long_gguf_header_is_fetched_in_parts(
     monkeypatch.setattr(gguf_files, "FIRST_PART", 1000)
     monkeypatch.setattr(gguf_files, "LARGEST_PART", 2000)
     hub.add("org/model", {"m.gguf": published(tmp_path, TEMPLATE + "x" * 9000)})
-    # Cut in the middle, once without a byte, and busy: all is asked for again.
+    # Cut in the middle, cut without a byte, and busy: each part is requested again.
     hub.fail("GET /cdn/", 1, keep=300)
     hub.fail("GET /cdn/", 1, keep=0)
     hub.fail("GET /cdn/", 2, status=503, headers={"Retry-After": "0"})

@@ -156,7 +156,7 @@ def test_only_needed_files_are_requested(hub: Hub) -> None:
     assert files == set(wanted)
     first = len(hub.requests)
     load_template("org/model")
-    # The second time, whether the branch has moved is all that is asked.
+    # The second time, the only question is whether the branch has moved.
     assert len(hub.requests) - first <= 2
 
 
@@ -276,7 +276,7 @@ def test_hub_failures_are_one_line_and_leave_no_partial_files(
     assert str(caught.value) == case["line"].format(**places)
     assert not hub.requests or "HF_HUB_OFFLINE" not in settings
     assert nothing_is_half_there()
-    # What was wrong has passed, and the second try works.
+    # After the fault is gone, the second try works.
     hub.faults.clear()
     monkeypatch.delenv("HF_TOKEN", raising=False)
     if source == "org/model":
@@ -331,7 +331,7 @@ def test_a_file_that_does_not_end_is_stopped(hub: Hub, monkeypatch: pytest.Monke
     assert nothing_is_half_there()
     hub.faults.clear()
     assert load_template("org/model").text == "A" * 2000
-    # One that says itself that it is too large is not asked for.
+    # A file whose declared size is too large is not requested.
     monkeypatch.setattr(hub_listing, "LARGEST_FILE", 100)
     asked = len(hub.requests)
     hub.add("org/other", {"chat_template.jinja": "A" * 2000})
@@ -340,7 +340,7 @@ def test_a_file_that_does_not_end_is_stopped(hub: Hub, monkeypatch: pytest.Monke
     assert not [line for line in hub.lines[asked:] if "/resolve/" in line]
 
 
-# What a Hub answers is input: no file of its choice is written, and no server of its choice asked.
+# A Hub's responses are untrusted: they choose no file to write and no server to contact.
 
 
 @slow

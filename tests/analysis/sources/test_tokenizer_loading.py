@@ -80,7 +80,7 @@ def test_a_bomb_is_one_line_and_little_memory(tmp_path: Path, name: str) -> None
     line, megabytes = done.stdout.splitlines()
     assert line.startswith(f"{path}: {words}")
     assert line.isprintable()
-    # What is read of a file, twice, is the most.
+    # The peak is the content of the file, held twice.
     assert int(megabytes) < 160
 
 
@@ -116,7 +116,7 @@ def test_tiktokens_ranks_give_the_tokens_of_a_real_vocabulary(tmp_path: Path, fi
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": decoder}))
     ours = load_tokenizer(tmp_path, segmenting=False)
     assert ours.get_vocab() == theirs.get_vocab()
-    # Words that both rules cut alike.
+    # Words that both rules split in the same way.
     for word in ("hello", " world", " international", "\n", "Zusammenhang", "def"):
         mine = ours.encode(word, add_special_tokens=False).ids
         assert mine == theirs.encode(word, add_special_tokens=False).ids, word

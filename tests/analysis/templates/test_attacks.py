@@ -55,7 +55,7 @@ def text_of(
     """Return the text of an attack; its repeated part goes where the template has an `@`."""
     if repeat is not None:
         before, after = repeat["before"] * repeat["times"], repeat.get("after", "")
-        # The hole is between the two sides; a repeated text without a second side fills it.
+        # The hole is between the two sides; without a second side, a repeated text fills it.
         template = template.replace("@", before + ("x" if after else "") + after * repeat["times"])
     if numbered is not None:
         parts = (numbered["text"].replace("#", f"{n:05}") for n in range(numbered["times"]))
@@ -96,7 +96,7 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("AUTOPARSER_CANARY", CANARY)
-        # Other tests render in workers that wait for more.
+        # The pooled workers of other tests would be measured, too.
         close_workers()
         before = resident_bytes()
         with WorkerPool(2, limits=LIMITS) as pool:
@@ -122,7 +122,7 @@ def test_an_attack_ends_as_it_should_and_shows_nothing_but_signs(
 ) -> None:
     assert len(ATTACKS) >= 60
     attack, outcome = ATTACKS[name], aftermath.outcomes[name]
-    # What grows fast on one machine takes its time on another, hence two ways of ending.
+    # Whether memory or time runs out first depends on the machine, hence two possible ends.
     assert {*attack["ends"].split(" or ")} & {end_of(outcome.error), "any"}, outcome.error
     assert attack.get("says", "") in str(outcome.error)
     if outcome.value is None:

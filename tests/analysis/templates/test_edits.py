@@ -90,7 +90,7 @@ def test_a_closer_is_written_once_after_the_loop(case: Any) -> None:
     item = "]" if "']'" in case["text"] else ""
     assert ["", f"a{item}>", f"a{item}b{item}c{item}>"] in written
     assert [">", f"a{item}>", f"a{item}b{item}c{item}>"] in written
-    # Of two strings that are alike, one is left.
+    # Two equal strings are merged into one.
     assert not item or "{{- ']' }}" in edited[0]
 
 

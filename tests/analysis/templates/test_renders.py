@@ -223,7 +223,7 @@ def test_fast_access_and_calls_equal_jinjas(case: Any) -> None:
     plain = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     judge, template = plain.from_string(case["text"]), ChatTemplate(case["text"])
     wanted = text(lambda: judge.render(messages=[*map(dict, MESSAGES)]))
-    for _ in range(2):  # once without anything remembered, once with
+    for _ in range(2):  # once uncached, once cached
         assert text(lambda: template.render(MESSAGES)) == wanted
 
 

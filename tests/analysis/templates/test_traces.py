@@ -169,7 +169,7 @@ def test_traced_render_equals_the_plain_render(path: Path) -> None:
     for piece in trace.pieces:
         assert piece.site is not None
         source = trace.source(piece.site)
-        # A plain text is its place's own; nothing is cut from it.
+        # A plain text is the whole source of its place.
         assert source.startswith("{{") or piece.text == source
 
 

@@ -196,7 +196,7 @@ def test_dead_worker_loses_only_its_task(pool: WorkerPool) -> None:
     os.kill(victim, signal.SIGKILL)
     while Path(f"/proc/{victim}/stat").exists() and state_of(victim) != "Z":
         time.sleep(0.01)
-    # It died between two tasks, so that none is lost.
+    # The worker died between two tasks, so no task is lost.
     assert [outcome.value for outcome in pool.map(abs, [-1, -2, -3])] == [1, 2, 3]
     assert victim not in processes(pool)
 
@@ -207,9 +207,9 @@ def test_a_silent_worker_is_killed_and_a_late_one_is_waited_for(
 ) -> None:
     monkeypatch.setattr(worker_pool, "START_SECONDS", 0.0)
     monkeypatch.setattr(worker_pool, "LOADED_MACHINE", 0.2)
-    # It sleeps, and so takes no processor time.
+    # A sleeping task uses no processor time.
     assert "did not answer" in str(next(pool.map(time.sleep, [600])).error)
-    # As if the machine were so busy that every answer is overdue when it is asked for.
+    # Simulate a machine so busy that every answer is overdue when it is requested.
     monkeypatch.setattr(worker_pool, "START_SECONDS", 0.01)
     monkeypatch.setattr(worker_pool, "LOADED_MACHINE", 0.0)
     found = list(pool.map(sum, [range(3_000_000), range(3)]))
@@ -241,7 +241,7 @@ def test_leaving_a_pool_early_ends_its_tasks_and_processes() -> None:
     with pytest.raises(KeyboardInterrupt), WorkerPool(2, limits=SHORT) as pool:  # noqa: PT012
         results = pool.map(time.sleep, items)
         next(results)
-        # Items are drawn as workers are free.
+        # Items are consumed as workers become free.
         assert len([*items]) > 80
         results.close()
         assert [outcome.value for outcome in pool.map(abs, [-1, -2])] == [1, 2]
@@ -304,7 +304,7 @@ def test_python_error_of_a_worker_has_its_traceback_as_a_note() -> None:
 
 @slow
 def test_a_task_beyond_its_limits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    # However long a machine under load takes over it, the kernel is to end what takes no step.
+    # However long a loaded machine takes, the kernel has to end a task that makes no progress.
     monkeypatch.setattr(worker_pool, "START_SECONDS", 600.0)
     with pytest.raises(TaskLimitError, match=r"endless: .*more than 0\.5 s") as caught:
         run_task(sum, range(10**12), limits=SHORT, file="endless")

@@ -56,7 +56,7 @@ def main() -> int:
     fuzz = partial(fuzz_schemas, seed=given.seed, first=given.first)
     paths = paths_named(own_paths(), given.words)
     whole = in_shares(fuzz, paths, given.amount, given.jobs)
-    # Of what one schema shows, the first says enough.
+    # The first find of each schema is enough.
     shown = {(find.format, find.seed): find for find in reversed(whole.finds)}
     counts = Counter(name for name, _ in shown).items()
     return print_finds(

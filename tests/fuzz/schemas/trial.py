@@ -54,11 +54,11 @@ def _asked_otherwise(name: str, change: Callable[[str], str]) -> None:
 
 
 for _name in ("iri", "iri-reference"):
-    # It knows no letters beyond U+FFFF.
+    # jsonschema's checker rejects letters beyond U+FFFF.
     _asked_otherwise(_name, lambda text: re.sub("[\U00010000-\U0010ffff]", "é", text))
-# It takes for literals what RFC 6570 (2.1) keeps out of them: spaces, controls, some signs. It
-# takes no variable (2.3) that begins with a character in percent encoding, and no length (2.4.1)
-# of four digits.
+# The checker accepts literals that RFC 6570 (2.1) excludes: spaces, controls, some signs. It
+# rejects a variable (2.3) that begins with a percent-encoded character, and a length (2.4.1) of
+# four digits.
 _asked_otherwise(
     "uri-template",
     lambda text: (
@@ -67,12 +67,12 @@ _asked_otherwise(
         else re.sub(r":[1-9]\d{3}(?=[,}])", ":1", re.sub("%[0-9A-Fa-f]{2}", "a", text))
     ),
 )
-# It takes a 0 within a number for one that leads it.
+# The checker mistakes a 0 inside a number for a leading zero.
 _asked_otherwise("relative-json-pointer", lambda text: re.sub(r"^[1-9]\d*", "1", text))
 for _name in ("date", "date-time"):
-    # Python knows no year 0, which RFC 3339 has; it was a leap year like this one.
+    # Python has no year 0, which RFC 3339 allows; it is a leap year like its replacement here.
     _asked_otherwise(_name, lambda text: re.sub("^0000", "0004", text))
-# A grammar leaves the length of a whole name to maxLength, as docs/grammar.md says.
+# A grammar leaves the length of the whole name to maxLength, as docs/grammar.md says.
 _asked_otherwise("hostname", lambda text: text if len(text) <= 253 else "a")
 
 _SPACE = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"

@@ -271,7 +271,7 @@ def test_github_reads_one_command_a_line_of_a_hostile_run() -> None:
     for line in github_report(hostile()).splitlines():
         match = COMMAND.fullmatch(line)
         assert match is not None or line.startswith("autoparser lint: ")
-        # Where a command's data ends is its line's end, and a percent sign begins an escape.
+        # The data of a command ends with its line, and a percent sign begins an escape.
         assert re.fullmatch(r"(?:[^%]|%(?:25|0A|0D|3A|2C))*", line)
 
 
@@ -281,7 +281,7 @@ def test_markdown_cannot_be_left_from_within() -> None:
     rows = [line for line in outside.splitlines() if line.startswith("|")]
     # Four cells: no more bars than those between them.
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}
-    # What HTML would see: bare tags of ours alone, as often opened as closed.
+    # HTML sees only tags of this package without attributes, each opened as often as it is closed.
     tags = re.findall(r"<([^<>]*)>", re.sub(r"\\[<>]", "", outside).replace("<br>", ""))
     assert {tag.removeprefix("/") for tag in tags} == {"details", "summary", "code"}
     assert sum(tag[0] == "/" for tag in tags) * 2 == len(tags)
