@@ -125,7 +125,7 @@ class Analysis(LearnedFormat):
         comes from renders of a question with these tools, and with parts of them changed or
         removed.
         """
-        # Few callers ask; an analysis does not wait for the search.
+        # Imported here: few callers need this search, and an analysis should not pay for it.
         from autoparser.analysis.learning.tools_in_prompt import (  # noqa: PLC0415
             find_tools_in_prompt,
         )
@@ -195,7 +195,7 @@ class Analysis(LearnedFormat):
 
     def content_parts_under(self, setting: Mapping[str, object]) -> ContentParts:
         """Return the treatment of such content under a setting; a switch may number images."""
-        # Few callers ask; an analysis does not wait for what renders parts.
+        # Imported here: few callers need this, and an analysis should not pay for the import.
         from autoparser.analysis.learning.part_treatment import (  # noqa: PLC0415
             learn_content_parts,
         )
@@ -246,7 +246,7 @@ def analyze(
     was killed.
     """
     if not isinstance(template, ChatTemplate):
-        # Who holds a template has no need of what finds and reads one.
+        # Imported here: callers that pass a template do not need the modules that load one.
         from autoparser.analysis.sources.template_loading import template_of  # noqa: PLC0415
 
         template = template_of(template, name=name)
@@ -254,7 +254,7 @@ def analyze(
         template = isolated(template, DEFAULT_LIMITS if isolate is True else isolate)
     if not isinstance(template, IsolatedTemplate):
         return _analyzed(template)
-    # Starting workers takes a tenth of the imports, and who analyzes in this process needs none.
+    # Imported here: it is a tenth of all imports, and an analysis in this process starts no worker.
     from autoparser.analysis.templates.worker_pool import run_task  # noqa: PLC0415
 
     file = template.origin or template.name
@@ -374,7 +374,7 @@ def _repeatable(prober: Prober, template: ChatTemplate) -> None:
         try:
             texts.add(prober.render_messages(messages))
         except TemplateRenderError as error:
-            # It did render before: what a template raises now and then is random, too.
+            # It rendered before, so it raises at random, which is an unstable text, too.
             texts |= {"", str(error)}
     if len(texts) > 1:
         raise TemplateUnusableError(
@@ -389,7 +389,7 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
 
     The same analysis gives the same document, byte for byte, in any process.
     """
-    # Few analyses are written, and the classes of their documents are many.
+    # Imported here: few analyses are written, and their documents have many classes.
     from autoparser.analysis.formats.analysis_document import (  # noqa: PLC0415
         ANALYSIS_SCHEMA,
         AnalysisDocument,

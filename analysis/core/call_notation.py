@@ -188,7 +188,7 @@ def json_notation(
 ) -> ValueNotation:
     """Describe JSON as `json.dumps` writes it with these settings."""
     quoted = StringText('"', '"', StringEscape.JSON_ASCII if ascii_only else StringEscape.JSON)
-    # With an indentation, a line break follows each comma, and no space.
+    # With an indent, a line break without a space follows each comma.
     separator = comma.rstrip() if indent else comma
     return ValueNotation(
         string=quoted,
@@ -251,7 +251,8 @@ def json_fields_of(row: Row) -> JsonFields | None:
     """Read a call as JSON or a Python literal; return None if the name is not inside one."""
     if RowSlot.NAME not in row:
         return None
-    # Reading as Python tries every end of the text, so it needs a sign of its quotes.
+    # Parsing as Python tries every end of the text, so only do it if the text contains Python's
+    # quotes.
     python = any("'" in piece for piece in row if not isinstance(piece, RowSlot))
     text = _sample(row)
     for start, value, end in _values(text, python=python):
@@ -293,7 +294,7 @@ def _values(text: str, *, python: bool) -> Iterator[tuple[int, Json, int]]:
 
 
 def _literal(text: str, start: int) -> tuple[Json, int] | None:
-    # From the end: the longest text that is a literal is the whole call.
+    # Search from the end: the longest text that is a literal is the whole call.
     for end in range(len(text), start + 1, -1):
         if text[end - 1] not in "}]":
             continue

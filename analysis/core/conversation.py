@@ -120,8 +120,8 @@ class Message(Struct, frozen=True):
 
 # Images, videos and sounds as parts of a message's content, in the forms that callers send.
 #
-# The forms are those of transformers' processors, of OpenAI's API, and of engines that follow it.
-# A tokenizer passes each form to the template unchanged; a processor of transformers first turns
+# These are the forms of transformers' processors, of OpenAI's API, and of compatible engines. A
+# tokenizer passes each form to the template unchanged; a processor of transformers first turns
 # `{type: image_url, image_url: {url: …}}` into `{type: image, url: …}`.
 
 

@@ -28,7 +28,7 @@ from msgspec import Meta, Struct, field, inspect, to_builtins
 from .conversation import Json
 from .errors import AutoparserError, is_mapping, kind_of, missing_name_hint, spelling_hint
 
-# The expected value at a place of a data class, for messages about another value there.
+# Descriptions of the expected value at a place of a data class, for error messages.
 
 
 _KINDS: Mapping[type[inspect.Type], str] = {
@@ -336,7 +336,7 @@ def json_text(value: object, indent: int | None = None) -> str:
 
     Raises ValueError for a number that JSON cannot represent.
     """
-    # The one control character that JSON lets stand as it is.
+    # The only control character that JSON does not require to be escaped.
     return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 

@@ -16,11 +16,11 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any, TypeGuard, TypeVar
 
-# Characters that are visible as what they are, and escapes for all others.
+# Visible characters as they are, and escapes for all others.
 #
 # A terminal obeys control characters, direction marks reverse the text beside them, and some
-# characters that count as printable are invisible. Those are Default_Ignorable_Code_Point in
-# DerivedCoreProperties.txt of Unicode 16; the empty Braille pattern is drawn as a space.
+# characters that count as printable are invisible: Default_Ignorable_Code_Point in
+# DerivedCoreProperties.txt of Unicode 16, and the empty Braille pattern, which is drawn as a space.
 
 
 _INVISIBLE = re.compile(

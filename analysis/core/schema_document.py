@@ -70,7 +70,7 @@ def with_pointers(root: Json) -> Json:
     try:
         return _ReferenceRewriter(root).rewrite(root)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        # Some place is not a schema at all; the reader of that place reports it.
+        # Some part of the schema is invalid; the reader of that part reports it.
         return root
 
 
@@ -85,7 +85,7 @@ def _has_names(root: Schema) -> bool:
             reference = value.get("$ref")
             if isinstance(reference, str) and not is_pointer(reference):
                 return True
-            # A name of the root changes no pointer from the root.
+            # An anchor or an id of the root changes no pointer from the root.
             named = value is not root and not value.keys().isdisjoint(_NAMES)
             if named and any(isinstance(value.get(name), str) for name in _NAMES):
                 return True
@@ -97,7 +97,7 @@ class _ReferenceRewriter:
     """Resolves references before the names that they refer to are removed."""
 
     def __init__(self, root: Schema) -> None:
-        # They take longer to import than most schemas to read.
+        # Imported here: importing them takes longer than reading most schemas.
         from referencing import Registry, Resource  # noqa: PLC0415
         from referencing.jsonschema import DRAFT202012, specification_with  # noqa: PLC0415
 
@@ -255,7 +255,7 @@ def _meets_plainly(schema: Any, value: Json) -> bool:
     # Every integer is a number, too.
     if kind not in (None, found := type_of(value), found is JsonType.INTEGER and "number"):
         return False
-    # Equality of texts alone is the same in Python and in JSON.
+    # Only strings are compared in the same way in Python and in JSON.
     if "enum" in schema and not (isinstance(value, str) and value in schema["enum"]):
         return False
     if isinstance(value, list):
@@ -391,7 +391,7 @@ def schema_breaches(schema: Json, value: Json, *, trusted: bool = True) -> tuple
             return ()
         dialect = _in_bounds(dialect)
         _references.set(count(_MOST_REFERENCES, -1))
-    # Its own registry would fetch what a `$ref` names.
+    # jsonschema's own registry would fetch the target of a `$ref`.
     checker = dialect(schema, registry=references.Registry())
     found: list[SchemaBreach] = []
     try:
@@ -546,7 +546,8 @@ def without_keyword(schema: Json, pointer: str, instead: Schema | None = None) -
 
     found = _change_at(schema, "#", place, changed)
     if keyword in _SEEN:
-        # Of what other keywords leave over, there would be more than before.
+        # Loosen these, too: they apply to the members that other keywords leave, of which there
+        # would now be more.
         found = map_schemas(found, lambda part: without_keywords(part, *_UNEVALUATED))
     return found
 
@@ -580,12 +581,14 @@ def _without_own(schema: Schema, keyword: str) -> Schema:
         return {**rest, **union_schema} if "anyOf" not in rest else {"allOf": [rest, union_schema]}
     rest = without_keywords(schema, keyword, *_WITH.get(keyword, ()))
     if keyword in _VALUES and schema.get(keyword) != [] and "type" not in rest:
-        # Where any value may stand, a text without quotes does not begin as a list does.
+        # State the type: otherwise any value is allowed, and text without quotes must not begin
+        # like a list.
         listed = schema.get(keyword)
         values = listed if keyword == "enum" and isinstance(listed, list) else [listed]
         kinds: list[Json] = [*sorted({str(type_of(value)) for value in values})]
         return {**rest, "type": kinds}
-    # Said, since a notation that writes names twice closes an object that says nothing of it.
+    # State it explicitly: a notation that writes names twice closes an object that does not mention
+    # it.
     opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
     keywords = {keyword, *keys_within(schema.get(keyword))}
     names = keyword in _IN_PLACE and not keywords.isdisjoint(_NAMING)

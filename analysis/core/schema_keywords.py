@@ -285,7 +285,8 @@ def with_names_told_apart(schema: Json) -> Json:
 def _with_names_told_apart(schema: Schema) -> Json:
     given = schemas_of(schema, "oneOf")
     wanted = [names for names in map(_names_alone, given) if names is not None]
-    # An option without a type allows all values that are not objects, so several would hold.
+    # An option without a type allows every value that is not an object, so several options would
+    # match.
     of_any = [option for option in given if isinstance(option, dict) and "type" not in option]
     is_object = schema.get("type") == "object" or len(of_any) != 1
     if len(wanted) < 2 or len(wanted) < len(given) or not is_object:  # noqa: PLR2004 - a choice
@@ -293,7 +294,7 @@ def _with_names_told_apart(schema: Schema) -> Json:
     options: list[Json] = []
     for names in wanted:
         others = [[name for name in other if name not in names] for other in wanted]
-        others.remove([])  # Its own.
+        others.remove([])  # the schema's own list
         if prod(map(len, others)) + len(options) > _MOST_OPTIONS:
             return schema
         for absent in product(*others):

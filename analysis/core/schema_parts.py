@@ -531,7 +531,7 @@ class _InnerCollector:
         """Return a union of several schemas, without those that do not allow the type."""
         fitting = [option for option in options if self.kind in self.part.allowed(option)]
         ways = [self.collect(option, above) for option in fitting]
-        # If no option allows the type, or one allows every value, nothing is known.
+        # If no option allows the type, or one option allows every value, nothing is known.
         return {"anyOf": ways} if ways and True not in ways else True
 
 

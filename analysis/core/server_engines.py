@@ -104,7 +104,7 @@ _RECORDS: Mapping[ServerEngine, EngineRecord] = {
         grammar_form="ebnf",
         grammar_field=("structured_outputs", "grammar"),
         marker_fields={
-            # The prompt is rendered already, with its first token.
+            # The prompt is rendered already, including its first token.
             "add_special_tokens": False,
             "skip_special_tokens": False,
             "spaces_between_special_tokens": False,

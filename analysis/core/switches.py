@@ -78,7 +78,7 @@ class Switch(JsonDocument, frozen=True):
 
     def effects_of(self, value: Json) -> tuple[SwitchEffect, ...]:
         """Return the effects of a value, compared with the unset variable."""
-        # Compared by their texts, since to Python true equals 1.
+        # Compared by `repr`, since `True == 1` in Python.
         known = zip(self.values, self.effects, strict=True)
         return next((effects for one, effects in known if repr(one) == repr(value)), ())
 

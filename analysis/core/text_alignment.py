@@ -105,7 +105,8 @@ def common_prefix(first: str, *others: str) -> str:
     """
     texts = (first, *others)
     length = min((prefix_length(first, other) for other in others), default=len(first))
-    # To end before a unit of one text may cut a unit of another, so repeat until no unit is cut.
+    # An end moved back to a unit of one text may split a unit of another, so repeat until none is
+    # split.
     moved = True
     while moved:
         moved = False

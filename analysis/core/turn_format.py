@@ -221,7 +221,7 @@ def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
     inside = [text for format_ in formats for text in _texts_inside_turns(format_)]
 
     def after(part: TurnPart) -> tuple[StopText, ...]:
-        # One setting may leave a turn open that others close.
+        # Under one setting a turn may have no end, while the others end it.
         ended = [format_ for format_ in formats if _written_ends(format_, part)] or formats
         ends = [end for format_ in ended for end in _possible_ends(format_, part)]
         found = [_stop_text(end, inside) for end in (*ends, eos) if end]
@@ -253,7 +253,7 @@ def _possible_ends(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
         return ()
     closer = () if calls is None else _last_call_marker(calls, format_.stop_strings)
     # Stop strings end a turn, too: the beginning of the next message, or a token that the
-    # template's text names.
+    # template's source names.
     return _written_ends(format_, part) or closer or format_.stop_strings
 
 

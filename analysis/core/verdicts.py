@@ -78,7 +78,7 @@ class Failure(Struct, frozen=True):
     @property
     def rank(self) -> tuple[bool, bool, int]:
         """The sort key: faults of the format first, then named causes, then short texts."""
-        # A long title leaves no room for the reason on a line of a report.
+        # A long title leaves no room for the reason on the line of a report.
         size = len(self.title) + len(self.written or "") + len(self.rendered or "")
         return self.foretold, self.reason == TEXTS_DIFFER, size
 

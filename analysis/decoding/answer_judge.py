@@ -116,7 +116,7 @@ class AnswerJudge:
             return AnswerJudgment(complaints, calls=calls)
         found = self._rewriter.compare(text, parsed)
         if found.rendering is MessageRendering.SAME and (dropped := dropped_parts(text, parsed)):
-            # The text was rendered with them, but the message that a caller gets lacks them.
+            # The text was rendered with these parts, but the message that a caller gets lacks them.
             words = f"the parser drops the {dropped}, which is only whitespace"
             return AnswerJudgment((), MessageRendering.WHITESPACE, words, calls)
         if found.rendering is MessageRendering.OTHER:
@@ -126,7 +126,7 @@ class AnswerJudge:
     def _tokens_of(self, text: str, tokens: Sequence[int]) -> Sequence[int]:
         """Return the tokens up to the end of a text: no grammar holds the end of a turn."""
         decode = self._compiled.tokenizer.decode
-        # From the last token back, since only the few tokens of the end are left out.
+        # Go back from the last token, since only a few tokens at the end are left out.
         counts = range(len(tokens), 0, -1)
         return tokens[: next((n for n in counts if len(decode(tokens[:n])) <= len(text)), 0)]
 
@@ -375,7 +375,7 @@ def judge_answers(
     return DecodingReport(tuple(judged), judge.unknown_formats)
 
 
-# A request with all that is needed to write and judge answers to it.
+# A request with everything needed to write and judge answers to it.
 
 
 HASTE = (0.05, 0.2, 0.5)

@@ -211,8 +211,8 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
             f"{name} ::= {name}-run* ({first})",
             f"{name}-run ::= {class_without(known)} {name}-seam",
         ]
-        # A rule that matches only the empty text, and yet recurses: without recursion, llguidance
-        # would join these rules to one regular expression and match it whole.
+        # A rule that matches only the empty text, but is recursive: otherwise llguidance would join
+        # these rules to one regular expression, and its lexer would match that as a whole.
         rules.append(f'{name}-seam ::= "" | [\\x00] [^\\x00-\U0010ffff] {name}-seam')
         rules += [f"{name} ::= {body}" for name, body in zip(names[1:], others, strict=True)]
         text = text.replace(dispatch[0], "\n".join(rules))
@@ -393,7 +393,7 @@ def one_constraint(
         for name in given:
             raise ConstraintError(f"Tool calling conflicts with explicit {name}")
     if answer is not None:
-        # Beside another constraint it only serves to name both in the error below.
+        # Next to another constraint, it is only needed to name both in the error below.
         given = {**given, "response_format": None} if given else {answer[0]: answer[1]}
     if len(given) > 1:
         first, second = list(given)[:2]
@@ -436,7 +436,7 @@ def _response_format(value: Mapping[str, Any] | None) -> tuple[str, object] | No
         case "regex" | "ebnf" as kind:
             return kind, value.get(kind)
         case "structural_tag":
-            # Other fields, such as the API's own, do no harm there.
+            # Other fields, such as those of the API, do no harm there.
             return "structural_tag", value
         case other:
             raise ConstraintError(

@@ -70,7 +70,7 @@ class GrammarBackend(ClosedAtExit):
         ``slices`` are those of the format (``Grammar.slices``); empty means llguidance's own.
         """
         self.tokenizer = tokenizer
-        # Loaded here, so that its errors show before the first request.
+        # Compile here, so that errors appear before the first request.
         self._ll = tokenizer.ll_with(slices)
         self._capacity = capacity
         self._executor = ThreadPoolExecutor(workers, thread_name_prefix="grammar")
@@ -78,7 +78,7 @@ class GrammarBackend(ClosedAtExit):
         self._cache: OrderedDict[Constraint, _Compiled | Future[_Compiled]] = OrderedDict()
         self._gates: OrderedDict[_GateKey, ReasoningGate] = OrderedDict()
         self._statistics = StatisticsCounter()
-        # Verbose messages would print the whole state, with the text that was written.
+        # Verbose messages would print the whole state, including the text written so far.
         self._limits = LLParserLimits(verbose_errors=False)
 
     def __repr__(self) -> str:
@@ -168,7 +168,7 @@ class GrammarBackend(ClosedAtExit):
             if self._cache.get(constraint) is not future:
                 return
             if future.cancelled() or future.exception() is not None:
-                # A fault of this program, which must not be cached.
+                # This is a fault of the program, which must not be cached.
                 del self._cache[constraint]
             else:
                 self._cache[constraint] = future.result()
@@ -220,7 +220,7 @@ def _fulfil(promised: Future[MatcherGrammar], compiled: Callable[[], _Compiled])
 
 def _copy(compiled: _Compiled) -> MatcherGrammar:
     if isinstance(compiled, ConstraintError):
-        # A new one each time, since a raised error carries its traceback.
+        # Create a new error each time, since a raised error carries its traceback.
         raise ConstraintError(
             compiled.message, file=compiled.file, place=compiled.place, hint=compiled.hint
         )

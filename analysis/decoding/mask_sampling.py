@@ -182,7 +182,7 @@ class RandomSampler:
 
     def _choose(self, turn: WaitingAnswer) -> int:
         begun = self._closers_begun.pop(turn.place, [])
-        # At the beginning of an answer, a begun text is left from an earlier answer at this place.
+        # A closing text begun before the first token belongs to an earlier answer.
         if begun and turn.tokens and is_allowed(turn.row, begun[0]):
             return self._go_on(turn, begun)
         ends = [token for token in self._tokenizer.eos_ids if is_allowed(turn.row, token)]

@@ -347,7 +347,7 @@ class MatcherGrammar(FreeGrammar):
         # An id outside the vocabulary would put the matcher into a permanent error.
         if self._ended or not 0 <= token < self.tokenizer.vocab_size:
             return False
-        # The matcher never sees the end: it would not always count it.
+        # The matcher never sees the end token, since it would not always count it.
         if token in self.tokenizer.eos_ids and self._matcher.is_accepting():
             self._ended = True
         elif self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) != 1:

@@ -36,7 +36,7 @@ from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import TurnStart
 
-# The smallest difference between a message and what a template writes of it, in words.
+# The smallest difference between a message and the template's render of it, in words.
 
 
 _SHOWN = 40
@@ -449,7 +449,7 @@ class AnswerRewriter:
         if before.startswith(prompt):
             return MessageRendering.BEGINNING if begun else None
         if prompt.startswith(before):
-            # An answer that repeats text of the prompt is another text.
+            # If the answer repeats text of the prompt, this is another text.
             rest = prompt[len(before) :]
             if not before.startswith(least) or wanted.startswith(rest):
                 return None

@@ -168,7 +168,8 @@ class TagGrammar:
         """Write one of some parts."""
 
         def ways(behind: TagContinuation) -> list[Path]:
-            # Only here may a part be free text: in a node of its own, nothing is known of its end.
+            # Only without a continuation may a part be free text: a separate node would not know
+            # its end.
             if behind.nothing:
                 return [path for part in parts for path in part(behind)]
             node = choice_node(*(self._branch(part(TagContinuation())) for part in parts))
@@ -182,7 +183,7 @@ class TagGrammar:
         """Repeat a part; with a separator the minimum is 0 or 1."""
 
         def ways(behind: TagContinuation) -> list[Path]:
-            # A part that may come again is not the end of the answer.
+            # A part that may be repeated does not end the answer.
             node = self._branch(part(TagContinuation(last=most == 1 and behind.nothing)))
             if separator is None:
                 return self.bound(RepeatNode(node, least, most))(behind)

@@ -67,7 +67,7 @@ def prompt_edits(
     if any(
         evidence.other and evidence.one.text == evidence.other.text for evidence in finding.evidence
     ):
-        # Requesting a prompt made no difference.
+        # The template renders the same text with and without a requested prompt.
         yield from ((edit, False) for edit in _at_the_end(text))
         yield from ((edit, False) for edit in _after_the_question(subject, text))
 
@@ -141,7 +141,7 @@ def _after_the_question(subject: Subject, text: str) -> Iterator[TemplateEdit]:
     end = common_prefix(behind, answered.rpartition(subject.marks.content)[2])
     begun = behind[len(end) :]
     if not begun.strip() or marker_balance(begun).closed:
-        # It closes a marker from before the question.
+        # The closer belongs to a marker from before the question.
         return
     for token in template_tokens(text):
         held = string_value(token.value) if token.kind == "string" else token.value

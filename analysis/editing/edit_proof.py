@@ -405,7 +405,8 @@ class EditProof:
             asked_for = not others and not bad
             beyond += bool(others)
             spoiled += bad
-            # An example of an unrequested fix names only that, and else only what was requested.
+            # The example of an unrequested fix names only that fix; other examples name the
+            # requested ones.
             named = others or [fault for fault in mended if self._is_asked_for(fault)] or mended
             words = tuple(dict.fromkeys(fault.words for fault in named))
             text = before.text if before.rendered else None
@@ -555,7 +556,8 @@ class EditProof:
     ) -> Mapping[RenderFault, int] | None:
         """Return the remaining faults, or None if the change is not an improvement."""
         conversation, wrong = self.conversations[at], self.faults(at)
-        # A faultless render must stay, none may newly raise, and a switch's omissions stay.
+        # A faultless render must not change, no render may newly raise, and parts that a switch
+        # omits stay omitted.
         if not wrong or not after.rendered or self._left_out(at):
             return None
         faults = faults_of(conversation, after.text, edited.text)
@@ -569,7 +571,7 @@ class EditProof:
             return faults if taken else None
         if self._reads_more(conversation, wrong, faults, edited):
             return faults
-        # A fault that the plain conversation has too does not count against the edit.
+        # Do not count a fault against the edit if the plain conversation has it, too.
         before_or_plainly = {
             fault: max(wrong.get(fault, 0), known.get(fault, 0)) for fault in {*wrong, *known}
         }
@@ -588,7 +590,7 @@ class EditProof:
             return faults
         if _only_altered(conversation, before.text, after.text):
             return faults
-        # Text may also go if it is a closer too many.
+        # Text may also disappear if it is a closer without an opener.
         if _less(wrong, faults, FaultKind.UNCLOSED) and _within(after.text, before.text):
             return faults
         # Only an unrequested prompt may be removed.

@@ -210,12 +210,12 @@ class _BlockWriter:
     def _whose(self, item: TemplateItem, message: str) -> TextAuthorship:
         """Return the author of everything inside an item."""
         if item.kind is ItemKind.TAG:
-            # A variable that is set inside a block is gone after it, so such a tag must stay
+            # A variable set inside a block does not exist after it, so such a tag must stay
             # outside.
             forgotten = item.word == "set" and item.name and not self._scopes
             return TextAuthorship.OTHERS if forgotten else TextAuthorship.UNSEEN
-        # Their text is written elsewhere or changed first, so no block inside them would mark what
-        # is rendered.
+        # Their output is rendered elsewhere or changed first, so a block inside them would mark
+        # other text.
         if item.word in ("macro", "set", "call", "filter"):
             return TextAuthorship.OTHERS
         inside = {part for body in item.bodies for inner in body.items for part in self._all(inner)}
@@ -447,7 +447,7 @@ def _owner(uses: list[_Use]) -> StretchOwner:
     if not ours:
         return StretchOwner(TextAuthorship.OTHERS)
     if any(use.model and not use.sampled for use in uses):
-        # The model wrote it only in some of its turns, which a block cannot distinguish.
+        # The model wrote it in some turns only, and a block cannot distinguish these.
         return StretchOwner(TextAuthorship.OTHERS)
     shared = TextAuthorship.MODEL if len(ours) == len(uses) else TextAuthorship.SHARED
     if all(use.sampled == ((0, use.length),) for use in ours):

@@ -254,13 +254,12 @@ def fix_template(
             continue
         fixes.append(_fix_finding(trials, finding, unsafe=unsafe))
         if fixes[-1].reason is None:
-            # The next finding is fixed in the edited template, whose renders are not those of the
-            # original.
+            # Fix the next finding in the edited template, whose renders differ from the original's.
             known, trials = trials.fixed(fixes[-1].edits), None
     if known.text == text:
         return FixedTemplate(template, template, tuple(fixes))
     subject = Subject(known) if trials is None else trials.subject
-    # A rule without a fix of its own may find nothing any more after the fix of another.
+    # A finding without its own fix may disappear after the fix of another.
     done = [replace(fix, reason=None) if _went_along(fix, subject) else fix for fix in fixes]
     # Edits were searched in text with single newlines; the file keeps its own line ends.
     text = known.text.replace("\n", "\r\n") if "\r\n" in template.text else known.text
@@ -283,7 +282,7 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
     # All conversations, not only those that seem to reach the edits.
     proof = trials.proof.proven(trials.edited(edits))
     if proof is None:
-        # It changes a conversation that seemed not to reach it.
+        # The edit changes a conversation that did not seem to reach it.
         return FindingFix(finding, reason=UnfixedReason.NOT_PROVEN, tried=search.trial_count)
     hidden = None if unsafe or proof.safe else UnfixedReason.UNSAFE
     return FindingFix(finding, edits, proof, hidden, search.trial_count)

@@ -203,7 +203,8 @@ class _EditSearch:
         counted: dict[Cause, int] = {}
         found: list[PlayedStep] = []
         for step, cause, fault in self._broken:
-            # Steps of one cause mostly break at one place of the template, so a few stand for all.
+            # Steps with one cause usually break at one place of the template, so a few represent
+            # all.
             if fault is Culprit.MODEL or counted.get(cause, 0) >= LIKENESSES or _holds(stage, step):
                 continue
             counted[cause] = counted.get(cause, 0) + 1
@@ -244,7 +245,7 @@ class _EditSearch:
                 other = stage.render_again(step.replay)
             except AutoparserError:
                 return None
-            # After another opening the model would write another turn than the sampled one.
+            # With another opening, the model would write another turn than the sampled one.
             if not other.prompt.text.endswith(step.replay.prompt.opening):
                 return None
             holding += other.holds
@@ -266,7 +267,7 @@ class _EditSearch:
         """Return the edits without the unnecessary ones."""
         kept = [*chosen]
         for edit in chosen:
-            # A later edit may do what an earlier one was chosen for.
+            # A later edit may make an earlier one unnecessary.
             fewer = [other for other in kept if other != edit]
             if self._holding_count(fewer) >= self._holding_count(kept) and self._right(fewer):
                 kept = fewer
@@ -366,7 +367,7 @@ def _defaults(played_trip: RoundTrip) -> Iterator[TemplateEdit]:
         for other in row.others if not row.verdict.holds else ():
             setting = changed_switches(usual, other.setting)
             edit = default_edit(setting)
-            # None unsets a switch that the template needs, for which there is no default to write.
+            # None unsets a switch that the template needs, so there is no default to insert.
             if other.holds and edit not in seen and None not in setting.values():
                 seen.add(edit)
                 yield edit

@@ -227,7 +227,7 @@ def _matrix(subject: Subject) -> Iterator[ProofConversation]:
     largest = _largest(subject)
     for setting in _settings(subject):
         for conversation in largest:
-            # Set exactly these: the analysis' own switches may not be among them.
+            # Set exactly these switches, which may replace those of the analysis.
             whole = _whole(subject, replace(conversation, setting=setting))
             yield replace(whole, setting=setting)
 
@@ -339,13 +339,13 @@ def _texts(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
 
 def _in_other_words(subject: Subject) -> Iterator[ProofConversation]:
     """Yield variants of plain conversations."""
-    # A template that needs a system message would refuse to go without.
+    # If a template needs a system message, a conversation without one is refused.
     bare = not subject.shape.system
     alone = [replace(whole, system="") for whole in _largest(subject) if whole.system and bare]
     for conversation in (*_largest(subject), *alone):
         for ends in (False, True):
             plain = _whole(subject, conversation, generation=ends)
-            # Where no prompt follows the plain conversation, its variants have none either.
+            # If the plain conversation has no generation prompt, neither do its variants.
             if ends and not conversation.generation:
                 continue
             for words, messages, tools in _respell(plain):
@@ -463,7 +463,7 @@ def _long(subject: Subject) -> Iterator[ProofConversation]:
     many = (first, answer, *(UserMessage("And?"), Message("So.")) * (LONG // 2), second)
     for dialogue in ((first, Message(""), second), (first, Message("")), (UserMessage(""),), many):
         whole = WholeConversation("many messages" if dialogue is many else "nothing said", dialogue)
-        # Nobody requests a prompt after an assistant's last message.
+        # No client requests a prompt after a final assistant message.
         for generation in (False, True)[: 1 + isinstance(dialogue[-1], UserMessage)]:
             if subject.shape.system:
                 whole = replace(whole, system=texts.system)

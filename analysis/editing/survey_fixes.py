@@ -57,7 +57,7 @@ def try_fix(record: SurveyRecord, code: str, limits: Limits | None) -> SurveyRec
         return record
     if not found:
         return record
-    # A finding that stays stands for all of the rule: the template is not fixed.
+    # One remaining finding means that the template is not fixed for the rule.
     stays = next((fix for fix in found if fix.reason is not None), found[0])
     proof = 0 if stays.proof is None or stays.reason else stays.proof.conversations
     outcome = TriedFix(code, stays.finding.line, stays.why, proof, stays.tried)

@@ -88,7 +88,7 @@ def own_lines(text: str, spans: Sequence[tuple[int, int]]) -> tuple[TemplateEdit
     """
     tags = [*_tags(text)]
     inside = [tag for tag in tags if tag.word]
-    # The layout is the template author's: who writes tags in one line gets no lines of their own.
+    # Follow the author's layout: if the tags are inline, new ones get no lines of their own.
     if 2 * sum(_begins_line(text, tag) for tag in inside) < len(inside):
         return ()
     step = _step(text, tags)
@@ -132,7 +132,7 @@ _OPENING = frozenset({"if", "for", "macro", "call", "filter", "generation", "wit
 
 def _on_own_line(text: str, tag: _PlacedTag, indent: str) -> TemplateEdit:
     """Begin a line with a tag, whose `-` has no other text to strip."""
-    # The tag gets a `-` in place of its own sign, if it has one.
+    # The tag gets `-` as its sign, replacing any other.
     opened = tag.start + 2 + (text[tag.start + 2] in "-+")
     apart = "" if text[opened].isspace() else " "
     return TemplateEdit(tag.start, opened, f"\n{indent}{text[tag.start : tag.start + 2]}-{apart}")
@@ -214,7 +214,7 @@ def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
 def _possible(parts: Mapping[str, nodes.Node], part_truths: Mapping[str, bool]) -> bool:
     """Return whether parts can have these values together: a true value is defined."""
     for name, part in parts.items():
-        # `x` and `x is none` are parts of their own, but cannot both be true.
+        # `x` and `x is none` are separate parts, but cannot both be true.
         if isinstance(part, nodes.Test) and part_truths.get(repr(part.node)):
             absent = {"none": True, "undefined": True, "defined": False}.get(part.name)
             if part_truths[name] is absent:
@@ -363,7 +363,7 @@ def _chosen_bodies(text: str, item: TemplateItem) -> Iterator[Edits]:
         elif number:
             yield _line_gone(text, (tag[0], body.end))
         else:
-            # The second condition becomes the first.
+            # Turn the second condition into the first.
             at = text.index("elif", tags[1][0])
             renamed = TemplateEdit(at, at + 2, "")
             yield (*_line_gone(text, (item.start, tags[1][0])), renamed)
@@ -419,7 +419,7 @@ def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[Templa
     more = len(first) - len(first.lstrip(" \t")) - len(indent)
     at = place[0]
     for line in lines:
-        # A line with less indentation stays as it is, since its text would be cut.
+        # Do not dedent a line with less indentation, since that would cut its text.
         if more > 0 and line[:more].isspace() and line.strip():
             yield TemplateEdit(at, at + more, "")
         at += len(line)
@@ -428,7 +428,7 @@ def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[Templa
 def _spaced(text: str, place: tuple[int, int]) -> Edits:
     """Remove a stretch with the whitespace that its tags strip."""
     start, end = place
-    # Without its tag, whitespace that the tag stripped would be written.
+    # Without this tag, whitespace that it stripped would be rendered.
     if text[start + 2 : start + 3] == "-":
         start = len(text[:start].rstrip())
     if text[end - 3 : end - 2] == "-":
@@ -457,7 +457,8 @@ class EditJudge(Protocol):
 def tidy_template(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) -> ChatTemplate:
     """Return the edited template in its simplest form."""
     template, spans = judge.with_text(apply_edits(text, edits)), spans_after(edits)
-    # Each form may make another one possible, e.g. a bracket around a side that is gone.
+    # Each form may enable another one, e.g. removing brackets around a side whose other half is
+    # gone.
     for _ in range(MOST_FORMS):
         form = next(_plainer(judge, template, spans), None)
         if form is None:
@@ -479,7 +480,7 @@ def _plainer(
     for form in _touching(decided_conditions(text), spans):
         if _alike(judge, template, judge.with_text(apply_edits(text, form))):
             yield form
-    # Redundant brackets leave the syntax tree as it is, which needs no render to see.
+    # Removing redundant brackets preserves the syntax tree, so comparing trees needs no render.
     for form in _touching(without_brackets(text), spans):
         if _same_tree(template, judge.with_text(apply_edits(text, form))):
             yield form

@@ -186,7 +186,7 @@ class _Turns:
         )
         self._turns = turns_after(turn_start.format, opening, analysis.prober())
         self._tools = loose_tools() if opening.tools and self._turns.offers else ()
-        # What a prompt may have begun of the turn is no part of how it ends.
+        # Ends do not depend on the part of the turn that the prompt has begun.
         self._ends = [end.core for end in turn_start.format.end_literals]
         self._judge = ReadingJudge(self._alike, _allowed)
         self._parser = OutputParser(
@@ -202,7 +202,7 @@ class _Turns:
                 yield case, False
         if whole and self._turns.prompted.rendered:
             ends = self._analysis.markers.reasoning_end
-            # Those that are more than punctuation, each once.
+            # Markers that contain more than punctuation, without duplicates.
             every = dict.fromkeys(self._analysis.markers.items().values())
             markers = [text for text in every if any(map(str.isalnum, text))]
             for case in hostile_messages(markers, ends, self._call()):
@@ -217,7 +217,7 @@ class _Turns:
         if text is None:
             return None
         shown = self._turns.shown_message(message)
-        # The template drops the calls of this message, so that no reader could find them.
+        # The template drops the calls of this message, so no reader could find them.
         if shown.calls and self._alike(shown, replace(shown, calls=())):
             return None
         text, end = self._stopped(text)

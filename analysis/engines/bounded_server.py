@@ -90,7 +90,7 @@ class BoundedProtocol(H11Protocol):
         body = msgspec.json.encode(error.to_openai())
         head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\n"
         self.transport.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        # A connection that is closed with bytes unread is reset, and the client sees no error.
+        # Closing a connection with unread bytes resets it, and the client would not see the error.
         self._refused = True
         self.transport.write_eof()
         self.loop.call_later(LINGER, self.transport.close)
@@ -100,7 +100,8 @@ def bounded_server(application: ASGIApp) -> uvicorn.Server:
     """Return a server for an application; run it with the sockets that it listens at."""
 
     class OwnProtocol(BoundedProtocol):
-        # One for each server: uvicorn makes the protocols, and passes them nothing of ours.
+        # A class attribute for each server: uvicorn creates the protocols without arguments of
+        # ours.
         waiting: ClassVar[dict[BoundedProtocol, None]] = {}
 
     config = uvicorn.Config(

@@ -62,7 +62,7 @@ class AnswerProgress:
         self._ids.extend(piece.ids)
         most = self.chat.request.top_logprobs
         for logprob in piece.logprobs:
-            # Backends send the likeliest one, too, where none was asked for.
+            # Backends also send the most likely token if none was requested.
             self.logprobs.append({**logprob, "top_logprobs": logprob["top_logprobs"][:most]})
         # Without ids a piece counts as one token; the end of the answer has the right count.
         self.count += len(piece.ids) or (piece.text != "")
@@ -79,7 +79,7 @@ class AnswerProgress:
         *deltas, finish = self._stream.finish(complete=not cut)
         reason = finish.text
         if self._own_stop:
-            # In a call it stays "length", which no client takes for calls to be carried out.
+            # Inside a call, the reason stays "length", so that no client executes the call.
             message = self._stream.message
             if message.partial_call is None:
                 reason = "tool_calls" if message.tool_calls else "stop"
@@ -223,7 +223,7 @@ class ChatForm(AnswerForm):
         """Return the usage event, if it was requested, and the end of the stream."""
         beside = answers[0].beside()
         last = b""
-        # Ids and the bridge belong to no delta: they come with the usage, in the last event.
+        # Ids and the bridge are not part of any delta: send them with the usage, in the last event.
         if beside or self.request.stream_options.include_usage:
             fields = self._shared_fields("chat.completion.chunk")
             last = event({**fields, "choices": [], "usage": token_usage(answers), **beside})

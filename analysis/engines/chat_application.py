@@ -130,7 +130,7 @@ class BackendAnswer(ABC):
             async with anyio.create_task_group() as group:
                 group.start_soon(self._until_gone, receive, group.cancel_scope)
                 await self._answer(scope, receive, send)
-                # The answer is sent, so that nobody has to wait for the client to hang up.
+                # The response is complete, so stop waiting for the client to disconnect.
                 group.cancel_scope.cancel()
         finally:
             self.leave()
@@ -158,7 +158,7 @@ class BackendAnswer(ABC):
     async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        # The server also sends this message after a whole answer.
+        # The server also sends this message after a complete response.
         if not self.sent_all:
             self.metrics.hangups.inc()
             scope.cancel()
@@ -262,7 +262,7 @@ class PassedAnswer(BackendAnswer):
                     await send(_head(kind))
                 await send(_body(piece))
         if not self.begun:
-            # Nothing was sent yet, so that the client can still get an error with its status.
+            # Nothing was sent yet, so the client can still get an error with a status code.
             raise ChatError("the backend sent an empty response", ChatErrorKind.BACKEND)
         self.sent_all = True
         await send(_body(b"", more=False))
@@ -372,7 +372,7 @@ class ChatEndpoint:
             cors = Middleware(
                 CORSMiddleware, self.origins, allow_methods=every, allow_headers=every
             )
-            # Before the guard: a browser asks by a request that has no key whether a page may ask.
+            # Insert CORS before the guard: a browser's preflight request carries no key.
             middleware.insert(0, cors)
         return Starlette(
             routes=[
@@ -413,7 +413,7 @@ class ChatEndpoint:
                 form, chat = await anyio.to_thread.run_sync(
                     self._prepared, body, api, limiter=self._preparing[len(body) > LARGE_BODY]
                 )
-            # The number of choices is known from the body alone, for which one place was taken.
+            # The number of choices is only known after parsing the body, which has taken one place.
             room.enter(form.request.n - 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
             room.leave()
@@ -573,7 +573,7 @@ async def _not_here(request: Request, error: Exception) -> Response:
 
 
 async def _failed(_: Request, __: Exception) -> Response:
-    # The server logs it, as whoever calls this raises it again.
+    # The server logs it, since the caller raises it again.
     return error_response(ChatError("internal server error", ChatErrorKind.INTERNAL))
 
 
@@ -628,7 +628,7 @@ class KeyGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or reject it if its API key is missing or invalid."""
-        # Whoever watches the server need not have its key.
+        # Health checks need no key.
         if scope["type"] != "http" or scope["path"] == "/health" or self._has_key(scope):
             await self._application(scope, receive, send)
             return
@@ -642,5 +642,6 @@ class KeyGuard:
             for name, value in scope["headers"]
             if name in (b"authorization", b"x-api-key")
         ]
-        # In the same time whatever the key, which could otherwise be guessed letter by letter.
+        # Compare in constant time, since timing would let an attacker guess the key letter by
+        # letter.
         return any(compare_digest(key, self._key) for key in given)

@@ -191,7 +191,7 @@ class ChatPreparer:
             return None
         if len(text) < LONG_TEXT:
             return tuple(self._renderer.encode(text))
-        # Without the places of tokens it takes less than half the time, and others may run.
+        # Encoding without token offsets takes less than half the time, and lets other threads run.
         try:
             (encoding,) = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)
         except BaseException as error:  # noqa: BLE001 - Rust's panics, too
@@ -273,7 +273,7 @@ class ChatPreparer:
                     rest, tools, add_generation_prompt=True, **switches
                 )
             except (AutoparserError, ValueError):
-                # No message is left, or none that the template takes.
+                # Without this message, no message is left, or the template raises.
                 return
             if without == prompt:
                 self._dropped.add(role)
@@ -297,14 +297,14 @@ class ChatPreparer:
         free = options["tool_choice"] == "auto" and request.schema is None
         made = self._analysis.grammar(offered, **options, loosen=self._loosen or None)
         asked = (repr(offered), repr(request.schema), repr(options["tool_choice"]))
-        # To write it, or to list its markers, takes most of the time before a first token; agents
-        # offer the same tools.
+        # Writing the grammar or listing its markers takes most of the time to the first token, and
+        # agents keep offering the same tools.
         grammar = self._grammars.of(
             deciding_parts(made.turn),
             (*asked, request.parallel_tool_calls),
             lambda: made,
         )
-        # Free text needs no grammar; its stop strings are used all the same.
+        # Free text needs no grammar, but its stop strings are used all the same.
         if request.schema is None and (not offered or options["tool_choice"] == "none"):
             return grammar, False
         try:
@@ -333,14 +333,15 @@ class ChatPreparer:
                 hint="start it with --tokenizer, or remove this field",
             )
         if request.chat_template_kwargs:
-            # The renderer bridges by the switches of the server alone.
+            # The renderer bridges only with the server's switches.
             return None, "the request sets chat_template_kwargs"
         answer_places = [
             at for at, message in enumerate(messages) if message.get("role") == "assistant"
         ]
-        # The last answer is in the ids of the earlier turn; only what follows it is to be rendered.
+        # The earlier turn's ids contain the last answer, so only the messages after it are
+        # rendered.
         new = messages[answer_places[-1] + 1 :] if answer_places else messages
-        # A renderer changes its state as it bridges, so it is used by one thread at a time.
+        # Bridging changes the renderer's state, so only one thread at a time may use it.
         with self._bridging:
             try:
                 found = self._renderer.bridge_to_next_turn(
@@ -403,7 +404,7 @@ def effort_setting(analysis: Analysis, effort: str) -> dict[str, Json]:
             if effort in values:
                 return {switch.name: effort}
             if effort in EFFORTS and known:
-                # Of two that are equally near, `min` takes the first, which is the lesser effort.
+                # If two efforts are equally near, `min` takes the first, which is the lower one.
                 place = EFFORTS.index(effort)
                 nearest = min(known, key=lambda level: abs(EFFORTS.index(level) - place))
                 return {switch.name: nearest}

@@ -75,7 +75,7 @@ def shaped_messages(
         }
         answer = _assistant_message(raw_message) if raw_message.get("role") == "assistant" else None
         if answer is not None:
-            # A result of a tool has the id of its call alone, and many templates write the name.
+            # A tool result contains only the id of its call, and many templates render the name.
             names.update({call.id: call.name for call in answer.calls})
             shaped.append(shape.message(_accepted(answer, layouts)))
         else:
@@ -134,7 +134,7 @@ def _other(
     shaped = {**raw_message, "content": shape.user_text(text)}
     tool_name = names.get(str(raw_message.get("tool_call_id")))
     if tool_name is not None and raw_message.get("role") == "tool":
-        # A name that the client sends itself stays.
+        # A name that the client sent takes precedence.
         shaped.setdefault("name", tool_name)
     return shaped
 
@@ -253,7 +253,7 @@ def as_chat_error(error: Exception) -> ChatError:
         )
     own = isinstance(error, WorkerDiedError | TokenizerError)
     kind = ChatErrorKind.INTERNAL if own else ChatErrorKind.INVALID
-    # The place of these is in the template, which the client has not sent.
+    # These errors point into the template, which the client has not sent.
     of_template = isinstance(error, TemplateRenderError | TemplateLimitError)
     words = f"the chat template {error.message}" if of_template else error.message
     return ChatError(words, kind, place=None if of_template else error.place, hint=error.hint)
@@ -411,7 +411,8 @@ class ChatRequest(Struct, frozen=True):
         choice = self.tool_choice
         if isinstance(choice, str) or choice.get("type") != "allowed_tools":
             return self.tools, choice
-        # Chat Completions have mode and tools in an object of that name, Responses beside the type.
+        # Chat Completions nest mode and tools in an `allowed_tools` object, Responses puts them
+        # next to the type.
         held = choice.get("allowed_tools", choice)
         listed = held.get("tools") if is_mapping(held) else None
         mode = held.get("mode", "auto") if is_mapping(held) else None
@@ -426,7 +427,7 @@ class ChatRequest(Struct, frozen=True):
             if name not in by_name:
                 raise ChatError(f"unknown tool {name!r} in allowed_tools", place="tool_choice")
         offered = tuple(by_name[name] for name in dict.fromkeys(names))
-        # No tool is allowed: the prompt still has all, and no call may be made.
+        # If no tool is allowed, the prompt still lists all of them, and no call may be made.
         return (offered, mode) if offered else (self.tools, "none")
 
     def sampling(self) -> dict[str, Json]:
@@ -499,7 +500,7 @@ def chat_request(value: Mapping[str, Any]) -> ChatRequest:
                 error.place = "messages"
             raise
     except AutoparserError as error:
-        # The fault of a missing member is in the object around it, which has no name here.
+        # A missing member is reported for the object around it, which has no name here.
         missing = "messages" if "messages" not in value else None
         raise ChatError(error.message, place=error.place or missing, hint=error.hint) from error
     _check_schemas(request)

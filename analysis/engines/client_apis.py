@@ -93,7 +93,7 @@ def messages_request(body: Mapping[str, Any]) -> ChatRequest:
         fields["response_format"] = {"type": "json_schema", "json_schema": schema}
     fields["reasoning_effort"] = config.get("effort")
     thinking = body.get("thinking")
-    # Of the two fields, this one is explicit about not reasoning, so it wins over an effort.
+    # Only this field disables reasoning explicitly, so it overrides an effort.
     if is_mapping(thinking) and thinking.get("type") == "disabled":
         fields["reasoning_effort"] = "none"
     return chat_request(fields)
@@ -141,7 +141,7 @@ def _chat_messages(message: object, place: str) -> Iterator[dict[str, Any]]:
         else:
             _add_block(said, kind, block, where)
     said["content"] = "\n".join(texts)
-    # A message of tool results alone has become messages of its own, and nothing is left.
+    # Tool results became separate messages, so a message with nothing else is dropped.
     if texts or len(said) > len(("role", "content")):
         yield said
 
@@ -203,7 +203,7 @@ class MessagesForm(AnswerForm):
         """Return the events of deltas, and of the blocks that they open and close."""
         parts: list[bytes] = []
         for delta in deltas:
-            # The reason is in the events that close the message.
+            # The finish reason is in the events that close the message.
             if delta.kind is DeltaKind.FINISH:
                 break
             if delta.kind is DeltaKind.CALL:
@@ -265,7 +265,7 @@ class MessagesForm(AnswerForm):
 def _usage(answer: AnswerProgress | None) -> Json:
     cached = 0 if answer is None else answer.end.cached_tokens
     return {
-        # Anthropic counts cached tokens apart, where OpenAI has them among those of the prompt.
+        # Anthropic counts cached tokens separately, while OpenAI includes them in the prompt's.
         "input_tokens": 0 if answer is None else max(0, answer.end.prompt_tokens - cached),
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": cached,
@@ -349,7 +349,8 @@ def _responses_tool(tool: object, place: str) -> dict[str, Any]:
         raise ChatError(f"unsupported tool type {kind!r}: only function tools work", place=place)
     function = {name: value for name, value in tool.items() if name != "type" and value is not None}
     if function.get("strict") is False:
-        # Clients always send it; a chat leaves it out, and templates write it into the prompt.
+        # Clients always send it. Chat requests lack it, and templates would render it into the
+        # prompt.
         del function["strict"]
     return {"type": "function", "function": function}
 
@@ -368,7 +369,7 @@ def _responses_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not is_mapping(item):
             raise ChatError("not an input item", place=place)
         kind = item.get("type", "message")
-        # Items of these kinds have no role.
+        # Reasoning and calls have no role, but are the assistant's.
         own = kind in ("reasoning", "function_call") or item.get("role") == "assistant"
         if not own:
             turn = None
@@ -483,7 +484,7 @@ class ResponsesForm(AnswerForm):
             for at, call in enumerate(message.begun_calls)
         ]
         self._output = [item.fields("completed") for item in items]
-        # A limit can only have cut what was written last.
+        # A token limit can only have truncated the last item.
         if answer.reason == "length" and items:
             self._output[-1] = items[-1].fields("incomplete")
         return self._response(answer)
@@ -506,7 +507,7 @@ class ResponsesForm(AnswerForm):
             kind, name = _KINDS[delta.kind]
             item = self._open
             opens = item is None or (item.kind, item.call) != (kind, delta.index)
-            # A call begins an item of its own, even right after another call.
+            # Each call begins a new item, even right after another call.
             if item is None or opens or delta.kind is DeltaKind.CALL:
                 parts.append(self._close("completed"))
                 item = _Item(kind, len(self._output), delta.index)

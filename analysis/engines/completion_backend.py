@@ -199,7 +199,7 @@ class OpenAIEvent(Struct):
         The reason comes in one event, and what the answer took in a later one.
         """
         choice = self.choices[0] if self.choices else _Choice()
-        # Of the events after the end, the one with the usage has no choice: the reason is kept.
+        # The usage event after the end has no choice, so keep the reason of the earlier event.
         reason = choice.finish_reason or (None if end is None else end.reason)
         stop = choice.stop_reason or choice.matched_stop or (None if end is None else end.stop_text)
         if reason is not None:
@@ -244,8 +244,8 @@ class CompletionBackend:
         self.url = url.rstrip("/").removesuffix("/v1")
         self.engine = engine
         self.model = model
-        # One more, so that its health can be checked under load. No connection is reused: a server
-        # may close it at the moment of the next request, which looks like a crash to a client.
+        # One connection more, so that health can be checked under load. No connection is reused: a
+        # server may close it just as the next request begins, which looks like a crash to a client.
         bound = httpx2.Limits(max_connections=connections + 1, max_keepalive_connections=0)
         times = httpx2.Timeout(None, connect=CONNECT, pool=CONNECT)
         self._leading: str | None = None
@@ -350,7 +350,7 @@ class CompletionBackend:
         """Return a prompt without the token that the server prepends to each text."""
         if not self._native:
             return prompt
-        # The chats that begin together wait for one question.
+        # Chats that begin together share one request.
         async with self._asking:
             if self._leading is None:
                 self._leading = await self._leading_text()
@@ -413,7 +413,7 @@ class CompletionBackend:
                 break
             piece = self._event(data).piece(end)
             end = piece.end or end
-            # The lines are bounded one by one; a stream of any number of them is bounded here.
+            # Each line has a limit; this limits a stream of any number of lines.
             written += len(piece.text)
             if written > LARGEST:
                 raise _too_large()
@@ -435,7 +435,7 @@ class CompletionBackend:
             words = str(_decoded(error_text, dict[str, Any])["error"]["message"])
         except (msgspec.DecodeError, LookupError, TypeError):
             words = error_text
-        # These statuses are the fault of the request, so its sender gets them.
+        # These statuses mean an invalid request, so its sender gets them.
         invalid = status in (400, 413, 422)
         kind = ChatErrorKind.INVALID if invalid else ChatErrorKind.BACKEND
         kind = ChatErrorKind.BUSY if status in (429, 503) else kind

@@ -186,14 +186,14 @@ class EngineProcess(ClosedAtExit):
         answers: list[ParserAnswer] = []
         lost = 0
         while (error := self._read_rest(pair, texts, tokens, answers)) is not None:
-            # It still runs, so this is no loss of the process: the parsers cannot be made.
+            # The process still runs, so it was not lost: the parsers cannot be created.
             if self._running is not None:
                 return error
             lost += 1
             answers.append(error)
             left = len(texts) - len(answers)
             if lost == MOST_LOST or not left:
-                # Where no text was answered, the parsers cannot be used at all.
+                # If no text was answered, the parsers cannot be used at all.
                 return error if lost == len(answers) else [*answers, *[error] * left]
         return answers
 
@@ -207,7 +207,7 @@ class EngineProcess(ClosedAtExit):
         answer = self._ask(request, seconds) if rest else None
         while answer is not None and not isinstance(answer, ParserError):
             answers.append(_answer(answer["read"]))
-            # Each text has a line of its own.
+            # Each answer is on its own line.
             answer = self._next(seconds) if len(answers) < len(texts) else None
         return answer
 
@@ -215,7 +215,7 @@ class EngineProcess(ClosedAtExit):
         """Return an answer or a ParserError; start another process if the last one ended."""
         if self._running is None:
             self._running = _Running(self.python, self.engine)
-            # A new process has no texts yet, and requests name them by their numbers.
+            # A new process has no texts yet, and requests refer to them by number.
             if self._loaded is not None and request is not self._loaded:
                 loaded = self._ask(self._loaded, START)
                 if isinstance(loaded, ParserError):

@@ -246,11 +246,11 @@ class _Ranking:
 
     def rank(self) -> EngineRanking:
         """Try the parsers alone, then pairs of the best."""
-        # A parser that finds no calls reads all other texts right, so these show nothing.
+        # A parser that finds no calls reads all other texts correctly, so they show nothing.
         calling = [at for at in self._text_places if self._texts[at].meant.calls]
         thinking = any(self._texts[at].meant.reasoning for at in self._text_places)
         tools = self._best(ParserPart.CALLS, self._offered.tools, calling)
-        # Without any reasoning in the texts, no parser of it can be better than none.
+        # If the texts contain no reasoning, no reasoning parser can be better than none.
         thinkers = self._offered.reasoning * thinking
         reasoning = self._best(ParserPart.REASONING, thinkers, self._text_places)
         pairs = [ParserPair(*names) for names in product(tools, reasoning)]
@@ -279,7 +279,7 @@ class _Ranking:
                 read.setdefault(answers, []).append(name)
         found: list[tuple[int, str]] = []
         for answers, alike in read.items():
-            # Twice, since the answers are those to the texts at once, then those to their streams.
+            # The texts are listed twice: the answers for whole texts precede those for streams.
             found.append((-self._right(part, (*texts, *texts), answers), alike[0]))
             self._alike += [tuple(alike)] * (len(alike) > 1)
         return [None, *(name for _, name in sorted(found)[:TRIED])]
@@ -324,7 +324,7 @@ class _Ranking:
                 for asked, verdict in zip(texts, verdicts, strict=True)
                 if not verdict.right
             ]
-        # The shortest text, at once before streamed.
+        # Prefer the shortest text, and a whole text to a streamed one.
         failure = min(failures, key=lambda failure: len(failure.text), default=None)
         return PairScore(pair, scores[0], tuple(scores[1:]), failure)
 

@@ -58,7 +58,7 @@ _VLLM_HOOKS = {
     f"{_VLLM_THOUGHTS}.extract_reasoning": "model_output request",
     f"{_VLLM_THOUGHTS}.extract_reasoning_streaming": f"{_TEXTS} {_IDS}",
     f"{_VLLM_THOUGHTS}.has_engine_confirmed_reasoning_end": "",
-    # There is no public way to the whole answer; docs/engines/vllm-proposal.md asks for one.
+    # vLLM has no public hook for whole answers; docs/engines/vllm-proposal.md proposes one.
     "vllm.parser.parser_manager:ParserManager._compose_parser": (
         "tool_parser_name reasoning_parser_name"
     ),
@@ -166,7 +166,7 @@ def _lacking(place: str, parameters: list[str]) -> str:
         taken = inspect.signature(found).parameters
     except (TypeError, ValueError):
         return "not callable"
-    # It takes any name.
+    # The function accepts any keyword.
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
         return ""
     absent = [name for name in parameters if name not in taken]
@@ -286,7 +286,7 @@ def describe_environment(imports: bool) -> dict[str, Any]:
         }
         if imports and version:
             try:
-                # Before the plugins are loaded: ours replaces some of the hooks.
+                # Check before loading the plugins, since ours replaces some of the hooks.
                 facts["moved"] = moved_hooks(engine)
                 facts["registered"] = plugin.registered()
                 # Only a remark depends on these: without them the check goes on.

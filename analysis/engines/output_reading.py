@@ -118,7 +118,7 @@ class OutputQuestion:
         start = "" if opening is None else opening.text
         bare = text.rstrip()
         ends = [end.core for end in self.begun.format.end_literals if end.core]
-        # An engine takes the end of the turn off before its parsers see a text.
+        # An engine removes the end of the turn before its parsers get the text.
         end = next((end for end in ends if bare.endswith(end)), "")
         return AskedText(
             "the output",
@@ -131,7 +131,7 @@ class OutputQuestion:
             bool(self.tools),
             meant,
             hostile=False,
-            # No other message may stand for this one.
+            # Only this message counts as correct.
             judge=ReadingJudge(lambda _one, _other: False, lambda _call: True),
         )
 
@@ -190,7 +190,7 @@ def _outcome(engine: str, ranking: EngineRanking) -> EngineOutcome:
     left_out = next(iter(ranking.left_out.values()), "")
     judged = ranking.auto or ranking.best
     if judged.failure is not None and any(row.late for row in (judged.whole, *judged.streamed)):
-        # A slow engine may be right.
+        # A slow engine may be right, so this text does not count.
         left_out = judged.failure.verdict.actual
     return EngineOutcome(engine, ranking, left_out)
 
@@ -198,7 +198,7 @@ def _outcome(engine: str, ranking: EngineRanking) -> EngineOutcome:
 def _smallest(process: EngineProcess, question: OutputQuestion, text: str, pair: ParserPair) -> str:
     """Return the smallest part found that these parsers misread in the same part of the message."""
     offered = question.offered
-    # An engine need not read what the template does not write.
+    # Texts that the template would not render do not count as misread.
     exact = OutputParser(question.parser.turn, forgive="exact")
 
     def misread(part: str) -> str:
@@ -206,7 +206,7 @@ def _smallest(process: EngineProcess, question: OutputQuestion, text: str, pair:
         if asked is None or not exact.parse(part).status.regular:
             return ""
         template = question.analysis.template
-        # The worker reads only texts that it was given before, so each part is a load of its own.
+        # The worker reads only texts that it was given in advance, so load each part separately.
         process.load(template, likely_tokens(template), offered, [asked.to_worker()])
         for tokens in (0, 1):
             answers = process.read(pair, [0], tokens)

@@ -59,7 +59,7 @@ class OutputWatch:
         if message.leaves_call:
             self.foreign += 1
             self._count_foreign()
-            # Equal, not at least: the line comes once, and the counter has the rest.
+            # `==`, so that the warning is logged once; the counter shows all later ones.
             if self.foreign == KEEPS_LOOKING:
                 _LOG.warning(
                     "%d outputs call tools in another format than the chat template's, and %d calls"

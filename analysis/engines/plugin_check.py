@@ -277,7 +277,7 @@ def _requirement_on(needs: list[str], name: str) -> Requirement | None:
             requirement = Requirement(need)
         except InvalidRequirement:
             continue
-        # A requirement may be for another platform or Python, by its marker.
+        # A requirement may apply to another platform or Python, according to its marker.
         here: Any = requirement.marker
         if requirement.name == name and (here is None or here.evaluate()):
             return requirement

@@ -249,7 +249,7 @@ class _ForcedByVllm(TextRung):
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Constrain the model to the text, which ends with the grammar."""
-        # A plugin may put reasoning before a choice or a pattern, and leaves a grammar as it is.
+        # A plugin may put reasoning before a choice or a pattern, but leaves a grammar unchanged.
         grammar: Json = {"grammar": only_text(known_text.text)}
         body: dict[str, Json] = {
             **self.server.greedy_body(chat, len(known_text.text.encode()) + SPARE),
@@ -371,7 +371,7 @@ class _ForcedByGrammar(TextRung):
         reply = self.server.client.post(CHAT, body)
         written = token_id_list(first_choice(reply.object).get(self.server.ids_field))
         message = completion_message(reply)
-        # Where reasoning is on, the grammar begins after it: other text comes before.
+        # With reasoning enabled, the grammar only applies after it, so other text comes first.
         if written is None or not self.server.text(written).startswith(known_text.text):
             raise TextNotAskedError("its model did not write the text")
         return message
@@ -486,14 +486,14 @@ class _ForcedByPrefill(TextRung):
         """
         prompt, reasoning = self.server.prompt(chat), known_text.message.reasoning
         reasoning_field: Mapping[str, Json] = {"reasoning_content": reasoning} if reasoning else {}
-        # A mark in the place of the content shows what the server itself writes before it.
+        # A mark in place of the content shows the text that the server puts before it.
         marked = self.server.prompt(_with_answer(chat, {**reasoning_field, "content": MARK}))
         before = marked.removesuffix(MARK)
         whole = prompt + known_text.text
         if whole.startswith(before):
             return {**reasoning_field, "content": whole[len(before) :]}
         if not reasoning and before.startswith(prompt):
-            # Reasoning without a word that it puts there; the text may have begun with its end.
+            # The server inserts an empty reasoning block; the text may begin with its end.
             ended = before[len(prompt) :].strip()
             opened = known_text.text.startswith(ended)
             return {

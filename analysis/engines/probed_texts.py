@@ -125,7 +125,7 @@ def compared_prompts(
         if rendered is None:
             refused.append(title)
             continue
-        # As clients send messages: to shape them for the template is the server's part.
+        # In OpenAI's form: reshaping for the template is the server's task.
         wire = MessageShape(arguments_as_string=True, system=bool(system))
         chat = ProbedChat(wire.messages(dialogue, system), loose_tools() if tools else (), settings)
         try:
@@ -204,7 +204,7 @@ def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
         text = "" if written is None else until_end(written, analysis.format.stop_strings)
         if text.strip():
             other = _other(turns, message, tools)
-            # What the template writes as it writes an earlier message has two meanings.
+            # If this text is also the render of an earlier message, it has two meanings.
             texts.setdefault(text, KnownText(title, turns.shown_message(message), text, other))
         else:
             missing.append(title)
@@ -217,11 +217,11 @@ def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:
     yield from (case for case in battery_messages() if case.title in ASKED)
     call = ToolCall(CITY_TOOL, {"city": "Oslo", "days": 3})
     yield BatteryCase("the same call twice", Message(calls=(call, call)))
-    # What stands after a call; where nothing does, what closes all of them.
+    # The text after each call, or else the text that closes all calls.
     markers = analysis.markers
     closer = markers.per_call_end.strip() or markers.tool_section_end.strip()
     if closer:
-        # Words on both sides: a template may strip what stands at the edges of a value.
+        # Put words on both sides, since a template may strip the edges of a value.
         quoting_call = ToolCall(CITY_TOOL, {"city": f"Os {closer} lo", "days": 3})
         yield BatteryCase(
             "an argument that holds what closes a call", Message(calls=(quoting_call,))
@@ -391,7 +391,7 @@ def rank_served_parsers(
 
     @cache
     def rest(text: str) -> str:
-        # Parsers of calls get what the best parser of reasoning leaves, as in the server itself.
+        # As in the server, call parsers get the text that the best reasoning parser leaves.
         return server.separate_reasoning(text, known[0].name)[1] if known else text
 
     def read_calls(known_text: KnownText, parser: str) -> ReadMessage:
@@ -416,7 +416,7 @@ def _ranked(
     """Return the scores, best first, and the names that the server does not have."""
     every = [_score(name, texts, read, parts) for name in dict.fromkeys(filter(None, names))]
     known = [score for score in every if score.right or score.different]
-    # One that was given first wins where two are as good: the one that the server was started with.
+    # Ties go to the parser given first, with which the server was started.
     known.sort(key=lambda score: (-score.right, -score.exact, score.refused))
     return known, [score.name for score in every if score not in known]
 
@@ -430,7 +430,7 @@ def _score(
             found = nearest_reading(known.meanings, read(known, name), parts)
         except TextRefusedError:
             count[ReadVerdict.REFUSED] += 1
-            # Both are equal only if every text so far was refused.
+            # They are equal only if every text so far was refused.
             if count[ReadVerdict.REFUSED] == PATIENCE == sum(count.values()):
                 break
         else:

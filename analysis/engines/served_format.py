@@ -133,9 +133,9 @@ def _option(arguments: Sequence[str]) -> str | None:
     return found
 
 
-# The analysis is shared between the processes of a server: its front end, its core and its workers
-# each load the plugin. The first that needs the format learns it in an isolated worker and writes
-# it to a file, named by a hash of the template and of the engine's version; the others wait for it.
+# The processes of a server share the analysis: its front end, its core and its workers each load
+# the plugin. The first process that needs the format learns it in an isolated worker and writes it
+# to a file, named by a hash of the template and of the engine's version; the others wait for it.
 
 
 def analyze_isolated(template: ChatTemplate) -> Analysis:
@@ -214,7 +214,8 @@ def learn_shared(template: ChatTemplate) -> LearnedFormat:
     # Templates may contain surrogates, which UTF-8 cannot encode.
     name = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     file = folder / f"{name}.json"
-    # A server starts several processes at once: the second one reads what the first has learned.
+    # A server starts several processes at once: the others read the format that the first has
+    # learned.
     with _alone(file.with_suffix(".lock")):
         return _read_shared(file, template) or _learn_and_share(file, template)
 
@@ -225,7 +226,7 @@ def _read_shared(file: Path, template: ChatTemplate) -> LearnedFormat | None:
         return None
     try:
         found = saved_format(file_read(content, str(file)), str(file))
-    except AutoparserError:  # cut, or of something else: it is written anew
+    except AutoparserError:  # truncated, or another kind of file: write it again
         return None
     return SharedFormat(
         **{member.name: getattr(found, member.name) for member in fields(found)},
@@ -310,7 +311,7 @@ class ServedSource:
     def _file_stamp(self) -> tuple[int, int] | None:
         try:
             found = None if self.file is None else self.file.stat()
-        except (OSError, ValueError):  # not a file's name: a model's, or the template itself
+        except (OSError, ValueError):  # not a file name: a model's name, or the template itself
             return None
         return None if found is None else (found.st_mtime_ns, found.st_size)
 
@@ -402,7 +403,7 @@ def served_request(
     plain = tuple(map(_tool, offered or ()))
     return ServedRequest(
         tools=plain,
-        # Without tools, no choice among them can be meant.
+        # Without tools, a tool choice has no meaning.
         tool_choice="none" if not plain else choice or "auto",
         parallel=getattr(request, "parallel_tool_calls", None) is not False,
         json_schema=_answer_schema(_plain(getattr(request, "response_format", None))),
@@ -420,9 +421,9 @@ def _tell_of_own_template() -> None:
 
 def _plain(value: Any) -> object:
     if isinstance(value, msgspec.Struct):
-        # SGLang's native endpoints have these; converted to builtins they would lose their names.
+        # SGLang's native endpoints use these types; `to_builtins` would drop their names.
         return {name: _plain(member) for name, member in msgspec.structs.asdict(value).items()}
-    # Others have models of pydantic.
+    # Other endpoints use pydantic models.
     return value.model_dump(by_alias=True) if hasattr(value, "model_dump") else value
 
 
@@ -564,7 +565,7 @@ class ServedFormat:
             openings = {
                 opening.text: opening.setting for opening in self.learned.formats.openings[::-1]
             }
-            # The empty setting is that of the grammar itself.
+            # The grammar itself has the empty setting.
             others = filter(None, openings.values())
             turns = [self._grammar(request, setting).turn for setting in others]
             grammar = replace(grammar, turn=at_any_start([grammar.turn, *turns]))
@@ -580,7 +581,7 @@ class ServedFormat:
             tool_choice=request.tool_choice,
             parallel_tool_calls=request.parallel,
             json_schema=None if request.forced else request.content,
-            # Engines ignore parts of schemas that they cannot express; refusing them would be new.
+            # Engines ignore schema keywords that they cannot express, so do not refuse them here.
             loosen=None if request.content is None or request.strict else True,
         )
 

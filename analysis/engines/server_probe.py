@@ -74,7 +74,7 @@ ITSELF = f"give the address of the engine itself, not of a proxy: {', '.join(Ser
 def server_at(client: ProbeClient, model: str = "") -> EngineServer:
     """Return the server at an address; `model` chooses one of several. Raises ProbeError."""
     reply = client.get(MODELS)
-    # Elsewhere this may mean that an endpoint is absent; this one every server has.
+    # For other endpoints, 403 may mean that they are missing, but every server has this one.
     if reply.status == HTTPStatus.FORBIDDEN:
         raise client.locked(reply.status)
     listed = reply.object.get("data")
@@ -110,8 +110,8 @@ def _chosen(client: ProbeClient, models: list[dict[str, Json]], model: str) -> M
     return found
 
 
-# Sampled outputs are the last route. Their meaning is unknown, so this package's own reading is
-# taken for it, which the reports state. They are used only without a better route, or on request.
+# Sampled outputs are the last route. Their meaning is unknown, so this package's own parser defines
+# it, as the reports state. They are used only if there is no better route, or on request.
 
 
 QUESTIONS: Mapping[str, tuple[str, bool]] = {
@@ -300,7 +300,7 @@ def probe_server(
         texts, missing = _read_all(reader, known)
         missing = [*(NotAsked(title, NO_TURN) for title in known.not_asked), *missing]
     scores = None
-    # Otherwise each parser would need the server to be started again with it.
+    # Otherwise the server would have to be restarted with each parser.
     if ranked and isinstance(server, ParserEndpoints) and used is TextRoute.GIVEN:
         scores = rank_served_parsers(server, known.texts, known.chat.tools)
     return ServerProbe(
@@ -407,8 +407,8 @@ def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
     read = all(text.verdict in (ReadVerdict.EXACT, ReadVerdict.EDGES) for text in probe.texts)
     if read and not probe.streams_differ and (prompts is not None or not probe.prompts_differ):
         return
-    # An engine without named parsers reads by its template alone, so that another program has to
-    # read for it.
+    # An engine without named parsers only parses by its template, so another program has to parse
+    # its text.
     if flags is None:
         command = f"autoparser serve TEMPLATE --server {probe.url} --engine {probe.served.engine}"
         yield ProbeAdvice(AdviceKind.SERVE, command)
@@ -431,12 +431,12 @@ def _prompt_advice(probe: ServerProbe) -> ProbeAdvice | None:
     record = probe.served.engine.record
     jinja = record.jinja_flag
     differing = [prompt for prompt in probe.prompts if not prompt.same]
-    # The template is right then, and only the form of the messages that it gets is not.
+    # The template is right in this case, but the server passes messages in another form.
     if record.content_flag and all(prompt.in_parts for prompt in differing):
         return ProbeAdvice(AdviceKind.CONTENT, record.content_flag)
     if not jinja or not probe.template_served:
         return ProbeAdvice(AdviceKind.TEMPLATE, f"{jinja} {record.template_flag} FILE".lstrip())
-    # Without Jinja the server refuses tools, and names the flag.
+    # Without Jinja, the server refuses tools and names the flag in its error.
     if any(jinja in prompt.refusal for prompt in probe.prompts):
         return ProbeAdvice(AdviceKind.JINJA, jinja)
     return None

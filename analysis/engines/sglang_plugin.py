@@ -159,7 +159,7 @@ class ToolDetector:
 
     def finish(self, tools: Sequence[object]) -> Any:
         """Return the text that was held back until the end."""
-        # SGLang reports no reason here, so that the whole text has to show whether it was cut.
+        # SGLang passes no finish reason here, so detect truncation from the whole text.
         cut = self._served_format.cut_message(self._parser(tools), self._text)
         stream = self._running_stream(tools)
         deltas = stream.finish(complete=cut is None)
@@ -249,7 +249,7 @@ class ReasoningDetector:
         opening, leaving = settings_of(reasoning=True), settings_of(reasoning=False)
         if {} in opening:
             return next((name for name in SWITCHES if {name: False} in leaving), "always")
-        # Where the model opens reasoning itself, a grammar holds from the first token on.
+        # If the model opens reasoning itself, a grammar applies from the first token on.
         return next((f"explicit_{name}" for name in SWITCHES if {name: True} in opening), None)
 
     def _request_settings(self, opened: bool | None) -> Mapping[str, object]:
@@ -299,7 +299,7 @@ class ReasoningDetector:
         if not self._read_on:
             content = "".join(delta.text for delta in deltas if delta.kind is DeltaKind.CONTENT)
             return self.results.reasoning(normal_text=content, reasoning_text=thought)
-        # From here on all text is passed on unread: a marker in it is for the parser of calls.
+        # Pass on all further text unparsed, since markers in it are for the call parser.
         self._over = end is not None
         return self.results.reasoning(
             normal_text="" if end is None else self._text[end:], reasoning_text=thought
@@ -328,7 +328,7 @@ def _start_of(serving: Any) -> GrammarStart:
         case None | "":
             return "the prompt's end"
         case name:
-            # `opens_reasoning` decides where the parser of reasoning is this one.
+            # With this package's reasoning parser, `opens_reasoning` decides.
             return "after the reasoning" if name == NAME else "anywhere"
 
 
@@ -392,7 +392,7 @@ def _hold_content(sampling: dict[str, Any], serving: Any, request: Any) -> None:
     except AutoparserError as error:
         _LOG.warning("the form of an answer is left to SGLang: %s", error)
         return
-    # SGLang takes one constraint for a request, and the tag has these in it.
+    # SGLang accepts one constraint per request, and the tag includes these two.
     for name in ("regex", "json_schema"):
         sampling.pop(name, None)
     sampling["structural_tag"] = json.dumps(tag)
@@ -456,7 +456,7 @@ def register() -> None:
 
 
 def _class_of(name: str, ours: type, base: type, results: SglangResults) -> type:
-    # Ours first, so that its methods go before those of SGLang's class.
+    # Our class comes first, so that its methods override those of SGLang's class.
     return type(name, (ours, base), {"results": results})
 
 

@@ -220,11 +220,11 @@ class WholeParser(_ServedParser):
 
     @property
     def _place(self) -> ReasoningPlace:
-        # Without a reasoning parser, vLLM expects reasoning unchanged in the content.
+        # Without a reasoning parser, vLLM leaves reasoning unchanged in the content.
         return "separate" if self.reasoning_parser_cls is not None else "raw"
 
     def _request_of(self, request: Any, *, calls: bool = True) -> ServedRequest:
-        # Without a parser of calls, vLLM leaves calls in the content, and so does this one.
+        # Without a call parser, vLLM leaves calls in the content, and so does this one.
         offered = None if calls and self.tool_parser_cls is not None else ()
         return served_request(request, tools=offered, settings=self._settings)
 
@@ -295,7 +295,7 @@ class WholeParser(_ServedParser):
             self._stream = parser.stream()
         ids = delta_token_ids if self._by_ids else None
         deltas = self._stream.feed(delta_text, ids or None)
-        # The last piece may be empty.
+        # The last piece may have no ids.
         self._last = delta_token_ids or self._last
         if finished:
             deltas += self._stream.finish(complete=self._served_format.complete(self._last))
@@ -406,11 +406,11 @@ class ReasoningHalf(_ServedParser):
         before = len(input_ids) - len(new)
         end = self._reasoning_end(None)
         known = max((at for at in self._states if at <= before), default=None)
-        # The first ids that vLLM asks about are the answer's first.
+        # The first ids that vLLM passes are the beginning of the answer.
         state = end.begin if known is None else self._states[known]
         if known is not None and known < before:
             state = end.after(state, input_ids[known:before])
-        # The first of the two is for ids that vLLM takes back.
+        # The first entry is for ids that vLLM takes back.
         self._states = {before: state, len(input_ids): end.after(state, new)}
         return self._states[len(input_ids)].over
 
@@ -432,7 +432,8 @@ class ReasoningHalf(_ServedParser):
         parser = self._served_format.parser(self._plain_request, prompt=self._prompt)
         message = parser.parse(model_output)
         end = message.reasoning_end
-        # An answer that ends within its reasoning is all of that; one without any has none of it.
+        # An answer that ends inside its reasoning has only reasoning; one without reasoning has
+        # only content.
         if end is None:
             end = len(model_output) if message.reasoning_content else 0
         return message.reasoning_content, model_output[end:] or None
@@ -541,7 +542,7 @@ def _compose_whole(messages: VllmMessages) -> None:
         names = {options.get("tool_parser_name"), options.get("reasoning_parser_name")}
         ours = names - {None, ""} == {NAME}
         if ours and "is_harmony" in options:
-            # Of a model of gpt-oss vLLM makes its Harmony parser, which refuses any pair but its
+            # For gpt-oss models, vLLM creates its Harmony parser, which rejects every pair but its
             # own: the server would not start.
             options["is_harmony"] = False
         pair = composed.__func__(cls, *args, **options)

@@ -289,7 +289,7 @@ def _pairs(arguments: ArgumentFormat) -> ContentParser | None:
         ("text", value_losses(_read_by(values, quoted=False, text=True), _unwritten(arguments))),
         ("either", value_losses(_read_by(values, quoted=True, text=True), _unwritten(arguments))),
     )
-    # Where something is not JSON, the strict way fails on the whole message.
+    # If something is not JSON, strict parsing fails on the whole message.
     way, lost = min(
         (way for way in ways if way[0] != "json" or not way[1].weight),
         key=lambda way: way[1].weight,
@@ -475,7 +475,7 @@ _ANY_VALUE = "(?P<value>.*?)"
 
 def _value_pattern(text: StringText, *, unquote: bool) -> str:
     if not unquote:
-        # The text that closes a value may stand inside a string.
+        # The text that closes a value may occur inside a string.
         return r'(?P<value>(?:"(?:\\.|[^"\\])*"|[^"])*?)' if text.open == '"' else _ANY_VALUE
     return any_pattern(_value_patterns(text))
 

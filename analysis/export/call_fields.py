@@ -69,7 +69,7 @@ def json_field(calls: CallFormat, fields: JsonFields, end: TurnEnds) -> CallsFie
     array = _array(calls, fields, end, limits)
     if array is not None:
         return array
-    # Only braces would separate objects that touch each other.
+    # Adjacent objects would be separated by their braces alone.
     touching = not (fields.after.strip() or calls.separator) and calls.limit is CallLimit.MANY
     return None if touching else _object(calls, fields, end, limits)
 
@@ -319,7 +319,7 @@ def _seam(
     closer = last.strip()
     if closer and after.rstrip().endswith(closer):
         rest = after.rstrip().removesuffix(closer)
-        # Without arguments, the closer follows the name at once.
+        # Without arguments, the closer directly follows the name.
         short = rf"(?=\s*{loose_pattern(closer)})"
         called = _pattern(head[: -1 if before else None])
         at_once = rf"(?<={called}\s*){loose_pattern(closer)}"

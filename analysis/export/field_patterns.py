@@ -265,7 +265,7 @@ def frame_patterns(
     next_call = rf"{separator}\s*{ahead}" if separator else ahead
     last = rf"(?<={body_end}\s*)" if body_end else ""
     if after and _BRACKETS.fullmatch(after):
-        # Brackets close much: these are the call's if the text after a call follows them.
+        # Brackets occur everywhere: they close the call only if the text after a call follows.
         follows = any_pattern([section_close, next_call, end.pattern])
         close = any_pattern([rf"{last}{after}(?=\s*{follows})", rf"{last}{after}\s*\Z"])
         return CallsField(

@@ -147,7 +147,7 @@ def _start_anchor(format_: TurnFormat) -> dict[str, str]:
         text = opening.text
         begun = any(layout.literals[0].startswith(text) for layout in format_.layouts.values())
         if opening.written is PromptProgress.OTHER and text and not begun:
-            # No turn has it, so it is not part of the message.
+            # No turn contains this text, so it is not part of the message.
             anchors[exact_pattern(text)] = None
         elif not header or header not in text:
             at_end = rf"(?={exact_pattern(text)}\Z)" if text else r"\Z"
@@ -278,11 +278,11 @@ class _Tryout:
     """One export, and the template that judges it."""
 
     def __init__(self, format_: TurnFormat, export: Export, parse: Parse, prober: Prober) -> None:
-        # An export without a trial renders nothing, so it need not import this.
+        # Imported here: an export without a trial renders nothing.
         from autoparser.analysis.learning.continuations import turns_after  # noqa: PLC0415
 
         self._format, self._export, self._parse = format_, export, parse
-        # Reversed, so that of settings with equal prompts the first one counts.
+        # Reversed, so that the first setting wins if several have the same prompt.
         openings = {opening.text: opening for opening in reversed(format_.openings)}
         self._turns = [turns_after(format_, opening, prober) for opening in openings.values()]
 
@@ -371,7 +371,7 @@ def _message(read_message: ComparedMessage, wanted_message: Message) -> Message:
             for key, value in call.arguments.items()
             if key in arguments and _sorted(value) == _sorted(arguments[key])
         }
-        # First for the order of the keys, last for the order of keys inside the values.
+        # `kept` comes first for the order of the keys, and last for the order inside the values.
         calls.append(ToolCall(name, {**kept, **arguments, **kept}, call_id or call.id))
     return Message(read_message.content or "", read_message.reasoning or "", tuple(calls))
 
@@ -394,7 +394,7 @@ def turn_prompts(format_: TurnFormat, message: Message, turn: str) -> Iterator[t
     for text in fitting:
         yield earlier + text, turn[len(text) :]
     if not fitting:
-        # A prompt that writes text of no turn, or one that opens a part that this turn lacks.
+        # Use a prompt whose text no turn contains, or one that opens a part that this turn lacks.
         strange = (
             opening.text for opening in format_.openings if opening.written is PromptProgress.OTHER
         )

@@ -103,7 +103,7 @@ def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict
 def _content_openings(around: TargetSurroundings) -> Iterator[str]:
     taken = "" if around.reasoning is None else around.reasoning.open.core
     for opener in (around.turn.content.open, *around.turn.content.others):
-        # A marker that opens reasoning, too, is left to the field for reasoning.
+        # If the marker also opens reasoning, the reasoning field reads it.
         if opener.core and opener.core != taken:
             gap = around.gap(TurnPart.CONTENT, left=True, spaces=[opener.after])
             yield f"{exact_pattern(opener.core)}{gap}"
@@ -135,7 +135,7 @@ def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
     ends = around.between(left=[TurnPart.CONTENT], right=[None])
     if around.end:
         ended = [joint for joint in ends if joint.text.lstrip().startswith(around.ends)]
-        # If the template ends turns by whitespace alone, the model's own end follows that.
+        # If only whitespace ends the template's turns, the model's own end follows it.
         spaces = [space_at_start(joint.text) for joint in ended or ends]
         gap = around.gap(TurnPart.CONTENT, left=False, spaces=spaces)
         if gap != ANY_SPACE:
@@ -307,7 +307,7 @@ def empty_block(around: TargetSurroundings) -> str:
         read = re.fullmatch(f"{edges.behind_open}{edges.before_close}", inner)
         follows = rest if rest.isspace() else space_at_start(rest)
         of_content = joint.right is not TurnPart.CONTENT or _reads_all(edges.behind_close, follows)
-        # Other empty blocks are read by the field for reasoning, which then gives no text.
+        # The reasoning field reads all other empty blocks and finds no text in them.
         if not read or lead or not of_content:
             rests[follows if joint.right is TurnPart.CONTENT else ""] = None
     if not rests:

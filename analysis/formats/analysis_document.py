@@ -37,7 +37,7 @@ from .format_document import CheckDocument, FormatDocument
 from .format_view import CallIdPosition, ContentMode, FormatFlags, ReasoningMode, ToolFormat
 from .learned_format import LearnedFormat
 
-# What the phases and the self-check found, as they are told.
+# Findings of the phases and of the self-check.
 
 
 class RenderErrorDocument(JsonDocument, frozen=True):
@@ -131,7 +131,7 @@ def phase_document(
     )
 
 
-# What a switch does, put together from where it was learned.
+# The effects of a switch, merged from the places where they were learned.
 
 
 class AnyTextDocument(JsonDocument, frozen=True):

@@ -367,7 +367,7 @@ def _calls_document(calls: CallFormat) -> CallsDocument:
     )
 
 
-# A format read back from its document: nothing is lost, and nothing is concluded anew.
+# A format restored from its document: nothing is lost, and nothing is inferred again.
 
 
 def format_read(document: TurnDocument) -> TurnFormat:
@@ -434,7 +434,7 @@ def _notation(document: NotationDocument) -> ValueNotation:
     )
 
 
-# The verdict of the self-check as JSON, and read back from it.
+# The verdict of the self-check as JSON, and restored from it.
 
 
 class CheckCounts(JsonDocument, frozen=True):

@@ -85,7 +85,7 @@ class CallIdPosition(StrEnum):
     POST_ARGS = "POST_ARGS"
 
 
-# The registry of markers, read off a format.
+# The registry of markers, derived from a format.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -224,7 +224,7 @@ def call_notation(calls: CallFormat | None, fields: JsonFields | None) -> CallNo
         return CallNotation.JSON_IN_MARKERS if calls.is_marked else CallNotation.BARE_JSON
     if kind is ToolFormat.TAG_WITH_JSON:
         return CallNotation.NAMED_JSON
-    # Code closes a value by its quotes; an element has a marker of its own for that.
+    # Code closes a value with its quotes; an element has a closing marker.
     closing = calls.arguments.members.entry[-1]
     literal = TemplateLiteral.of(closing) if not isinstance(closing, RowSlot) else None
     return CallNotation.ELEMENTS if literal and literal.markers else CallNotation.PAIRS
@@ -361,7 +361,7 @@ def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
     if literal.is_marked and below.strip():
         return line.strip()
     if not literal.is_marked:
-        # A sign without brackets, before the bracket that holds the name.
+        # A sign outside of the brackets, before the bracket that encloses the name.
         bracketed = bool(opening) and unicodedata.category(opening[-1]) in _OPENING
         return opening[:-1] if bracketed else ""
     first = literal.units[0]
@@ -401,7 +401,7 @@ def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str
     after = literals.arguments_to_id or literals.close
     members = calls.arguments.members
     if calls.arguments.verbatim:
-        # The caller's own JSON text is an object.
+        # The template inserts the caller's JSON text, which is an object.
         return before, after, "{", "}"
     if members.open.strip() or members.close.strip():
         return before, after, members.open, members.close

@@ -107,7 +107,7 @@ class LearnedFormat(Shown, ABC):
     @cached_property
     def view(self) -> FormatView:
         """The fullest of the formats in other words."""
-        # No parser and no grammar reads it.
+        # Imported here: no parser and no grammar needs it.
         from .format_view import view_of  # noqa: PLC0415
 
         return view_of(self.formats, requires_nonnull_content=self.requires_nonnull_content)
@@ -130,7 +130,7 @@ class LearnedFormat(Shown, ABC):
         tree = getattr(self.template, "syntax_tree", None)
         if tree is None:
             return True
-        # A saved format has no tree, and needs no Jinja.
+        # A saved format has no syntax tree, and needs no Jinja.
         from autoparser.analysis.templates.environment import undeclared_names  # noqa: PLC0415
 
         return "tools" in undeclared_names(tree)
@@ -422,13 +422,13 @@ def _same(
     """Return the format of a setting, from formats in the same order."""
     if prompt_format is None:
         return None
-    # A format of a setting that was not learned is in neither; the default stands for it.
+    # The format of a setting that was not learned is in neither list; use the default instead.
     at = next((index for index, one in enumerate(formats) if one is prompt_format.format), 0)
     return structs.replace(prompt_format, format=also.each[at])
 
 
 def _model_tokenizer(tokenizer: object, *, eos: Sequence[str] | None = None) -> ModelTokenizer:
-    # Where no tokenizer is given, neither what reads one is needed, nor where one may be from.
+    # Imported here: without a tokenizer, the module that loads one is not needed.
     from autoparser.analysis.sources.tokenizer_loading import tokenizer_of  # noqa: PLC0415
 
     return tokenizer_of(tokenizer, eos=eos)

@@ -40,7 +40,7 @@ from .text_restoring import (
     without_markers,
 )
 
-# One place where an output is not as the template writes it.
+# A place where an output differs from the template's render.
 
 
 class OutputDeviation(StrEnum):
@@ -105,7 +105,7 @@ class DeviationExplanation:
     """How many places more are like this one."""
 
 
-# Two texts of one message side by side: the template's, and the model's.
+# The template's and the model's text of one message, side by side.
 
 
 _SPACE = re.compile(r"(\s+)")
@@ -156,7 +156,7 @@ def group_differences(expected: str, actual: str) -> tuple[DeviationExplanation,
 
 def _regions(expected: str, actual: str) -> Iterator[_Region]:
     start = prefix_length(expected, actual)
-    # No marker is cut in two: the tokens begin where the texts do.
+    # The tokens begin where the texts do, so that no marker is split.
     left, right = _tokens(expected), _tokens(actual)
     pairs = enumerate(zip(left, right, strict=False))
     same = next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
@@ -210,7 +210,7 @@ def _tokens(text: str) -> list[str]:
     for unit in edge_units(text):
         pieces = [unit] if is_unit(unit) else _SPACE.split(unit)
         for piece in pieces:
-            # Signs between words mean something each: `"}}`.
+            # Each sign between words has a meaning: `"}}`.
             tokens += [piece] if piece.isalnum() or piece.isspace() or is_unit(piece) else piece
     return [token for token in tokens if token]
 
@@ -405,17 +405,17 @@ def _rewritten(
     try:
         found = rewriter.compare(text, message)
     except (ValueError, RecursionError):
-        # Arguments that were repaired may be no JSON.
+        # Repaired arguments need not be JSON.
         return []
     if found.rendering.same_text or found.rewritten is None:
         return []
     expected = _ended(found.rewritten, message, [end.core for end in reader.parser.turn.ends])
     written, ats = _without_junk(message.spans, text)
-    # How much whitespace stands at the edges is the prompt's and the end's affair.
+    # Ignore whitespace at the edges, which depends on the prompt and the end.
     lead = len(written) - len(written.lstrip())
     shown = group_differences(expected.strip(), written.strip())
     placed = [replace(one, offset=ats[min(lead + one.offset, len(written))]) for one in shown]
-    # What is missing at the very end was rather never written.
+    # Text missing at the very end was probably never written, so it is not a stripped marker.
     missing = (one for one in placed if one.deviation is OutputDeviation.MISSING)
     lost_markers = units_in(one.expected for one in missing if text[one.offset :].strip())
     lost_markers = tuple(marker for marker in lost_markers if marker not in text)

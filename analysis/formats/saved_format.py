@@ -68,7 +68,7 @@ class SavedFormat(LearnedFormat):
 
     def __getattr__(self, name: str) -> NoReturn:
         """Raise TemplateNeededError for a feature that a saved format lacks."""
-        # Protocols such as that of `copy` look for private names, and expect an AttributeError.
+        # Protocols such as `copy` look up private names and expect an AttributeError.
         if name.startswith("_") or name not in _OF_ANALYSIS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._refuse(f"{name} needs renders")
@@ -96,7 +96,7 @@ def load_format(path: str | os.PathLike[str]) -> SavedFormat:
     """
     name = os.fspath(path)
     hint = "pass a file that autoparser analyze --format file wrote"
-    # An analysis of a text, which has a saved format's methods, reads no files.
+    # Imported here: analyses of texts share these methods but read no files.
     from autoparser.analysis.sources.local_files import read_path  # noqa: PLC0415
 
     try:
@@ -132,10 +132,10 @@ def saved_format(file: FormatFile, name: str) -> SavedFormat:
     )
 
 
-# The template that a saved format was learned from, where it still is and has not changed.
+# The template that a saved format was learned from, if it still exists unchanged.
 #
-# Only the very text that the file's digest names is taken, so that what is rendered is what was
-# learned; where it lies is no more than a suggestion. Nothing is fetched, and no encoder is run.
+# Only a text with the digest in the file counts, so that renders belong to the learned format; the
+# saved path is just a hint. Nothing is fetched, and no encoder is run.
 
 
 _HERE = (SourceKind.DIRECTORY, SourceKind.FILE, SourceKind.GGUF)

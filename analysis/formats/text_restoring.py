@@ -42,7 +42,7 @@ from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import PartBody, StrictItem, StrictRow, TurnTree
 
-# The markers of a format: what a tokenizer may hold as special tokens.
+# A format's markers that a tokenizer may have as special tokens.
 
 
 def markers_of(turn: TurnTree) -> tuple[str, ...]:
@@ -174,12 +174,13 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
         whole = written + (end or row.end.core)
         message = parser.parse(whole)
         markers = tuple(marker for marker in lost_markers if marker in whole)
-        # A missing end alone shows nothing, since most engines remove it.
+        # A missing end is not enough, since most engines remove it.
         if message.status.regular and _says(message, row) and set(markers) - {row.end.core}:
             exact = without_markers(written, lost_markers).rstrip() == body.rstrip()
             fits = (len(message.tool_calls), exact, len(row.items))
             found.append((fits, RestoredOutput(whole, message, markers)))
-    # The row with the most calls, one that leaves the very text, the one with the most parts.
+    # Prefer the row with the most calls, then one that leaves exactly this text, then the most
+    # parts.
     return max(found, key=lambda scored: scored[0])[1] if found else None
 
 
@@ -316,7 +317,7 @@ class _Calls:
                 pieces.append(f"(?P<s{at}>{names})")
             elif type(piece) is str:
                 left = re.escape(self._left(piece))
-                # Of what stands before the first call, an engine may strip whitespace.
+                # An engine may strip whitespace before the first call.
                 pieces.append(rf"\s*{re.escape(self._left(piece).lstrip())}" if not at else left)
             else:
                 pieces.append(f"(?P<s{at}>{_WORD})")

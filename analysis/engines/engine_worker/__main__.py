@@ -159,13 +159,13 @@ class Sglang(AskedEngine):
     def load(self, loaded: Mapping[str, Any]) -> Reading | None:
         """Store the tools, and ask SGLang for the parsers that its `auto` chooses."""
         self.tools = [self.protocol.Tool.model_validate(tool) for tool in loaded["tools"]]
-        # Its parsers look up few markers, and a marker in pieces is not what a model sends.
+        # SGLang's parsers look up only some markers, and a model does not send a marker in pieces.
         self.markers = loaded["markers"]
         self._template = None
         try:
             detection = import_module("sglang.srt.parser.template_detection")
         except ImportError:
-            # It imports much of the engine, which needs more than its parsers do.
+            # This import needs much more of the engine than its parsers do.
             return None
         template = loaded["template"]
         forced, config = detection.detect_reasoning_pattern(template)
@@ -340,7 +340,7 @@ class Vllm(AskedEngine):
             if step:
                 return streamed(parser, request, prompt, text, step)
             parser.set_prompt_token_ids(prompt)
-            # As a server passes them: the id of the token that ended the answer is the last one.
+            # Like a server: the id of the token that ended the answer is the last one.
             ids = [*tokenizer.encode(text), tokenizer.eos_token_id]
             thought, content, calls = parser.parse(text, request, True, ids)
             return message(thought, content, [(call.name, call.arguments) for call in calls or ()])
@@ -399,7 +399,7 @@ def pair_readings(
 
 def read_limited(read: Callable[[], Reading], seconds: float) -> Reading:
     """Return the reading, or the error."""
-    # Processor time, so that other processes of the machine make no text late.
+    # Measure processor time, so that other processes cannot delay a text beyond its limit.
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         return read()
@@ -423,7 +423,7 @@ def version(name: str) -> str:
 def main(name: str) -> None:
     """Answer requests until standard input ends."""
     logging.disable(logging.CRITICAL)
-    # Whatever an engine prints, in Python or below it, is not an answer.
+    # Keep everything that an engine prints, in Python or below it, away from the answers.
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     signal.signal(signal.SIGVTALRM, _give_up)
@@ -443,7 +443,7 @@ def main(name: str) -> None:
                 answer["auto"] = engine.load(loaded)
                 answer["left_out"] = engine.left_out(loaded)
             elif "texts" in request:
-                # One by one: if a later text kills the process, these are not lost.
+                # Send answers one by one, so that they survive if a later text kills the process.
                 for reading in pair_readings(engine, loaded, request):
                     write({"read": reading})
                 continue

@@ -84,7 +84,7 @@ def write_scripted_model(path: Path, bos: str, eos: str, texts: Sequence[str]) -
     follows: dict[int, int] = {}
     for at, text in enumerate(texts):
         script = Script(len(tokens) if text else len(control), len(text.encode()))
-        # A token's text is there once, but of a byte's only the number is read.
+        # A vocabulary needs unique texts, but of a byte token only the byte is read.
         tokens += [f"{_byte(byte)}{at}.{place}" for place, byte in enumerate(text.encode())]
         follows |= zip(script.tokens, (*script.tokens[1:], len(control)), strict=False)
         scripts.append(script)
@@ -115,7 +115,7 @@ def _tensors(tokens: int, follows: dict[int, int]) -> dict[str, tuple[tuple[int,
         f"blk.0.{part}": (_WIDTH, _WIDTH)
         for part in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
     }
-    # Zeros: the layer adds nothing to what the embedding of a token is.
+    # Zeros, so that the layer adds nothing to a token's embedding.
     return made | {name: (shape, bytes(_NUMBER * prod(shape))) for name, shape in shapes.items()}
 
 
@@ -138,7 +138,7 @@ def _fields(tokens: Sequence[str], kinds: Sequence[int], eos: int) -> list[bytes
         _number("tokenizer.ggml.unknown_token_id", 0),
         _number("tokenizer.ggml.bos_token_id", 1),
         _number("tokenizer.ggml.eos_token_id", eos),
-        # The server takes away from a prompt what it would itself put before it.
+        # The server removes the tokens that it would prepend itself from a prompt.
         _field("tokenizer.ggml.add_bos_token", _BOOL, b"\0"),
         _field("tokenizer.ggml.add_eos_token", _BOOL, b"\0"),
     ]
@@ -230,7 +230,8 @@ class LlamaCpp(AskedEngine):
         """Start the server with the template. There is nothing that `auto` could choose."""
         self._server, self._tools = None, loaded["tools"]
         self._settings, self._whole = {}, {}
-        # A text of several prompts needs one script: the request chooses it by its first token.
+        # A text that follows several prompts needs one script, which the request selects by its
+        # first token.
         texts = list(dict.fromkeys(question["text"] for question in loaded["texts"]))
         with TemporaryDirectory() as folder:
             model = Path(folder) / "scripted.gguf"
@@ -285,7 +286,7 @@ class LlamaCpp(AskedEngine):
         key = question["text"], _key(question)
         if key not in self._whole:
             self._whole[key] = self._answer(question, {"logprobs": True, "top_logprobs": 1})
-        # What is written is the same in a stream, which does not say so.
+        # A stream has the same text, but does not show whether the model could write it.
         wrong = _refused(question["text"], self._whole[key])
         if wrong:
             raise ValueError(wrong)
