@@ -89,7 +89,7 @@ def _learn_nested(
 
     marks = place.sentinels
     rich: Json = rich_object(marks) if keyed else rich_array(marks)
-    # A value of every type, out of order: one known notation at most writes it so.
+    # A value of every type, unsorted: at most one known notation renders it like this.
     text = site(rich)
     margin = entries.margin + entries.indent
     known = (
@@ -99,7 +99,8 @@ def _learn_nested(
     )
     if known is not None:
         return structs.replace(known.object if keyed else known.array, values=known)
-    # No notation of Python's: learn it as arguments are learned, from items of its own.
+    # It is none of Python's notations, so learn it from its own items, the way arguments are
+    # learned.
     return _learn_container(Place(site, marks, keyed), depth - 1)
 
 
@@ -190,7 +191,7 @@ def _own_signs(types: TypedRows, default: Row) -> _Signs:
             found = ((*wrap, plain) for wrap, plain in wraps if wrap is not None)
             signs[kind] = next(found, ("", "", row))
     numbers = [kind for kind in NUMBERS if kind in signs]
-    # Integers and floats have one notation; two would be a coincidence of their digits.
+    # Integers and floats share one notation; a difference would come from their digits.
     if len({signs[kind][:2] for kind in numbers}) > 1:
         for kind in numbers:
             del signs[kind]
@@ -202,7 +203,7 @@ def _value_notation(strings: Strings, types: TypedRows, signs: _Signs) -> ValueN
     usual = json_notation()
     text = strings.text
     if text.escape is not StringEscape.PYTHON:
-        # `repr` chooses between two quotes, so its quotes are no literals.
+        # `repr` chooses between two quotes by the string, so its quotes are not literals.
         opening, close, _ = signs[JsonType.STRING]
         text = structs.replace(text, open=opening, close=close)
     number = next((StringText(*signs[kind][:2]) for kind in NUMBERS if kind in signs), StringText())
@@ -273,7 +274,7 @@ def learn_argument_list(observer: Observer) -> SeenArguments | None:
     one = place.strings(1)
     text = place.site(one) or ""
     as_string = observer.prober.shape.arguments_as_string
-    # The template saw JSON text; a template that parses it first would space it in its own way.
+    # The template got JSON text; one that parses it first would render other spacing.
     verbatim = as_string and json.dumps(one) in text
     quoted = None if verbatim else _json_string_quotes(one, text)
     entries = learn_entries(_arguments_place(observer, quoted))

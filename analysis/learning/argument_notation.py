@@ -126,7 +126,7 @@ def learn_entries(place: Place) -> EntryOrder | None:
         return None
     labels = _labels_of_place(place)
     single = find_slots(one, labels)
-    # A template that drops the argument, or its key, shows no entry.
+    # If the template drops the argument or its key, no entry is visible.
     if (RowSlot.VALUE, 0) not in single.slots or (
         place.keyed and (RowSlot.KEY, 0) not in single.slots
     ):
@@ -188,7 +188,7 @@ def learn_strings(place: Place, entries: EntryOrder, key: SeenSlot | None) -> St
     if only is None:
         return None
     row = cut_at((only,) if key is None else key.cut((only,)), word, RowSlot.VALUE)
-    # Python's `repr` may choose other quotes for the hostile string, which then are not literals.
+    # Python's `repr` may quote the hostile string differently, so quotes need not be literals.
     for candidate in (row, without_equal_quotes(row)):
         if candidate is None:
             continue
@@ -243,7 +243,7 @@ def _read_guard(
     rendering: str, original: str, word: str, write_again: Callable[[str], str | None]
 ) -> StringText | None:
     """Recognize a wrapper that is written around some strings only."""
-    # CDATA, for example, is written around strings that have `<` or `&`, which it leaves alone.
+    # CDATA, for example, encloses strings that contain `<` or `&` and leaves both unescaped.
     for escape in (StringEscape.VERBATIM, StringEscape.JSON):
         plain = StringText(escape=escape)
         opening, found, close = rendering.partition(plain.write(original))
@@ -252,7 +252,7 @@ def _read_guard(
         guarded = ""
         for char in _HOSTILE:
             sample = word + char + word
-            # One string for each character: which of them makes the template write the wrapper?
+            # One string for each character: which ones make the template add the wrapper?
             if write_again(sample) == f"{opening}{plain.write(sample)}{close}":
                 guarded += char
         return StringText(escape=escape, guard=StringGuard(guarded, opening, close))
@@ -262,7 +262,7 @@ def _read_guard(
 def _read_table(rendering: str, word: str) -> StringText | None:
     """Read an escape for each character off the text between the words."""
     parts = rendering.split(word)
-    # A word is missing, or was cut: nothing can be read off between them.
+    # A word is missing or truncated, so nothing can be read between the words.
     if len(parts) != len(_HOSTILE) + 2:
         return None
     edges = _stripped_edges(parts[0], parts[-1])
@@ -332,7 +332,7 @@ def recognize_notation(
 
     `margin` is the indent of the line on which the value begins.
     """
-    # One line is the usual case, also where entries of the outer container have lines.
+    # One line is the usual case, even if entries of the outer container have lines of their own.
     for step in ("", indent) if indent else ("",):
         for comma, colon in _SPACINGS:
             for notation in known_notations(comma=comma, colon=colon, indent=step):

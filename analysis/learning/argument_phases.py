@@ -78,7 +78,7 @@ def examine_arguments(
     observer: Observer, *, calls_shown: bool
 ) -> tuple[ArgumentsStage | None, tuple[Finding, ...]]:
     """Run T5, A1, A2, A3 and T6; the stage is None if no call shows arguments that can be read."""
-    # T5 finds the text around all arguments; the phases after it read what is inside.
+    # T5 finds the text around all arguments; later phases read the text between.
     listed, t5 = examine_t5(observer, calls_shown=calls_shown)
     keys, a1 = examine_a1(observer, listed)
     strings, a2 = examine_a2(observer, listed, keys)
@@ -133,7 +133,7 @@ def examine_a1(observer: Observer, listed: SeenArguments | None) -> tuple[SeenKe
         keys = SeenKeys(learn_slot(RowSlot.KEY, name, one, two), learn_key(place))
         if one is not None and keys.slot is not None:
             conclusion = _key_words(keys.slot, cut_at((one,), value, RowSlot.VALUE))
-            # A template may treat names differently, as one that skips `id`.
+            # A template may treat names differently, e.g. skip `id`.
             if one.replace(name, other) != two:
                 conclusion += "; the text around them depends on them"
     evidence = observer.compare_arguments("one argument name / another", *pair)
@@ -168,7 +168,7 @@ def examine_a2(
 def _string_words(strings: Strings) -> str:
     text = strings.text
     conclusion = f"strings are written {text.escape.words}"
-    # `repr` chooses its quotes by the string, so they are no literals of the template.
+    # `repr` chooses its quotes by the string, so they are not literals of the template.
     if text.escape is not StringEscape.PYTHON:
         conclusion += surroundings_words(*quotes_around(strings.row, RowSlot.VALUE))
     if text.guard is not None:
@@ -189,7 +189,7 @@ def examine_a3(
     types = learn_types(listed.place(observer), listed.entries, strings)
     string = _one_argument(marks)
     evidence = tuple(
-        # Of two booleans `dict` keeps the last, true.
+        # `dict` keeps the last of two booleans, true.
         observer.compare_arguments(f"a string / {kind}", string, {marks.typed_keys[kind]: value})
         for kind, value in dict(typed_samples(marks)).items()
     )

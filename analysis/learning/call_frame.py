@@ -82,7 +82,7 @@ def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str 
         return _unconditional_prompt(prober, setting) if tools else ""
     if alone.rendered and prompt.text.startswith(alone.text):
         return prompt.text[len(alone.text) :]
-    # The two differ earlier, so at least what is after the user's words belongs to the prompt.
+    # The texts diverge earlier, but at least the text after the user's words belongs to the prompt.
     user = prober.sentinels.user
     end = prompt.text.rfind(user) + len(user)
     shared = len(common_prefix(prompt.text, alone.text)) if alone.rendered else end
@@ -149,7 +149,7 @@ def written_by(text: str, header: str, reasoning: MarkerBlock | None) -> PromptP
     head = header.strip()
     if head not in text:
         return PromptProgress.OTHER
-    # What the prompt writes after the header: an opened block, a closed one, or something else.
+    # The prompt's text after the header: an opened block, a closed one, or something else.
     rest = (text[text.rindex(head) + len(head) :] if head else text).strip()
     opening, close = reasoning.open.core, reasoning.close.core
     if opening and rest == opening:
@@ -194,7 +194,7 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
     candidates = set(switch_candidates(suggestions))
     for name in [name for name in suggestions.searched if name in candidates][:_MOST]:
         marks, prober = observer.prober.sentinels, observer.prober
-        # A list with the called tool in it is what `name in LIST` tests for.
+        # `name in LIST` tests for a list that contains the called tool.
         setting: Setting = {**prober.setting, name: [marks.names[0]]}
         turn = Observer(prober.using(setting=setting)).sample(_CALLS)
         # A list of tools may be a switch that raises, or drops the call.
@@ -311,10 +311,10 @@ class CallsFrame(Struct, frozen=True):
         """
         cut = self.repetition
         written = self.close_of(0)
-        # A close with a number is one of a call: it cannot belong to what follows.
+        # A close with a number belongs to its call, not to the text after it.
         if INDEX_MARK in cut.close or all(after.startswith(written) for after in afters):
             return self
-        # Whitespace at its end separates the call from what follows.
+        # Whitespace at the end of the close separates the call from the text after it.
         close = common_prefix(written, *afters).rstrip()
         rest = written[len(close) :]
         return replace(
@@ -359,11 +359,11 @@ def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[Call
     text = turn.text
     for found in re.finditer("|".join(words), text):
         spans.setdefault(words[found.group()], []).append(found.span())
-    # A call that is missing, or one too many, would give literals of other calls.
+    # A missing or additional call would give literals of other calls.
     if sorted(spans) != list(range(count)):
         return None
     cuts = [(spans[at][0][0], spans[at][-1][1]) for at in range(count)]
-    # All names first, then all arguments: there is no text of one call.
+    # All names precede all arguments, so no text belongs to a single call.
     if any(one[1] > other[0] for one, other in pairwise(cuts)):
         return None
     begins = [0] + [end for _, end in cuts[:-1]]
@@ -390,7 +390,7 @@ def learn_frame(observer: Observer) -> CallsFrame | None:
             if frame is not None:
                 return replace(frame, goes_on=frame.counts and _continues_numbers(observer, frame))
     only = single[0]
-    # Nothing repeats, so nothing separates the call from its surroundings; its neighbors will.
+    # Nothing repeats, so no separator shows where the call begins and ends; its neighbors will.
     return CallsFrame(RepeatedText(only.before, "", "", "", only.after), only.inner, limit=limit)
 
 
@@ -430,7 +430,7 @@ def _inner_texts(observer: Observer, three: list[CallGroup]) -> list[str]:
 
 
 def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | None:
-    # In the sentinels of the first call, three calls are equal, but for their numbers.
+    # Seen with the sentinels of the first call, three calls are equal except for their numbers.
     inner = mark_numbers(_inner_texts(observer, three))
     between = mark_numbers([three[1].before, three[2].before])
     if inner is None or between is None:

@@ -110,7 +110,7 @@ def examine_t1(
     called = observer.sample(CALLS)
     evidence = [observer.compare("no call / a call", Presence(), CALLS)]
     free: tuple[FreeStretch, ...] = ()
-    # Words may describe calls in another way than turns write them, so turns come first.
+    # Turns come first, because the prompt's words may describe calls in another form.
     worded = None if start.shows_calls else find_worded_call(observer)
     if worded is not None:
         evidence.append(worded[1])
@@ -161,14 +161,14 @@ def examine_t3(
     layouts = parts.layouts
     cut = "" if parts.cut is None else parts.cut.text
     prompts = [prompt.text for prompt in start.prompts]
-    # The header first: what is left before the first part is that part's opening.
+    # Learn the header first: the rest of the text before the first part is that part's opening.
     header = learn_header(observer, layouts, prompts, cut, start.beginnings)
     # Under another setting, the header is the one of the fullest format, without an empty block.
     if start.fullest is not None and _leaves_empty(start.fullest, header, layouts):
-        # The empty block is no header: the model may write a full one in its place.
+        # The empty block is not part of the header: the model may write a full one in its place.
         header = start.fullest.header
     turn_end = learn_turn_end(layouts)
-    # The layouts lose the text of the calls, whose frame is known now; joints remain.
+    # Remove the text of the calls from the layouts, now that their frame is known; joints remain.
     if frame is not None:
         frame = frame.without_header(header).with_close_before(literals_after_calls(layouts))
         layouts = {presence: cut_calls(layout, frame) for presence, layout in layouts.items()}
@@ -265,7 +265,7 @@ def examine_t7(
     other = observer.turn(Message(calls=(structs.replace(call, id=marks.ids[1]),)))
     slot = learn_slot(RowSlot.ID, marks.ids[0], one.text, other.text)
     seen_id = None
-    # Only an id without a name beside it has to say which function is called.
+    # An id has to name the function only if no name is next to it.
     if slot is not None and name is None and frame is not None:
         several = frame.limit is CallLimit.MANY
         seen_id = learn_id(observer, start.suggestions, several=several)

@@ -63,7 +63,7 @@ def _learn_generated_ids(observer: Observer, count: int) -> tuple[Row, int] | No
     dialogue = answered_conversation(
         observer.prober, Message(calls=tuple(observer.call(at) for at in range(count)))
     )
-    # The render with ids shows where ids stand; the one without shows what the template puts there.
+    # The render with ids shows the places of ids; the render without them shows the template's own.
     given = observer.prober.probe(dialogue).text
     shaped = observer.prober.shape.messages(dialogue, marks.system)
     shown = observer.prober.text_of_messages([_without_ids(message) for message in shaped])
@@ -78,7 +78,7 @@ def _learn_generated_ids(observer: Observer, count: int) -> tuple[Row, int] | No
     )
     if one is None or marks.names[0] not in one[0]:
         return None
-    # The number of a single call cannot be told from any other word.
+    # The number of a single call cannot be distinguished from any other word.
     labels = {marks.names[0]: RowSlot.NAME, INDEX_MARK: RowSlot.INDEX}
     pieces = find_slots(one[0], labels)
     return _interleaved_row(pieces.literals, pieces.slots), max(one[1], 0)
@@ -119,10 +119,10 @@ def _learn_split_ids(observer: Observer, suggestions: Suggestions) -> Row:
         for text in suggestions.constants
         if len(text) <= _LONGEST and _IN_AN_ID.fullmatch(text)
     ][:_MOST_SEPARATORS]
-    # Constants come in the order of the source, which need not be their order in the id.
+    # Constants come in source order, which need not be their order in the id.
     orders = dict.fromkeys((tuple(signs), tuple(reversed(signs)))) if signs else ()
     rows = [row for order in orders for row in _shown_parts(observer, order)]
-    # The longest row cuts most off the id.
+    # The longest row removes the most text from the id.
     return max(rows, key=len, default=())
 
 
@@ -134,13 +134,13 @@ def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
     call = replace(observer.call(), id=whole)
     dialogue = (observer.prober.user, Message(calls=(call,)), ToolResult(marks.answer, "", whole))
     shaped = observer.prober.shape.messages(dialogue, marks.system)
-    # Without the result's own name, a template can take it only from the id.
+    # Without the result's own name, the template can only take it from the id.
     unnamed = [{key: value for key, value in message.items() if value != ""} for message in shaped]
     text = observer.prober.text_of_messages(unnamed).replace(whole, "")
     shown = [at for at, word in enumerate(words) if word in text]
     if not shown or len(shown) == len(words):
         return
-    # `functions.NAME:0` shows the middle word; the signs beside it belong to the row.
+    # `functions.NAME:0` shows the word in the middle; the signs around it belong to the row.
     first, last = shown[0], shown[-1]
     before: Row = (RowSlot.ID, signs[first - 1]) if first else ()
     after: Row = (signs[last], RowSlot.ID) if last < len(signs) else ()
@@ -187,7 +187,7 @@ def quotes_around(row: Row, slot: RowSlot) -> tuple[str, str]:
 
 
 def _same_sign(before: str, after: str) -> str:
-    # A letter or a space on both sides is no quote: `a Kb` has none.
+    # A letter or a space on both sides is not a quote, e.g. in `a Kb`.
     sign = before[-1:]
     return "" if sign != after[:1] or sign.isalnum() or sign.isspace() else sign
 
@@ -244,7 +244,7 @@ def read_entry(text: str, rows: Sequence[Row], key: str | None) -> tuple[Row, st
         value = match_row(row, text, key)
         if value is not None:
             return row, value
-    # The first rows are those of a number and a string: they differ in a tag that names the type.
+    # The first rows, of a number and of a string, differ only in a tag that names the type.
     return _read_flagged_entry(text, rows[:2], key) if len(rows) > 1 else None
 
 
@@ -325,7 +325,7 @@ def learn_slot(slot: RowSlot, word: str, one: str | None, other: str | None) -> 
     Return None if there is none: the thing is not written, or the word comes from elsewhere. A
     text that is None was refused, and decides nothing.
     """
-    # A name that is in both renders comes from the list of tools, not from the call.
+    # A name that occurs in both renders comes from the list of tools, not from the call.
     times = (one or "").count(word) - (other or "").count(word)
     return SeenSlot(slot, word, times) if times > 0 else None
 
@@ -347,7 +347,7 @@ def assemble_call(
     opening, close = section
     call = frame.call
     around = f"{opening}{call}{close}"
-    # A single call was never separated from its surroundings, which may hold its brackets.
+    # The surroundings of a single call may include its brackets, since no separator showed them.
     if call.count(arguments_text) != 1 or frame.limit is not CallLimit.MANY:
         if around.count(arguments_text) != 1:
             return None

@@ -130,7 +130,7 @@ def _continuations_after(
             # Lint checks which conversations a template accepts.
             continue
         for case in _cases_to_render(ASKED_LATER if earlier else ASKED, calls=turns.offers):
-            # Ids that carry the name have to be the template's own, or the call has no name.
+            # Ids that carry the name must have the template's own form, or the call has no name.
             message = format_.with_naming_ids(case.message)
             dialogue = (*_earlier_messages(format_, earlier), UserMessage(QUESTION), message)
             if form is not None and form.same(dialogue, tools=turns.offers):
@@ -213,14 +213,15 @@ def _equivalent_beginning(
                 turn = format_.write(one.message)
             except RefusedMessageError:
                 continue
-            # The text is not what the format writes, so it does not show where a turn was begun.
+            # The format does not write this text, so the text does not show where the prompt begins
+            # a turn.
             if not turn.endswith(one.text):
                 return None
             begun.add(turn.removesuffix(one.text))
     if begun:
         return begun.pop() if len(begun) == 1 else None
-    # No turn continues it, as when the history drops reasoning: a prompt that opens it, or
-    # closes an empty block, does so after a user's message, too.
+    # No turn continues this prompt, e.g. because the history drops reasoning. But a prompt that
+    # opens reasoning, or closes an empty block, also does so after a user's message.
     whole = format_.header.rstrip() + text.strip()
     written = written_by(whole, format_.header, format_.reasoning)
     opens = written in {PromptProgress.REASONING_OPEN, PromptProgress.REASONING_CLOSED}
@@ -251,7 +252,7 @@ def _earlier_messages(format_: TurnFormat, earlier: Earlier) -> Dialogue:
         case Earlier.NOTHING:
             return ()
         case Earlier.CALL:
-            # Ids that carry the name are generated; other ids differ from those of later calls.
+            # Ids that carry the name are generated; other ids differ from the ids of later calls.
             return (UserMessage(question), format_.with_naming_ids(Message(calls=(EARLIER_CALL,))))
         case Earlier.ANSWER:
             return (UserMessage(question), Message(answer))

@@ -69,7 +69,7 @@ def find_text(text: str, word: str, start: int) -> Iterator[WordSpan]:
 
 def whole_words(text: str, place: WordSpan) -> bool:
     """Whether no word continues beyond either edge of a span."""
-    # `3` in `13` is no whole word.
+    # `3` in `13` is not a whole word.
     before, after = text[: place.start][-1:], text[place.end :][:1]
     return not (
         (is_wordly(before) and is_wordly(text[place.start]))
@@ -119,7 +119,7 @@ def value_at(text: str, at: int, sign: str = "") -> tuple[Json, int] | None:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         close = _CLOSERS.get(text[at], "")
-    # Each bracket that may close it is tried, the first that Python can read wins.
+    # Try each bracket that may close the value; the first one that Python can parse wins.
     for end in _closer_offsets(close, text[at : at + _LONGEST_LITERAL]) if close else ():
         # Without single quotes it would be JSON, which failed above.
         if sign not in text[at : at + end]:
@@ -167,7 +167,7 @@ def objects_in(text: str, start: int, *, encoded: bool) -> Iterator[DecodedObjec
     opener = '"' if encoded else "{"
     at = text.find(opener, start)
     while at >= 0:
-        # Python has a dict in single quotes: `{"ok": True}` is garbled JSON.
+        # Python writes a dict in single quotes, so `{"ok": True}` is garbled JSON.
         found = value_at(text, at, "'")
         if found is not None:
             value, end = found
@@ -213,10 +213,10 @@ class ValueFrames(Struct, frozen=True):
         `words` are the texts that fill the marks, `following` is the next key.
         """
         afters = self.betweens if following else self.tails
-        # Every suffix counts, since the front of a literal may close other values only.
+        # Every suffix counts, since the front of a literal may close other types of values.
         suffixes = (literal[at:] for literal in afters for at in range(len(literal)))
         ends = [fill_marks(suffix, words) + following for suffix in suffixes]
-        # Where the value may begin, then where it may end: literals of other examples decide.
+        # Find where the value may begin, then where it may end; literals of other examples decide.
         for begin in self._begins(text, start):
             for end in sorted(_end_offsets(text, begin, ends)):
                 if _may_be_value(text[begin:end], value):
@@ -375,9 +375,9 @@ def align_message(
     for parts in permutations(present_parts(message.presence)):
         wanted = [sought for part in parts for sought in _fields_of_part(part, message, guess)]
         if only_known:
-            # The other values are placed, and show the literals.
+            # Place all other values, so that they show the literals.
             wanted = [sought for sought in wanted if not _has_unknown_spelling(sought, text)]
-        # A list, since all levels of the search draw on it.
+        # A list, since all levels of the search share it.
         budget = [_STEPS]
         marks = _place_fields(text, start, wanted, budget, frames)
         if marks is not None:
@@ -447,7 +447,7 @@ def _place_fields(
     if not wanted:
         return []
     places = _possible_marks(text, start, wanted[0])
-    # `days: 3` beside `3 days`: of two places of one number the usual literal decides.
+    # In `days: 3` beside `3 days`, the usual literal decides between the places of the number.
     if wanted[0].what is RowSlot.VALUE and frames is not None:
         value = wanted[0]
         framed = (
@@ -499,7 +499,7 @@ def _text_marks(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
         written = edges.apply(wanted.text)
         for span in find_text(text, written, start):
             yield Mark(wanted.what, span.start, span.end, value=wanted.text, edges=edges)
-        # A text without whitespace at its edges is the same under every kind of stripping.
+        # If the text has no whitespace at its edges, every kind of stripping gives the same text.
         if written == wanted.text.strip():
             break
 
@@ -579,7 +579,7 @@ def _shown_call(
     inside: list[str] = []
     for at in places:
         mark = aligned.marks[at]
-        # Keys and values one by one make up one field, as arguments in one object do.
+        # Keys and values one by one make up one field, like arguments in one object.
         slot = RowSlot.ARGUMENTS if mark.what in _ENTRIES else RowSlot(mark.what)
         literal = aligned.between(at)
         if fields and slot is RowSlot.ARGUMENTS and fields[-1][0] is slot:

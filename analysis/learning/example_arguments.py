@@ -65,7 +65,7 @@ class _Equation(Struct, frozen=True):
     def rest(self, known_signs: Mapping[_Sign, str]) -> _Equation | None:
         """Strip the known signs from both ends, or return None if the literal lacks one."""
         signs, text = list(self.signs), self.text
-        # Known signs at either edge leave fewer unknowns between them.
+        # Removing known signs at the edges leaves fewer unknown ones between them.
         while signs and signs[0] in known_signs:
             if not text.startswith(known_signs[signs[0]]):
                 return None
@@ -85,7 +85,7 @@ def own_containers(
     `outer` is the notation of values of other types there, `members` that of the arguments.
     """
     best, right = outer, 0
-    # Strings inside a container may have quotes that strings outside do not have.
+    # Strings in a container may have quotes even if strings outside have none.
     for string in _string_notations(outer.string):
         inner = replace(outer, string=string)
         found = [
@@ -196,9 +196,9 @@ def _solve_equations(
         single = next((equation for equation in open_ if len(set(equation.signs)) == 1), None)
         if single is None:
             break
-        # `}}` for two closes is one `}` each.
+        # `}}` for two closers means one `}` each.
         size = len(single.text) // len(single.signs)
-        # Equations with this sign have one unknown less now.
+        # Equations with this sign have one unknown sign less now.
         known_signs[single.signs[0]] = single.text[:size]
     if not open_:
         yield known_signs
@@ -307,7 +307,7 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
                 seen.append((marks[0].value, json.loads(text) if encoded else text))
     if not seen:
         return None
-    # A malformed example outvotes nobody: the notation of most counts.
+    # Choose the notation that most examples have, to tolerate a few malformed ones.
     best, indented = max(
         _candidate_notations([text for _, text in seen]),
         key=lambda pair: sum(pair[0].write(value, pair[1]) == text for value, text in seen),
@@ -371,7 +371,7 @@ def _guess_words(
     calls: Sequence[ShownCall], entries: ShownEntries, frame: EntryFrame, escape: StringEscape
 ) -> Iterator[str]:
     """Yield, in words, the facts about arguments that the examples do not show."""
-    # What no example shows is named, so that a user can add an example of it.
+    # Name the facts that no example shows, so that the user can add an example of each.
     if frame.guessed:
         yield "the separator of two arguments"
     if JsonType.STRING not in entries.middles:

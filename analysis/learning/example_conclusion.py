@@ -113,14 +113,14 @@ def _has_usual_escape(format_: TurnFormat) -> bool:
     # A double quote goes with JSON's escapes, a single one with Python's.
     if string.open.endswith('"'):
         return string.escape in (StringEscape.JSON, StringEscape.JSON_ASCII)
-    # Strings in Python's notation have their quotes from `repr`, not from a literal.
+    # In Python's notation, `repr` writes the quotes, so they are not literals.
     return not string.open.endswith("'")
 
 
 def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
     """Return the whole turn of an example, and the offset of the output in it."""
     default = next(iter(base.openings), None)
-    # A prompt of an unknown setting is taken for the default's.
+    # A prompt of an unknown setting is treated like the default one.
     opening = (opening_at_end(base, example.prompt) or default) if example.prompt else default
     begun = "" if opening is None else opening.text
     text = begun + example.output
@@ -204,9 +204,9 @@ class _ExampleTrial(Struct, frozen=True):
         called = any(turn.message.calls for turn in aligned.values())
         if not aligned or (guess.fields and not called):
             return None
-        # All examples together first: usually none is odd.
+        # Try all examples together first: usually none of them is malformed.
         best = self._judged(aligned.values())
-        # An odd example is found by leaving it out: the result for the others then improves.
+        # Leaving out a malformed example improves the result for the others.
         for _ in range(len(aligned) // _ODD):
             suspected = aligned if best is None else [at for at in aligned if at in best.others]
             tried: list[tuple[int, ShownFormat]] = []
@@ -224,7 +224,7 @@ class _ExampleTrial(Struct, frozen=True):
             del aligned[odd]
         if best is None:
             return None
-        # Conclude again from the examples that the format writes: the others blur it.
+        # Conclude again from the examples that this format writes, since the others blur it.
         rest = [turn for at, turn in aligned.items() if at not in best.others]
         second = self._judged(rest) if 0 < len(rest) < len(aligned) else None
         return best if second is None or second.written_count < best.written_count else second
@@ -232,7 +232,7 @@ class _ExampleTrial(Struct, frozen=True):
     def _framed(self, guess: Hypothesis) -> dict[int, AlignedExample]:
         """Align the examples, then again with the literals around values of the first pass."""
         aligned = self._aligned(guess)
-        # An object is found by itself; literals around values help with entries only.
+        # An object is found without help; literals around values only help with entries.
         if guess.style.whole or guess.style.encoded:
             return aligned
         known = {
@@ -294,7 +294,7 @@ def _conclude_format(
     """Put the pieces together; return None if there are calls that cannot be."""
     calls = [call for example in aligned for call in shown_calls(example)]
     styled = next((example.style for example in aligned if example.message.calls), None)
-    # Arguments first: what is left of the literals around them is the frame.
+    # Conclude the arguments first: the rest of the literals around them is the frame.
     shown = None if styled is None else conclude_arguments(calls, styled)
     if calls and shown is None:
         return None
@@ -319,7 +319,7 @@ def _conclude_format(
         framed = conclude_frame(calls, shown, header, turn_end, prompted)
         if framed is None:
             return None
-        # With the close of later calls known, it is no longer taken for a part of the layouts.
+        # Now that the close of later calls is known, it does not count as part of the layouts.
         if framed.frame.later_close:
             layouts = seen_layouts(aligned, shown, framed.frame)
         layouts = {

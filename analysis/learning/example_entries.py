@@ -91,7 +91,7 @@ class ShownEntries(Struct, frozen=True):
 def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
     """Gather the literals around the arguments of calls, with their own words replaced by marks."""
     entries = _with_key_marks(list(_entries_of_calls(calls)))
-    # A wrapper of some strings must go before literals are compared: it differs by value.
+    # Remove a wrapper of some strings before comparing literals, since it depends on the value.
     guard = _find_guard(entries)
     if guard is not None:
         entries = [_unguarded(entry, guard) for entry in entries]
@@ -131,7 +131,7 @@ def value_frames(aligned: Iterable[AlignedExample]) -> ValueFrames:
                 betweens[literal] = None
             else:
                 tails.setdefault(mark.kind, []).append(literal)
-    # After the last value comes the close of its type, then that of the call.
+    # The last value is followed by the close of its type, then by the close of the call.
     shared = dict.fromkeys(common_prefix(*texts) for texts in tails.values())
     return ValueFrames(
         middles,
@@ -168,7 +168,7 @@ def _entries_of_calls(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
 def _with_key_marks(entries: Sequence[ShownEntry]) -> Sequence[ShownEntry]:
     """Replace the entry's own key by marks if most entries repeat it, as in `</city>`."""
     marked = [replace(entry, after=with_key_mark(entry.after, entry.key_text)) for entry in entries]
-    # A value may hold its own key by chance, so most entries have to repeat it.
+    # A value may contain its own key by chance, so most entries have to repeat it.
     changed = sum(new.after != old.after for new, old in zip(marked, entries, strict=True))
     return marked if 2 * changed > len(entries) else entries
 
@@ -187,7 +187,7 @@ def _find_guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
         for other in entries
         if other not in wrapped and entry.last == other.last and entry.after.endswith(other.after)
     }
-    # Two different wrappers, or none: then it is the type or the place that decides.
+    # With two different wrappers or none, the type or the place decides, not the value.
     if len(found) != 1:
         return None
     opening, close = found.pop()
@@ -206,7 +206,7 @@ def _telling_signs(wrapped_texts: Sequence[str], others: str) -> str:
     )
     telling = ""
     rest: tuple[str, ...] = tuple(wrapped_texts)
-    # As few signs as needed: the most frequent first, until every text has one.
+    # Use as few signs as possible: the most frequent first, until every text contains one.
     while rest:
         most = max(signs.values(), default=0)
         if not most:
@@ -309,7 +309,7 @@ def conclude_entry_frame(entries: ShownEntries, escape: StringEscape) -> EntryFr
         _unopened(text.removeprefix(closes.get(kind, "")), following, opens)
         for kind, following, text in entries.pairs
     )
-    # No call has two arguments, so that nothing shows what separates them.
+    # No call has two arguments, so their separator is unknown.
     if between is None:
         return EntryFrame(_guess_entry_frame(lead, tail), opens, closes, guessed=True)
     return EntryFrame(split_repetition(lead, between, tail), opens, closes)
@@ -361,7 +361,7 @@ def _closes_by_kind(entries: ShownEntries, escape: StringEscape) -> dict[JsonTyp
             continue
         texts = [*entries.tails.get(kind, ())]
         texts += [entries.betweens[kind]] if kind in entries.betweens else []
-        # A literal that extends that of another type ends with the opening quote.
+        # A literal that extends another type's literal ends with the opening quote.
         shorter = [
             other
             for other in entries.middles.values()
@@ -371,7 +371,7 @@ def _closes_by_kind(entries: ShownEntries, escape: StringEscape) -> dict[JsonTyp
         others = [text for other, text in entries.betweens.items() if other is not kind]
         rest = entries.betweens.get(kind, "")
         extra = [rest[: len(rest) - len(other)] for other in others if rest.endswith(other)]
-        # The close is what this type has before the common rest: `", ` beside `, `.
+        # The close is the text of this type before the common rest: `", ` beside `, `.
         if any(extra):
             closes[kind] = max(extra, key=len)
         elif quote and texts and all(text.startswith(quote) for text in texts):
@@ -400,7 +400,7 @@ def _differing_closes(entries: ShownEntries) -> dict[JsonType, str]:
     """Find closes that differ by type, as `</text>` and `</number>`, none a suffix of another."""
     texts = set(entries.betweens.values())
     shared = common_suffix(*texts) if len(texts) > 1 else ""
-    # One type has nothing before the common rest, so closes do not differ by a word.
+    # One type has no text before the common rest, so closes do not differ by a word.
     if not shared.strip() or shared in texts:
         return {}
     closes = {kind: text.removesuffix(shared) for kind, text in entries.betweens.items()}

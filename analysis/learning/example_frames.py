@@ -66,7 +66,7 @@ def conclude_frame(
     `prompted` are texts before calls that do not belong to them: the parts of turns that prompts
     have written, with the header, and the close of reasoning.
     """
-    # A call without arguments may be written in a way of its own.
+    # Calls without arguments may be written differently.
     whole = [call for call in calls if any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields)]
     # With marks for name, id and arguments, calls of one format have one inner text.
     inner = most_frequent(inner_text(call, shown_arguments) for call in whole)
@@ -97,7 +97,7 @@ def conclude_frame(
     if later is not None:
         frame = split_repetition(before, later.gap, _text_before_turn_end(later.only, turn_end))
         return ShownFrame(CallsFrame(frame, inner, base, later_close=later.close))
-    # A few malformed turns must not decide.
+    # Ignore rare texts, so that a few malformed turns do not decide.
     gap = most_frequent(text for _, text in gaps)
     if gap is None:
         return _guess_separator(before, after, inner, base)
@@ -117,7 +117,7 @@ def without_opened_calls(
 
     After a prompt that ends in `>>>`, `look {}` and `all\nWell.>>>look {}>>>note {}` open alike.
     """
-    # If the first call of a turn begins after the prompt, later calls show its whole opening.
+    # The prompt may begin the first call of a turn; then later calls show the whole opening.
     firsts = [text_before_call(call, shown_arguments) for call in calls if not call.at]
     others = [text for text in firsts if not text.startswith(header)]
     # A separator ends with the opening that the prompt has written for the first call.
@@ -199,7 +199,7 @@ def _find_later_close(
     if later_gap is not None:
         close = close_of_later_calls(gap, later_gap, only, several)
     else:
-        # Here `head` closes any call, and `rest` ends the turn.
+        # `head` closes a call, and `rest` ends the turn.
         head = common_prefix(gap, only, several)
         rest = only[len(head) :]
         close = several[len(head) :].removesuffix(rest)
@@ -214,7 +214,7 @@ def _with_index_mark(text: str, number: int) -> str:
 def _without_prompted(text: str, prompted: Collection[str]) -> str:
     """Remove the text that the prompt has written, as an empty block, unless it opens the call."""
     rests = [text.removeprefix(begun) for begun in prompted if text.startswith(begun)]
-    # The longest of the texts that prompts have written.
+    # The longest of the texts that prompts wrote.
     rest = min(rests, key=len, default=text)
     return rest if rest.strip() else text
 
@@ -229,7 +229,7 @@ def _guess_separator(before: str, after: str, inner: str, base: int) -> ShownFra
     # One call shows no separator: take the whole text around it for its opening and close.
     opening, close = before.lstrip(), after.rstrip()
     wrapper = ("", "")
-    # A bracket before an object is a list's, which separates its items by commas.
+    # A bracket before an object belongs to a list, whose items are separated by commas.
     listed = re.search(r"\[\s*(?=\{|$)", opening)
     ended = list(re.finditer(r"(?:(?<=[})])|^)\s*\]", close))
     separator = "\n" if "\n" in opening + close else ""

@@ -91,7 +91,7 @@ def _cut_again(
     for at in range(len(example.marks) + 1):
         if not _open_to_doubt(example, at):
             continue
-        # Of the possible cuts the one that leaves a literal seen elsewhere is right.
+        # Prefer the possible cut that leaves a literal seen elsewhere.
         known = _UsualLiterals(usual, _neighbor_names(example, at))
         tried = list(_possible_cuts(example, at))
         if tried:
@@ -131,7 +131,7 @@ def _possible_cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]
             marks[at] = replace(
                 after, start=left[0], edges=structs.replace(after.edges, left=left[1])
             )
-        # Two texts cannot both have the whitespace between them.
+        # The whitespace between two texts can belong to only one of them.
         if at == 0 or at == len(marks) or marks[at - 1].end <= marks[at].start:
             yield replace(example, marks=tuple(marks))
 
@@ -144,7 +144,7 @@ def _possible_ends(
         yield None
         return
     text = _text_of_mark(mark)
-    # Whitespace after the core belongs to the text or to the literal: each strip says how much.
+    # Whitespace after the core belongs to the text or the literal; each kind of stripping decides.
     core = mark.start + len(example.text[mark.start : mark.end].rstrip())
     for strip in EdgeStrip:
         kept = strip.right(text)[len(text.rstrip()) :]
@@ -186,7 +186,7 @@ def seen_layouts(
         )
     layouts: dict[Presence, TurnLayout] = {}
     for presence, seen in found.items():
-        # The whitespace that a text loses shows only if it has some.
+        # Stripped whitespace is only visible if the text had some.
         rows = most_frequent((layout.parts, layout.literals) for layout in seen)
         if rows is None:
             continue
@@ -203,7 +203,7 @@ def example_layout(
         mark.what if isinstance(mark.what, TurnPart) else TurnPart.CALLS for mark in example.marks
     ]
     between = [example.between(at) for at in range(len(example.marks) + 1)]
-    # The same view of a turn as that of renders, so that both can be merged.
+    # View a turn in the same way as in renders, so that both can be merged.
     parts, literals = join_calls(places, between)
     if shown_arguments is not None and TurnPart.CALLS in parts:
         calls, at = list(shown_calls(example)), parts.index(TurnPart.CALLS)
@@ -307,7 +307,7 @@ def with_emptied_reasoning(
 def with_worded_calls(format_: TurnFormat) -> TurnFormat:
     """Add calls that only the prompt's words spell out to layouts, after all other parts."""
     turn_end = next((end.text for end in format_.ends if end.after is TurnPart.CONTENT), "")
-    # Words show a call, and not its place in a turn: it is taken to be the whole turn.
+    # The prompt's words show a call but not its place in a turn, so assume a turn of nothing else.
     called = TurnLayout((TurnPart.CALLS,), (format_.header, turn_end))
     known = {presence: layout for presence, layout in format_.layouts.items() if not presence.calls}
     layouts, _ = complete_layout({Presence(calls=True): called}, known, format_.header, turn_end)
@@ -321,10 +321,10 @@ def _guessed_joint(
 ) -> str:
     """Join the close of one part and the opening of the other, as far as others show them."""
     before, after = pair
-    # A common beginning of turns, such as an empty block, belongs to neither.
+    # A common beginning of turns, such as an empty block, belongs to neither part.
     begun = [text for part in pair if (text := joints.get((_START, part)))]
     outer = common_prefix(*begun) if len(begun) == len(pair) else header
-    # The end of the turn is not the close of a part.
+    # The end of the turn does not close a part.
     left = [
         text.removesuffix(turn_end) if last == _END else text
         for (first, last), text in joints.items()
@@ -335,7 +335,7 @@ def _guessed_joint(
         for (first, last), text in joints.items()
         if last == after and first == _START
     ]
-    # What always follows a part closes it; what always precedes one opens it.
+    # The common text after a part closes it; the common text before it opens it.
     closing = header if before == _START else common_prefix(*left) if left else ""
     if len(left) == 1 and before != _START:
         closing = first_marker(closing)

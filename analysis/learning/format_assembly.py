@@ -97,7 +97,7 @@ def assemble_format(
     """Assemble the format of turns under these settings."""
     shape = observer.prober.shape
     form = ArgumentForm.STRING if shape.arguments_as_string else ArgumentForm.OBJECT
-    # A part that only words show is in the format, but no render confirms it.
+    # A part known only from the prompt's words is in the format, but no render confirms it.
     named, edges = results.named or NamedReasoning(), results.calls.edges
     calls, worded = _assemble_calls(observer, results), results.calls.worded
     worded_parts = set[TurnPart]() if named.confirmed else {TurnPart.REASONING}
@@ -153,11 +153,12 @@ def _assemble_calls(observer: Observer, results: PhaseResults) -> CallFormat | N
     if calls is None:
         return None
     calls = _with_naming_id(place_stretches(calls, call, stage.free), stage.seen_id)
-    # If a marker opens calls, no other one does.
+    # If a marker opens calls, other openings do not count.
     if not calls.is_marked:
         calls = structs.replace(calls, leads=edges.leads.markers)
     bare, layout = seen.enclosure.without, section.layouts[CALLS]
-    # Only around a call that is the whole turn is all text known, so that the rest is the call.
+    # Only around a call that is the whole turn is all other text known, so that the rest is the
+    # call.
     if bare is None or layout.parts != (TurnPart.CALLS,):
         return calls
     head, tail = layout.literals[0] + calls.section_open, calls.section_close + layout.literals[1]
@@ -182,7 +183,7 @@ def _assemble_arguments(marks: Sentinels, seen: ArgumentsStage) -> ArgumentForma
     listed = seen.listed
     refused = frozenset(seen.types.refused)
     members = container_notation(listed.entries, seen.strings, seen.types, seen.key_text)
-    # Arguments are one value if the brackets, and all entries, are those of a known notation.
+    # Arguments are one value if a known notation writes their brackets and all entries alike.
     value = seen.enclosure.notation
     if value is None or not writes_alike(members, value, listed.entries, marks):
         value = json_notation() if listed.verbatim else None
@@ -212,11 +213,11 @@ def _with_whole_header(format_: TurnFormat) -> TurnFormat:
     first = next(iter(format_.openings), None)
     if first is None or len(texts) > 1:
         return format_
-    # If all turns go on as the only prompt does, all it has written is header.
+    # If all turns continue the only prompt, the prompt consists of the header.
     begun = [layout.literals[0] for layout in format_.layouts.values() if not layout.refusal]
     if not begun or not all(text.startswith(first.text) for text in begun):
         return format_
-    # An opening that no turn of these settings closes opens nothing in them.
+    # If no turn of these settings closes the opening, it opens nothing in them.
     close = "" if format_.reasoning is None else format_.reasoning.close.core
     closed = any(close in text[len(first.text) :] for text in begun)
     opens = (
@@ -275,7 +276,7 @@ def learn_formats(prober: Prober, start: PhaseInput, showing: Setting) -> Learne
     )
     # Compared by `repr`, since `True == 1` in Python.
     asked = repr(dict(showing))
-    # The setting that shows most comes first: others are read with its markers in mind.
+    # The setting that shows most comes first, since its markers help to read the others.
     main = next(group for group in groups if asked in map(repr, group.settings))
     observer = Observer(prober.using(setting=showing))
     results = run_phases(observer, start)
@@ -285,7 +286,7 @@ def learn_formats(prober: Prober, start: PhaseInput, showing: Setting) -> Learne
         for group in groups
     ]
     shared = share_settings(formats)
-    # Sharing keeps the order, but may have replaced the fullest one by an equal one before it.
+    # Sharing keeps the order, but may have replaced the fullest format with an equal earlier one.
     full = next(format_ for format_ in shared if written_alike(format_, fullest))
     together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=to_learn.untried)
     return LearnedFormats(together, results.findings, results.parts.requires_nonnull_content)
@@ -300,7 +301,7 @@ def format_under(
     """
     asked, setting = setting, {**formats.base, **setting}
     error = prober.probe((prober.user,), setting=setting).error
-    # A template that raises without the setting as well is no reason to blame the setting.
+    # If the template also raises without the setting, the setting is not the cause.
     if error is not None and prober.probe((prober.user,)).rendered:
         words = ", ".join(f"{name}={json.dumps(value)}" for name, value in asked.items())
         raise AutoparserError(
@@ -315,7 +316,7 @@ def format_under(
     format_ = next(alike, None)
     if format_ is None:
         group = _Group((setting,), turns)
-        # The prompts of known settings help: the header is what all of them begin with.
+        # Use the prompts of known settings, too: their common beginning is the header.
         known_settings = (*(opening.setting for opening in formats.openings), setting)
         start = replace(
             start, settings=known_settings, prompts=prompts_under(prober, known_settings)

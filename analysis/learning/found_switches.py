@@ -272,10 +272,10 @@ def find_switches(
                 trials[result.name].result if result.name in trials else result for result in found
             ]
 
-    # Few variables act on long messages alone, and a template may walk through each character.
+    # Try long messages last: few variables need them, and a template may loop over each character.
     try_unmoved([replace(grounds[0], long=True)])
     if any(isinstance(result, UnmovedVariable) for result in found):
-        # Few variables act on media parts alone, and few templates accept any.
+        # Try media parts last: few variables need them, and few templates accept any.
         media = [replace(grounds[0], media=(kind, kind)) for kind in MediaKind]
         try_unmoved([ground for ground in media if _shows_media(ground)])
     return FoundSwitches(
@@ -298,7 +298,7 @@ def _grounds_to_try(prober: Prober, *, calls: bool, showing: Setting) -> Iterato
     if showing != prober.setting:
         new = {name: value for name, value in showing.items() if name not in prober.setting}
         values = (f"{name}={json.dumps(value)}" for name, value in new.items())
-        # Other settings may do the same; one is enough.
+        # Other settings may have the same effect; one is enough.
         shown = prober.using(setting=showing)
         words = f"under another setting, such as {', '.join(values)}"
         yield Ground(shown, tools=True, calls=calls, only=words)
@@ -340,7 +340,7 @@ def _add_sighting(sightings: _Seen, texts: _Texts, value: Json) -> None:
 def _act_together(trials: Mapping[str, _Trial]) -> bool:
     """Whether any render changes with all variables set, to one of their values after another."""
     every = [(name, trial.values) for name, trial in trials.items()]
-    # Each begins at another value, so that two flags are not always both true.
+    # Variables begin at different values, so that two flags are not always both true.
     settings = (
         {name: values[(at + shift) % len(values)] for shift, (name, values) in enumerate(every)}
         for at in range(max((len(values) for _, values in every), default=0))
@@ -353,7 +353,7 @@ class _Trial:
     """The trial of one variable on all grounds."""
 
     def __init__(self, name: str, grounds: Sequence[Ground], suggestions: Suggestions) -> None:
-        # If the variable itself brings the reasoning, the ground of that adds nothing.
+        # Leave out the ground whose setting already includes this variable.
         self._name = name
         self._grounds = [
             ground
@@ -369,7 +369,7 @@ class _Trial:
             isinstance(value, int | float) and not isinstance(value, bool)
             for value in self._compared
         )
-        # No template knows these words: their effect is that of any value that is not compared.
+        # No template compares with these words, so they show the effect of any other value.
         marks = grounds[0].prober.sentinels
         self._any: Json = marks.integer if self._numeric else marks.next_user[::-1]
         flags = (True, False) if self._flag else ()
@@ -404,18 +404,18 @@ class _Trial:
         sightings: _Seen = {}
         raising = self._try(self._compared, sightings)
         if self._flag and not inserted:
-            # A variable that is only compared with words is not tried with booleans.
+            # If the template only compares the variable with words, do not try booleans.
             raising += self._try((True, False), sightings)
         # Objects and lists are tried last: most variables are flags or words.
         fitting = {} if inserted else self._fitting(sightings)
         if fitting and any(isinstance(value, bool) for value in raising):
-            # A variable whose members are read is not a flag: nobody sends it a boolean.
+            # A variable whose members are read is not a flag: no caller sends a boolean.
             raising = [value for value in raising if not isinstance(value, bool)]
             sightings = {
                 at: values for at, values in sightings.items() if not isinstance(values[0], bool)
             }
         sightings |= fitting
-        # Nor does anybody send a text for its letters.
+        # No caller sends a text for its letters, either.
         plain = not inserted and (bool(self._compared) or not fitting)
         any_other = self._any_other(with_any, sightings) if plain else None
         # A word that is inserted like any other is not a distinct value.
@@ -427,7 +427,7 @@ class _Trial:
         moving = [texts for texts in sightings if texts != self._usual and texts not in written]
         if not inserted and not moving:
             return UnmovedVariable(self._name, bool(raising) or self._refused(with_any, self._any))
-        # The value that renders as if nothing was set is what users call the default.
+        # Users call the value that renders like an unset variable the default.
         default = self._default(sightings)
         values = {
             texts: sightings[texts] for texts in sightings if texts in moving or texts == default
@@ -460,12 +460,12 @@ class _Trial:
             isinstance(values[0], list) and texts != self._usual
             for texts, values in sightings.items()
         ):
-            # A list that contains a searched word is what the template expects.
+            # The template expects a list that contains the searched word.
             return found
         for value in self._structures:
             texts = self._all_texts(value)
             known = texts == self._usual or texts in sightings or texts in found
-            # The first of those that render alike is the smallest.
+            # Of values that render alike, keep the first, which is the smallest.
             if not known and not self._refused(texts, value):
                 found[texts] = [value]
         return found
@@ -481,7 +481,7 @@ class _Trial:
             return None
         if not self._compared and any(texts != self._usual for texts in sightings):
             return None
-        # A template that iterates over the letters of a text writes each of them.
+        # Use a word of ordinary length: a template that loops over letters renders each of them.
         value = self._any if self._numeric else ANY_WORD
         texts = with_any if self._numeric or with_any in sightings else self._all_texts(value)
         if texts == self._usual or self._refused(texts, value):
@@ -524,7 +524,7 @@ class _Trial:
         everywhere = not any(differs(texts, everywhere=False) for texts in sightings)
         alike = (texts for texts in sightings if not differs(texts, everywhere=everywhere))
         default = next(alike, None)
-        # If no boolean has an effect, one of them is as good as any other value.
+        # If no boolean has an effect, a boolean is as good as any other value.
         flags = [texts for texts, values in sightings.items() if isinstance(values[0], bool)]
         idle = default in flags and all(texts == default for texts in flags)
         return None if idle else default
@@ -633,7 +633,7 @@ def _changes_added_text(
     if at >= 0 and longer[:at] + longer[at + len(added) :] == shorter:
         return False
     user = prober.sentinels.user
-    # If neither decides, the text after the user's words does, whatever moved before it.
+    # If neither decides, compare the text after the user's words, whatever moved before it.
     behind = unset[0].text.rpartition(user)[2] != longer.rpartition(user)[2]
     other = _text_added(prober, *under)
     # Where the longer text diverges depends on what follows: `<a>x<a>` before `<b>` is `x<a>`

@@ -96,7 +96,8 @@ class Observer:
         if alone.rendered and after.strip() and full.text.startswith(after, end):
             # An answered message may differ, as when only the last one offers the tools.
             return full.text[:end] + after
-        # The template may refuse a conversation without an answer, unless a prompt is asked for.
+        # The template may refuse a conversation without an answer, unless it has a generation
+        # prompt.
         prompt = self.prober.probe((self.prober.user,), generation=True)
         shared = common_prefix(full.text, alone.text if alone.rendered else prompt.text)
         end = full.text.find(marks.user) + len(marks.user)
@@ -116,19 +117,19 @@ class Observer:
             return ""
         if not full.text.startswith(alone.text):
             rest = alone.text[prefix_length(alone.text, full.text) :]
-            # Tools after the last message move behind the turn, which then has the same text after
-            # it.
+            # Tool definitions after the last message move behind the turn, and are the same text
+            # there.
             described = any(str(tool["name"]) in rest for tool in self.prober.tools)
             if described and full.text.endswith(rest):
                 return rest
-        # What follows the user's words and the turn alike may be the end of both turns, or a text
-        # after all.
+        # A common text after the user's words and after the turn may end both, or follow the whole
+        # conversation.
         shared = common_suffix(
             alone.text.rpartition(marks.user)[2], full.text.rpartition(marks.content)[2]
         )
         if not shared.strip():
             return ""
-        # An end is written after every turn; a text behind all turns only once.
+        # An end follows every turn, but a text after the whole conversation occurs once.
         later = self.prober.probe((self.prober.user, content, self.next_user)).text
         between = later[later.find(marks.content) : later.find(marks.next_user)]
         between = between.removeprefix(marks.content)

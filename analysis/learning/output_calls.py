@@ -68,7 +68,7 @@ _AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n| *:?=")
 
 def holds_call(text: str, offered: OfferedTools) -> bool:
     """Whether a text holds a possible call in any notation; a name alone is not a call."""
-    # A name without any of its keys is a word of a sentence.
+    # A name without any of its keys is an ordinary word.
     names = offered.names_in(text)
     for at, name in enumerate(names):
         end = names[at + 1].start if at + 1 < len(names) else len(text)
@@ -115,12 +115,12 @@ def _names_first(
     for at, name in enumerate(names):
         if name.start < last_end:
             continue
-        # The arguments of a call stand before the name of the next one.
+        # The arguments of a call precede the name of the next call.
         end = next((later.start for later in names[at + 1 :]), len(text))
         for value in objects_in(text, name.end, encoded=encoded):
             if value.start >= end:
                 break
-            # Other objects may be between: an id, a type, the wrapper itself.
+            # Other objects may come between: an id, a type, the wrapper itself.
             if offered.fits(name.word, value.value):
                 place = (value.start, value.end)
                 yield SightedCall(name.word, value.value, (name.start, name.end), place)
@@ -244,7 +244,7 @@ def restored_calls(content: str, heads: Mapping[str, str]) -> Iterator[RestoredC
         for found in re.finditer(re.escape(name[-_FRAGMENT:]), content):
             start = found.start()
             left = len(name) - _FRAGMENT
-            # The longest end of the name that is left counts.
+            # Remove the longest suffix of the name that is left.
             while left and start and content[start - 1] == name[left - 1]:
                 start, left = start - 1, left - 1
             if left:
@@ -294,7 +294,7 @@ def marked_word(text: str, offered: OfferedTools) -> str:
     for seen in offered.names_in(text):
         before, after, quoted = _word_surroundings(text, seen)
         if quoted:
-            # Markup may stand before the space: `"name": "look"`, but not in `"note", "look"`.
+            # Markup may precede the space: `"name": "look"`, but not in `"note", "look"`.
             before = before.rstrip(" ").removesuffix('",')
         if _MARK.search(_BEFORE.findall(before)[0] + _AFTER.findall(after.removeprefix("()"))[0]):
             return seen.word
@@ -366,7 +366,7 @@ def entry_calls(
             found, end = value
             values.setdefault(gap.sighting, {})[gap.key.word] = (found, gap.key.end + end)
     calls: list[list[SightedCall]] = [[] for _ in texts]
-    # An output with one unreadable value would show a call with a wrong argument.
+    # An output with one unreadable value would teach a call with a wrong argument.
     broken = {sightings[at].output for at in spoiled}
     for at, sighting in enumerate(sightings):
         if sighting.output in broken:
@@ -403,7 +403,7 @@ def _value_surroundings(gaps: Sequence[KeyGap]) -> _ValueSurroundings:
     for gap in literal:
         for value, start, _ in literals_in(gap):
             middles.setdefault(type_of(value), Counter())[gap.text[:start]] += 1
-    # A word of the markup may look like a value, nearer to the key: `flag="false">false`.
+    # A word of the markup may look like a value and be nearer to the key: `flag="false">false`.
     surroundings.middles = {
         kind: max(counted, key=lambda middle: (counted[middle], len(middle)))
         for kind, counted in middles.items()
@@ -413,7 +413,7 @@ def _value_surroundings(gaps: Sequence[KeyGap]) -> _ValueSurroundings:
             if gap.text[:start] in surroundings.middles.values():
                 surroundings.rests.setdefault(gap.where, Counter())[gap.text[end:]] += 1
                 break
-    # Of a value that may be a string or a number, nobody knows which it is.
+    # Prefer values that can only be strings, since others may be numbers.
     strings = [gap for gap in gaps if gap.kinds == TEXT_ALONE]
     strings = strings or [gap for gap in gaps if JsonType.STRING in gap.kinds]
     surroundings.string_middle = _string_middle(strings, surroundings)
@@ -456,7 +456,7 @@ def _read_value(gap: KeyGap, surroundings: _ValueSurroundings) -> tuple[Json, in
     string = _read_string(gap, surroundings) if JsonType.STRING in gap.kinds else None
     if gap.kinds == TEXT_ALONE:
         return string
-    # One literal may begin with another, so the longest is tried first.
+    # One literal may begin with another, so try the longest first.
     for middle in sorted(set(surroundings.middles.values()), key=len, reverse=True):
         found = next(literals_in(gap, len(middle)), None) if gap.text.startswith(middle) else None
         if (

@@ -54,7 +54,7 @@ class ReasoningBlock:
 
     def split(self, text: str) -> tuple[str, str] | None:
         """Return the reasoning and the text after it, or None if the text has no such block."""
-        # A turn may lack the whitespace beside markers, so that is no part of the comparison.
+        # A turn may lack the whitespace beside markers, so ignore it.
         core, begin = self.close.strip(), len(self.open.rstrip())
         at = text.find(core, begin)
         if at < 0 or not text.startswith(self.open.rstrip()):
@@ -79,7 +79,7 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
         begun = [(text, row[1:]) for text, row in opened if row[0] == opening]
         if count >= _FEWEST_REASONING_TEXTS and (closing := _usual_closing(begun)):
             return block_between(opening, closing, [text for text, _ in begun])
-    # No marker in brackets: a block may be JSON or a line of words.
+    # No marker in brackets opens the block: try a block of JSON or a line of words.
     framed = framed_beginning([text for text, _ in units])
     if framed is not None and not _holds_whole_answers(framed, answers):
         begun_alike = [text for text, _ in units if text.startswith(framed.opening)]
@@ -163,7 +163,7 @@ class SuggestedMarkers:
         first, second = next(found, None), next(found, None)
         if first is None or second is None or text[: first.start()].strip():
             return None
-        # A single word is a name, of a role or a channel.
+        # A single word is the name of a role or a channel.
         words = text[first.end() : second.start()].split()
         return (first, second) if len(words) > 1 else None
 
@@ -197,7 +197,7 @@ def propose_meanings(
     `read` reads reasoning as the template writes it; if it is None, the outputs have to show it.
     `tokens` are the added tokens of the model's tokenizer, which may be markers.
     """
-    # Suggestions of tokens come first; if they fail, the outputs alone decide.
+    # Try the suggested tokens first; if they fail, the outputs alone decide.
     suggested = [SuggestedMarkers(tokens), SuggestedMarkers()] if tokens else [SuggestedMarkers()]
     texts = [
         turn_text(Example(output.text, Message(), output.prompt, output.place), base)
@@ -261,7 +261,7 @@ _ESCAPES = (
 def _calls_by_style(
     texts: Sequence[tuple[str, int]], offered: OfferedTools
 ) -> Iterator[tuple[ArgumentStyle, list[list[SightedCall]]]]:
-    # Objects first: if they explain all calls, entries are not needed.
+    # Try objects first: if they explain all calls, entries are not needed.
     for name_first in (True, False):
         for encoded in (False, True):
             style = ObjectStyle(name_first, encoded)
@@ -294,24 +294,25 @@ def _proposal(
             front or "" for front, seen in zip(fronts, sighted, strict=True) if not seen.calls
         ]
         full = [front for front in fronts if front]
-        # A tokenizer's tokens decide where texts alone leave it open.
+        # The tokenizer's tokens decide if the texts alone do not.
         known = markers.block(full)
         block = find_reasoning(full, answers) if known is None else block_between(*known, full)
     before = [
         None if front is None else _message_before_calls(front, block, read) for front in fronts
     ]
-    # `final\n` before every content is the name of a channel, not content.
+    # `final
+    # ` before all content is the name of a channel, not content.
     lead = _shared_word_line(before)
     space = _space_before_calls(sighted, before)
     examples: list[Example] = []
     for output, seen, meant in zip(outputs, sighted, before, strict=True):
-        # An output with another opening of its call may still be read, but shows nothing.
+        # An output that opens its call differently may still be readable, but shows nothing.
         if meant is None:
             continue
         calls = tuple(_call_as_sighted(seen.text, call) for call in seen.calls)
         content = meant.content.removeprefix(lead)
         if calls:
-            # Whitespace alone between a block and the calls is not content.
+            # Whitespace between a block and the calls is not content.
             content = content.removesuffix(space) if content.strip() else ""
         message = Message(content, meant.reasoning, calls)
         examples.append(Example(output.text, message, output.prompt, output.place))
@@ -336,7 +337,7 @@ def _possible_openings(sighted: Sequence[SightedOutput], markers: SuggestedMarke
     ]
     # If the prompt has opened a call, openings show only after content.
     begins = [begin for begin in begins if begin] or begins
-    # A sentence ends before the markup begins.
+    # Cut off the end of a sentence, since markup begins after it.
     shared = [_SENTENCE_END.sub("", shared_end(begins, odd)) for odd in TOLERANCES]
     # Tolerances that lead to one opening give one proposal.
     found = dict.fromkeys(markers.opening(begins, opening) for opening in shared)

@@ -75,7 +75,7 @@ def keys_sighted(
             end = names[at + 1].start if at + 1 < len(names) else len(text)
             keys = list(offered.keys_in(name.word, text, name.end, end))
             seen.append(KeysSighted(number, text, start, name, keys, end))
-    # A name with keys after it is a call, most likely; its markup identifies the others.
+    # A name with keys after it is probably a call, whose markup identifies the other calls.
     keyed = [sighting for sighting in seen if sighting.keys]
     # The first call of a turn follows content or a section's opening, later ones a separator.
     firsts = {sighting.output: sighting for sighting in reversed(keyed)}.values()
@@ -97,7 +97,7 @@ def keys_sighted(
         sighting.keys = list(
             offered.keys_in(sighting.name.word, sighting.text, sighting.name.end, sighting.end)
         )
-    # With the calls known, words inside values that look like keys can be told apart.
+    # Once calls are known, words inside values are no longer mistaken for keys.
     _keep_true_keys(kept, offered)
     return kept
 
@@ -152,7 +152,7 @@ def _has_usual_markup(
     if not _text_before(sighting).endswith(befores):
         return False
     follows = sighting.text.startswith(between, sighting.name.end)
-    # A call without arguments has other text after its name, so the text before it must be enough.
+    # A call without arguments has other text after its name, so the text before it has to suffice.
     return follows if sighting.keys or not all(map(str.strip, befores)) else True
 
 
@@ -171,7 +171,7 @@ def _keep_true_keys(sightings: Sequence[KeysSighted], offered: OfferedTools) -> 
         if some
         for before in _markup_of_leads(some, shared_end, str.endswith)
     ]
-    # The longest fits best, and one may be the end of another.
+    # The longest fits best, since one text may end with another.
     befores.sort(key=len, reverse=True)
     for sighting, row in zip(sightings, rows, strict=True):
         kept = [
@@ -320,7 +320,7 @@ _ID_AT_END = re.compile(r"[\w][\w.:-]*$")
 
 def with_ids(outputs: Sequence[SightedOutput]) -> Iterator[Sequence[SightedOutput]]:
     """Yield outputs with ids between, before, after the fields, around the name; last, without."""
-    # Between two fields an id is surest, around a name least.
+    # Ids between two fields are the most certain, ids around a name the least.
     for find in (_ids_between_fields, _ids_before_calls, _ids_after_calls, _ids_around_names):
         found = find(outputs)
         if found is not None:
@@ -356,7 +356,7 @@ def _ids_between_fields(outputs: Sequence[SightedOutput]) -> list[SightedOutput]
 
 def _ids_before_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     texts = [output.before(at) for output, at in _each_call(outputs)]
-    # What ends all texts before calls is markup; an id, if any, is the word in front of it.
+    # The common end of the texts before calls is markup; an id can only be the word before it.
     last = shared_end(texts)
     rests = [text.removesuffix(last) for text in texts]
     found = [(rest, match) for rest in rests if (match := _ID_AT_END.search(rest))]
@@ -380,7 +380,7 @@ def _ids_before_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] |
 
 def _ids_after_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
     texts = [output.after(at) for output, at in _each_call(outputs)]
-    # What begins all texts after calls is markup; an id, if any, is the word behind it.
+    # The common beginning of the texts after calls is markup; an id can only be the word after it.
     first = shared_beginning(texts)
     rests = [text.removeprefix(first) for text in texts]
     found = [(rest, match) for rest in rests if (match := _ID.match(rest))]

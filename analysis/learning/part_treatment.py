@@ -55,7 +55,7 @@ def learn_content_parts(prober: Prober, *, calls: bool) -> ContentParts:
     # Two texts without media show whether lists of parts are accepted at all.
     plain = scene.play(scene.words)
     if isinstance(plain, TemplateRenderError) or not scene.holds(plain):
-        # Some templates read a user's message elsewhere when tools are offered, or need them.
+        # Some templates render a user's message elsewhere if tools are passed, or require tools.
         offering = replace(scene, tools=True)
         other = offering.play(scene.words)
         if not isinstance(other, TemplateRenderError) and scene.holds(other):
@@ -193,7 +193,7 @@ def _text_of_parts(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
     if text == plain:
         return _Added(PartsOutcome.DROPPED)
     if not scene.holds(text) or not scene.holds(plain):
-        # The words moved apart, or out: where the placeholder is, cannot be said.
+        # The words were moved apart or removed, so the place of the placeholder is unknown.
         return _Added(PartsOutcome.SPREAD, loses_text=scene.holds(plain))
     if prints_parts(text, parts):
         return _Added(PartsOutcome.PRINTED)
@@ -206,7 +206,8 @@ def _addition_between(plain: _AroundParts, text: _AroundParts) -> _Added:
     """Return the text that a render has more than one without the parts, and its place."""
     between = diff_split(plain.between, text.between)
     if between.right:
-        # The placeholder may replace a separator of texts; then all of it is added.
+        # The placeholder may replace the separator of the texts; then the whole text between was
+        # added.
         added = text.between if between.left else between.right
         outcome = PartsOutcome.DROPPED if plain.joins(added) else PartsOutcome.WRITTEN
         return _Added(outcome, added=added, place=MediaPlace.INLINE)
@@ -222,14 +223,14 @@ def _addition_between(plain: _AroundParts, text: _AroundParts) -> _Added:
 
 def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTreatment:
     data = scene.prober.sentinels.values[2]
-    # OpenAI and transformers have several forms for one kind; a template may read any.
+    # OpenAI and transformers have several forms for each kind; a template may support any of them.
     seen = {
         form: _text_of_parts(scene, [form.part(data)]) for form in MEDIA_FORMS if form.kind is kind
     }
     outcomes = {form.name: added.outcome for form, added in seen.items()}
     outcome = best_outcome(outcomes.values())
     chosen = [form for form, added in seen.items() if added.outcome is outcome]
-    # The data of a part shows only in the forms that have data.
+    # Prefer a form whose data the template renders.
     form = next((form for form in chosen if data in seen[form].added), chosen[0])
     found = MediaTreatment(
         kind,
@@ -304,7 +305,7 @@ def _repeated_placeholder(one: str, pair: str) -> _Repeated:
     split = diff_split(one, pair)
     if split.right.strip() and not split.left and split.right.strip() in one:
         return _Repeated((split.right,))
-    # A single part may have no number: `<image>`, but `<image_1><image_2>`.
+    # A single part may be rendered without a number: `<image>`, but `<image_1><image_2>`.
     for cut in range(1, len(pair)):
         found = _numbered_placeholder(pair[:cut], pair[cut:])
         if found is not None and one.strip() in pair[:cut]:
@@ -345,6 +346,6 @@ def _roles_with_parts(scene: _PartsScene, part: Json, single: str, *, calls: boo
         # A tool's message needs a call before it, and tools that can be called.
         there = replace(scene, role=role, tools=scene.tools or role == "tool")
         seen = _text_of_parts(there, [part])
-        # A header may be beside it, if parts are in separate lines or messages.
+        # A header may precede or follow the placeholder if parts are separate lines or messages.
         if seen.outcome is PartsOutcome.WRITTEN and single.strip() in seen.added:
             yield role

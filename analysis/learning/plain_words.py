@@ -89,7 +89,7 @@ class PlainWords:
         known: set[str] = set()
         for sentinels, plain in zip(self._sets, _PLAIN_SETS, strict=True):
             for word, text in zip(sentinels.words(), plain.words(), strict=True):
-                # Two sentinels with one text could not be told apart when read back.
+                # Two sentinels with the same text could not be distinguished afterwards.
                 if text not in known or word in found:
                     found[word] = [*_sentinel_spellings(word, text)]
                     known.add(text)
@@ -102,13 +102,13 @@ class PlainWords:
 
     def text(self, text: str) -> str:
         """Return a text in plain words; a sentinel that was altered stays as it is."""
-        # Shorter texts hold no sentinel, and keys like `role` are most of a conversation.
+        # Shorter texts contain no sentinel, and keys such as `role` are most of a conversation.
         if len(text) < _SHORTEST:
             return text
         known = self._short.get(text)
         if known is not None:
             return known
-        # A sentinel in capitals is one, too; lowering the text once is cheaper than a pattern.
+        # A sentinel may be in upper case; lowering the text once is cheaper than a pattern.
         given, lowered = text, text.lower()
         for word, spellings in self._spellings.items():
             if word in lowered:
@@ -122,7 +122,7 @@ class PlainWords:
         """Return a template's variables, with messages and tools in plain words."""
         tools = variables["tools"]
         if tools is not None and self._tools[0] is not tools:
-            # Most conversations have the same ones, which are longer than the messages.
+            # Most conversations share their tools, which are longer than the messages.
             self._tools = tools, self.value(tools)
         return {
             **variables,
@@ -137,7 +137,7 @@ class PlainWords:
     def _value(self, value: object) -> object:
         if isinstance(value, str):
             return self.text(value)
-        # Not `isinstance`: True is an int, and stays as it is.
+        # Not `isinstance`: True is an int, and has to stay unchanged.
         if type(value) in (int, float):
             return self._numbers.get(cast("float", value), value)
         if isinstance(value, Mapping):
@@ -211,7 +211,7 @@ def _sentinel_spellings(word: str, plain: str) -> Iterator[tuple[str, str]]:
         yield sentence, plain
         yield sentence.upper(), plain.upper()
         yield sentence.lower(), plain.lower()
-        # Rules lengthen it.
+        # Rules add text to the end of a sentence.
         yield sentence.rstrip("."), plain.rstrip(".?!")
         yield word.upper(), plain.upper()
         yield word.capitalize(), plain

@@ -165,7 +165,7 @@ _CLOCK = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
 
 
 def _strftime_now(format: str) -> str:  # noqa: A002 - templates may pass it by this name
-    # A function of Python, as that of transformers: its attributes are what the sandbox forbids.
+    # A Python function, as in transformers, whose attributes the sandbox forbids.
     return _CLOCK.strftime(format)
 
 
@@ -270,8 +270,7 @@ class Prober:
         self.meter = Meter()
         self._offered = offered_tools(tools, self.shape)
         self._renders: dict[_Key, Probe] = {}
-        # After a call in the history, a user's message would be refused by templates that check
-        # roles.
+        # After a call in the history, templates that check roles would refuse a user's message.
         self.user = self._first_message()
         """The first message of every probe after the history: a user's or a tool's."""
 
@@ -298,7 +297,8 @@ class Prober:
             history=self.history if history is None else history,
         )
         other.meter = self.meter
-        # A cache key has the setting and the dialogue with its history, but not shape and tools.
+        # A cache key covers the setting and the dialogue with its history, but not the shape and
+        # tools.
         if other.shape == self.shape and tools is None and sentinels is None:
             other._renders = self._renders
         return other
@@ -307,7 +307,7 @@ class Prober:
         """Return a prober that renders only what transformers renders, on the same meter."""
         if self.template.sandbox is SandboxKind.IMMUTABLE:
             return self
-        # Other words or tools have renders of their own, and so has another sandbox.
+        # Other words, tools or sandboxes give other renders, so do not share the cache.
         other = self.using(tools=self.tools)
         other.template = replace(self.template, sandbox=SandboxKind.IMMUTABLE)
         return other
@@ -324,7 +324,7 @@ class Prober:
         chosen = self.setting if setting is None else setting
         dialogue = (*self.history, *dialogue)
         key = (_dialogue_key(dialogue), tools, generation, repr(dict(chosen)) if chosen else "")
-        # Phases ask for the same renders again and again; each is made once.
+        # Phases request the same renders repeatedly; each is made once.
         known = self._renders.get(key)
         if known is None:
             known = self._render(dialogue, tools, generation, chosen)
@@ -335,7 +335,7 @@ class Prober:
         messages = self.shape.messages(dialogue, self.sentinels.system)
         slow = self.meter.slow
         if slow is not None and self.meter.beyond > 1 and len(messages) >= slow[0]:
-            # A conversation at least as long would take its whole time, too.
+            # Skip a conversation at least as long as one that has exceeded the time limit.
             return Probe(dialogue, tools, generation, setting, error=slow[1])
         try:
             text = self.render_messages(
@@ -343,7 +343,8 @@ class Prober:
             )
         except TemplateRenderError as error:
             if isinstance(error, TemplateLimitError):
-                # If no render has ended, the next would not either, and each takes its whole time.
+                # If no render has finished so far, the next one would not either, and each uses up
+                # its time.
                 endless = error.limit is LimitKind.RENDER_TIME and not self.meter.characters
                 if endless or self.meter.beyond > MOST_BEYOND:
                     raise

@@ -64,7 +64,9 @@ def read_prompts(
     A prompt that continues another one has opened the block that the other leaves closed. `close`
     is the text that reasoning is cut at, if it is only cut.
     """
-    # What prompts write after the header, shortest first: `<think>`, then `<think>\n\n</think>`.
+    # The text of prompts after the header, shortest first: `<think>`, then `<think>
+    #
+    # </think>`.
     rests = sorted(
         {
             prompt.text[len(header) :].strip()
@@ -120,7 +122,7 @@ def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[Free
     fields = {
         field: f"{marks.next_user}{at}z" for at, field in enumerate(_unknown_fields(suggestions))
     }
-    # All fields in one render: few templates read any, and most reads show nothing.
+    # Send all fields in one render: few templates read any of them.
     together = _render_with_fields(observer, fields)
     shown = [field for field, word in fields.items() if word in together][:_MOST_ALONE]
     found: list[FreeStretch] = []
@@ -247,7 +249,7 @@ def historic_end(
     if not probe.rendered or at < 0:
         return None
     rest = text[at + len(last) :]
-    # Up to the next message's words, the text has the turn's end and the header of that message.
+    # The text up to the next message's words consists of the turn's end and that message's header.
     following = [rest.find(word) for word in (marks.next_user, marks.answer)]
     until = min((place for place in following if place >= 0), default=-1)
     if until < 0:
@@ -260,7 +262,7 @@ def historic_end(
     if until != following[0]:
         return None
     alone = observer.prober.probe((observer.prober.user,), tools=False).text
-    # The header of a user's message is known from the first one.
+    # The first user message shows the header of user messages.
     header = common_suffix(between, alone[: alone.find(marks.user)])
     if len(header) < len(between):
         return between[: len(between) - len(header)]
@@ -328,7 +330,8 @@ def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> Reas
         answer = ToolResult(marks.answer, marks.names[0], marks.ids[0])
         loop = observer.prober.probe((observer.prober.user, called, answer))
         tool_loop = (marks.reasoning in loop.text) if loop.rendered else None
-        # An answer and a user message end the loop; a template may drop its reasoning only then.
+        # An answer and a user message end the loop, and a template may drop its reasoning only
+        # then.
         over = called_turn(observer)
         answered_loop = (marks.reasoning in over.text) if over.rendered else None
     return ReasoningRetention(
@@ -361,7 +364,7 @@ def find_worded_reasoning(
             continue
         for value in switch.values:
             if repr(value) == repr(switch.any_other):
-                # Tags around the caller's own words are not for the model's.
+                # Tags around the caller's own words are not meant for the model's.
                 continue
             with_words = prober.probe(
                 (prober.user,), setting={**prober.setting, switch.name: value}
@@ -381,7 +384,7 @@ def find_worded_call(observer: Observer) -> tuple[CallFormat, Evidence] | None:
     """Search the text that tools add before the turn for tags around a JSON object."""
     prober = observer.prober
     without = prober.probe((prober.user,), tools=False)
-    # Words that only appear with tools describe how to call them.
+    # Words that appear only with tools describe how to call them.
     with_words = prober.probe((prober.user,))
     if not without.rendered or not with_words.rendered:
         return None
@@ -416,8 +419,8 @@ def _read_example_call(opening: str, inside: str, close: str) -> CallFormat | No
     body = inside.strip()
     lead, trail = inside[: inside.find(body)], inside[inside.find(body) + len(body) :]
     try:
-        # Prompts write `{"name": <function-name>, "arguments": <args-json-object>}`, which is no
-        # JSON.
+        # Prompts contain placeholders as in `{"name": <function-name>, "arguments":
+        # <args-json-object>}`, which is not JSON.
         value: Json = json.loads(_PLACEHOLDER.sub('""', body))
     except ValueError:
         return None

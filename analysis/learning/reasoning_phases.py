@@ -118,7 +118,7 @@ def examine_r1(
     """Find whether reasoning reaches the text, and if not, whether it is cut out of the content."""
     evidence = [observer.compare("no reasoning / reasoning", PLAIN, REASONED)]
     cut = None
-    # A template without a reasoning field may still remove reasoning that users leave in content.
+    # A template without a reasoning field may still cut reasoning out of content.
     if not start.shows_reasoning:
         cut = find_cut(observer, start.suggestions)
         if cut is not None:
@@ -150,7 +150,7 @@ def examine_r3(
         last, later = before_next_user(observer)
         evidence.append(Evidence("the last turn / the turn before a user message", last, later))
     if retention.differs:
-        # Tools are offered by default; this pair shows what is retained without any.
+        # The pairs above offer tools; this one shows what is retained without tools.
         last, later = before_next_user(observer, tools=False)
         words = "the last turn / the turn before a user message, without tools"
         evidence.append(Evidence(words, last, later))
@@ -256,7 +256,7 @@ def examine_r2(
     def prompt(setting: Setting) -> Probe:
         return prober.probe((prober.user,), generation=True, setting=setting)
 
-    # Each setting's prompt is compared with the default's: the debugger shows what a switch adds.
+    # Compare each setting's prompt with the default one: the debugger shows the effect of a switch.
     pairs = [
         Evidence(f"unset / {_setting_words(setting)}", prompt(default), prompt(setting))
         for setting in others
@@ -308,7 +308,7 @@ def _named_reasoning(
         return None if block is None else NamedReasoning(block.open.text, block.close.text)
     cut = "" if parts.cut is None else parts.cut.text
     named = read_prompts(observer, start.prompts, header, cut)
-    # Prompts come first: they are read by models, words only describe.
+    # Prompts take precedence, because models continue them; words only describe.
     if not named.close and worded is not None:
         return worded
     return named

@@ -49,10 +49,10 @@ from .template_turns import (
     without_reasoning,
 )
 
-# Crashes of templates: their line, their messages, and whether agents send those.
+# Crashes of templates: their line, their messages, and whether agents send such messages.
 #
-# An error that the template does not intend is not a refusal. A crash on a call, on text, or on
-# both means that requests fail; a crash on a message nobody sends, such as an empty one, does not.
+# An unintended error is not a refusal. A crash on a call, on text, or on both means that requests
+# fail; a crash on a message that no client sends, such as an empty one, does not.
 
 
 def group_failures(crashes: Iterable[TemplateCrash]) -> tuple[TemplateCrash, ...]:
@@ -135,13 +135,13 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
     crashes: list[TemplateCrash] = []
     equal = refused = not_asked = 0
     for case, differs in judge.cases():
-        # In this shape it is the same request as an earlier one, such as null and absent content.
+        # In this shape the request equals an earlier one, e.g. with null and absent content.
         if not differs:
             not_asked += 1
             continue
         answer = judge.answer(case)
         failure, crash = answer.failure, answer.crash
-        # A wrong format comes first: a crash beside it is part of the failure.
+        # A wrong format comes first: a crash next to it is part of the failure.
         if failure is not None:
             failures.append(structs.replace(failure, crash=crash))
         elif crash is not None:
@@ -179,8 +179,8 @@ class _Judge:
     def __init__(
         self, format_: TurnFormat, prober: Prober, tools: Sequence[Tool] = battery_tools()
     ) -> None:
-        # Reasoning without a known field is sent in the usual one, as agents do: that it is
-        # dropped, not refused, must show.
+        # If no reasoning field is known, send it in the usual one, as agents do: this shows that it
+        # is dropped, not refused.
         field = prober.shape.reasoning_field or REASONING_FIELDS[0]
         self._prober = prober
         prober = prober.using(
@@ -202,14 +202,14 @@ class _Judge:
 
         Each departure of its form is undone alone, then all of them together.
         """
-        # A template that takes OpenAI's form departs in nothing, and nothing is rendered.
+        # A template that accepts OpenAI's form has no departures, so nothing is rendered.
         departures = departures_of(self.observer.prober.shape)
         forms = {
             departure: AskedForm(departure.usual, departure.wanted, 0) for departure in departures
         }
         for asked in self._conversations() if departures else ():
             title, dialogue, generation = asked
-            # What the template refuses in its own form shows nothing about another form.
+            # A conversation refused in the template's own form says nothing about another form.
             if not self.observer.prober.probe(dialogue, generation=generation).rendered:
                 continue
             outcomes: dict[FormDeparture, FormOutcome] = {}
@@ -242,11 +242,11 @@ class _Judge:
         if usual.error is not None:
             reason = form.reason or usual.error.reason
             return FormOutcome.RAISED, structs.replace(form, raised=form.raised + 1, reason=reason)
-        # Markup may differ between the forms; what users said may not be lost.
+        # Markup may differ between the forms, but no user text may be lost.
         lost = lost_text(dialogue, prober.tools, usual.text, wanted.text)
         if lost is None:
             return FormOutcome.KEPT, form
-        # Reasoning under a name that the template does not read is a finding of its own.
+        # Reasoning in a field that the template does not read is reported separately.
         bare = prober.probe(without_reasoning(dialogue), generation=generation)
         if departure.convention and usual.text == bare.text:
             return FormOutcome.UNREAD, structs.replace(form, unread=form.unread + 1)
@@ -327,12 +327,11 @@ class _Judge:
                 continue
             if not part.stands_in(rendering) and part.part in self._known_parts:
                 continue
-            # A text that is replaced shows, by the difference, what the template made of the first
-            # one.
+            # Replace the text: the difference shows how the template rendered the original one.
             other = self.observer.turn(part.replaced)
             comparable = not (other.refusal or other.rewrites)
             now = differing_parts(text, other.text)[0].strip() if comparable else ""
-            # Calls of which no format was found may be there all the same, in another spelling.
+            # If no format of calls was found, they may still be in the text, spelled differently.
             unseen = part.part is TurnPart.CALLS and comparable and other.text == text
             if now or unseen or part.stands_in(rendering):
                 return str(replace(part.lost, now=now if len(now) <= MOST_SHOWN else ""))
@@ -340,7 +339,7 @@ class _Judge:
 
     def crash(self, case: BatteryCase, turn: ObservedTurn) -> TemplateCrash | None:
         """Return transformers' crash on a message, or None if it renders or refuses it."""
-        # The render for the format mostly is the one of transformers.
+        # In most cases the render for the format is also transformers' render.
         usual = self._strict is self.observer
         error = _crash_in(turn) if usual else self._crash_on(case.message)
         if error is None:

@@ -175,7 +175,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
     plain: Dialogue = (UserMessage(marks.user), Message(marks.content))
     failures: list[Probe] = []
     silent = recased = answers = False
-    # The plain shape first, then combinations; the first one that shows both texts wins.
+    # Try the plain shape first, then combinations; the first one that shows both texts wins.
     shapes = [MessageShape()]
     shapes += [
         MessageShape(system=system, user_content=user, assistant_content=assistant, tools=tools)
@@ -194,7 +194,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
             trials.append(ShapeTrial(what, f"raises: {probe.error}"))
             continue
         shown = [word in probe.text for word in (marks.user, marks.content)]
-        # A list that is printed shows the words, but in Python's brackets.
+        # A printed list contains the words, but with Python's brackets around them.
         if _prints_parts(candidate, probe):
             trials.append(ShapeTrial(what, "prints the list of parts, brackets and all"))
             continue
@@ -204,7 +204,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
         silent = True
         answers = answers or shown[1]
         low = probe.text.lower()
-        # A template that capitalizes shows the words in other letters: say so, rather than 'lost'.
+        # A template that changes case still shows the words, so do not report them as lost.
         recased = recased or all(word.lower() in low for word in (marks.user, marks.content))
         trials.append(ShapeTrial(what, "drops the user's or the assistant's text"))
         if shown[0] and partial is None:
@@ -248,7 +248,7 @@ def _call_variants() -> Iterator[dict[str, object]]:
         {"empty_content": EmptyContent.NULL},
         {"system": True},
     ]
-    # Most templates take the plain shape, so that one render settles it.
+    # Most templates accept the plain shape, so one render settles it.
     yield {}
     yield from single
     for size in (2, 3):
@@ -278,7 +278,7 @@ def call_shape(
     prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial]
 ) -> tuple[Prober, bool]:
     """Find the shape that shows most of a call, the plainest of equals."""
-    # Shapes are rated, since some templates show a call only in part.
+    # Shapes are rated, since some templates show only a part of a call.
     best: tuple[_CallShown, Prober] = (_CallShown.NOTHING, prober)
     mentioned = "tool_calls" in suggestions.fields
     for count, change in enumerate(_call_variants()):
@@ -332,7 +332,7 @@ def string_arguments(prober: Prober) -> StringArguments:
     encoded = json.dumps(dict(call.arguments))
     if not given.rendered:
         return StringArguments.RAISES
-    # The template parses the text, or asks whether it is one.
+    # The template parses the text, or tests whether it is a string.
     if given.text == usual.text:
         return StringArguments.SAME
     if json.dumps(encoded)[1:-1] in given.text:
@@ -379,13 +379,13 @@ def reasoning_shape(
             before, after = _fields_shown(prober, fields, setting, with_calls)
             if not with_calls:
                 behind |= after
-            # A field after the content is no reasoning: it may be a name, or an annotation.
+            # A field after the content is not reasoning, but perhaps a name or an annotation.
             for found in before:
                 if found in behind:
                     continue
                 shape = replace(prober.shape, reasoning_field=found)
                 chosen = prober.using(shape=shape, setting=setting)
-                # An unusual field may be a name, say, which is printed without markup around it.
+                # An unusual field without markup around it may be something else, such as a name.
                 if found not in REASONING_FIELDS and not _has_own_markup(chosen, with_calls):
                     continue
                 chosen = _without_needless_switches(chosen, with_calls, prober.setting)
@@ -414,7 +414,7 @@ def _has_own_markup(prober: Prober, with_calls: bool) -> bool:
     message = _reasoned_message(prober, with_calls=with_calls)
     without = prober.probe(answered_conversation(prober, replace(message, reasoning="")))
     having = prober.probe(answered_conversation(prober, message))
-    # Markup of its own is left when the text itself is removed.
+    # Markup for reasoning remains when the reasoning text itself is removed.
     bare = having.text.replace(prober.sentinels.reasoning, "")
     return "".join(bare.split()) != "".join(without.text.split())
 
@@ -435,7 +435,7 @@ def _settings_to_try(prober: Prober, suggestions: Suggestions) -> list[Setting]:
         settings.append(together)
         plain = answered_conversation(prober, Message(prober.sentinels.content))
         if len(flags) > 1 and not prober.probe(plain, setting=together).rendered:
-            # One of them makes the template raise, so each is tried alone.
+            # One of the flags makes the template raise, so try each alone.
             settings += [{**prober.setting, flag: True} for flag in flags]
     return settings
 
@@ -460,7 +460,7 @@ def _fields_shown(
     dialogue = answered_conversation(prober, message)
     shaped = prober.shape.messages(dialogue, marks.system)
     at = next(at for at, entry in enumerate(shaped) if entry["role"] == "assistant")
-    # Fields are many, so one render tries all of them.
+    # There are many fields, so try all of them in one render.
     words = {_numbered_word(marks.reasoning, at): field for at, field in enumerate(fields)}
     shaped[at] = {**{field: word for word, field in words.items()}, **shaped[at]}
     try:
@@ -541,7 +541,7 @@ def negotiate_shape(prober: Prober, suggestions: Suggestions) -> Negotiated:
     try:
         prober = text_shape(prober, trials)
     except UnusableTemplateError as error:
-        # A refusal is meant; a crash may come from a variable that is unset.
+        # A refusal is intended, while a crash may come from an unset variable.
         if error.cause is None or error.cause.refused:
             raise
         # The template may raise because it expects a variable to be set.

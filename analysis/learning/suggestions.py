@@ -201,7 +201,7 @@ class _Collector:
                 self.stored.add(name)
             case nodes.Assign(target=nodes.Name(name=name), node=value):
                 self._question(name, value)
-            # Set under a test of itself, a variable is the caller's, with a default.
+            # A variable that is set inside a test of itself is the caller's, with a default.
             case nodes.If(test=test, body=[nodes.Assign(target=nodes.Name(name=name)), *_]):
                 self._question(name, test)
             case nodes.Compare(expr=left, ops=operands):
@@ -232,7 +232,7 @@ class _Collector:
             case nodes.Const(value=str() | int() | float()), _:
                 pass
             case _, nodes.Operand(op="in" | "notin", expr=nodes.Name(name=name)):
-                # `x in tools`: the variable is a list; `"a" in x` may be a text as well.
+                # In `x in tools` the variable is a list; in `"a" in x` it may also be a text.
                 self.searched[name] = None
             case _:
                 pass
@@ -240,10 +240,11 @@ class _Collector:
     def _variables(self, tree: nodes.Template) -> tuple[str, ...]:
         """Return the variables that are never set, or set only where the caller has not."""
         unset = [name for name in self.loaded if name not in self.stored]
-        # A name that is set without a question before is the template's own.
+        # A name that is set without a test before it is the template's own.
         doubtful = [name for name in self.loaded if name in self.stored & self.questioned]
         if doubtful:
-            # A name that only a macro tests, as its own parameter, is not a caller's variable.
+            # A name tested only inside a macro that has it as a parameter is not a caller's
+            # variable.
             unset += undeclared_names(tree).intersection(doubtful)
         return tuple(name for name in self.loaded if name in unset)
 
@@ -288,7 +289,7 @@ class _Structure(NamedTuple):
 def _container_structure(inner: Mapping[str, _Structure]) -> _Structure:
     """Return a list if its items are iterated over, else an object."""
     named = {key: structure for key, structure in inner.items() if key not in (_ITEM, _VALUE)}
-    # Its keys are unknown, as in `for key, value in x.items()`.
+    # The keys are unknown, as in `for key, value in x.items()`.
     if not named and _VALUE in inner:
         return _Structure({ANY_WORD: ANY_WORD}, ())
     if not named:
@@ -308,7 +309,7 @@ def _plain_values(values_by_repr: Mapping[str, Json], keys: Collection[str]) -> 
 
     A word that is searched for is present as the item of a list, too.
     """
-    # `"a" in x` searches for a key where `x` is an object, and for a text else.
+    # `"a" in x` tests for a key if `x` is an object, and for a substring otherwise.
     sought = {
         repr(value) for key in keys if repr([key]) in values_by_repr for value in (key, [key])
     }
@@ -384,7 +385,7 @@ class _ValueFlow:
             self._methods.add(id(node.node))
             self._read_each(_value_names(node))
         match node:
-            # Keys are unknown here: the members of such an object get a placeholder for a name.
+            # The keys are unknown, so members of such an object get a placeholder name.
             case nodes.Call(node=nodes.Getattr(node=inner, attr="items" | "values")):
                 self._read_behind(inner, _VALUE)
             case nodes.Getattr() | nodes.Getitem(arg=nodes.Const(value=str())) if (
@@ -423,7 +424,7 @@ class _ValueFlow:
         if not members:
             return {}, {}
         values = self.values(members, reached)
-        # A value that is also written out is a text.
+        # A value that is also rendered is a text.
         tests = {
             id(alternative): alternative
             for test in self._tests
@@ -441,9 +442,9 @@ class _ValueFlow:
             }
             if inner:
                 return _container_structure(inner)
-            # A member that is only read, and compared with nothing, gets any word.
+            # A member that is read but never compared gets an arbitrary word.
             known = values[member]
-            # Exclude words that are searched for in it: it hardly equals one of them.
+            # Exclude words searched for inside the value, which is hardly equal to one of them.
             words = [
                 value
                 for value in known.values()
@@ -470,7 +471,7 @@ class _ValueFlow:
             objects = {
                 member.rpartition(".")[0] for member in members if not member.endswith(_ITEM)
             }
-            # A name may hold a member by way of several assignments.
+            # A name may refer to a member through several assignments.
             sources = self._sources({*variables, *members}, reached)
             for read in names:
                 for name, key in _member_splits(read):
@@ -509,7 +510,7 @@ class _ValueFlow:
                 self._compared.append((key, "key", looked_in))
             case nodes.Call(node=nodes.Getattr(node=looked_in, attr="get"), args=[key, *_]):
                 self._compared.append((key, "key", looked_in))
-            # The tested beginning is itself a text that passes the test.
+            # The tested prefix is itself a text that passes the test.
             case nodes.Call(node=nodes.Getattr(node=text, attr="startswith"), args=[start]):
                 self._compared.append((text, "eq", start))
             case _:
@@ -527,7 +528,8 @@ class _ValueFlow:
             for keyword in call.kwargs:
                 if keyword.key in parameters:
                     self._hold(keyword.key, keyword.value)
-        # Called for every question; arguments are bound once.
+        # Clear the calls: this method runs for every question, and arguments need binding only
+        # once.
         self._calls.clear()
 
     @cached_property
@@ -550,7 +552,7 @@ class _ValueFlow:
         for name, members in reached.items():
             found[name] = found.get(name, set()) | members
         changed = True
-        # Names pass values to one another in a circle at worst, and sets only grow.
+        # Names may pass values in a circle, but the sets only grow, so this ends.
         while changed:
             changed = False
             for name, others in self._passing.items():
@@ -599,7 +601,7 @@ class _ValueFlow:
                 continue
             others = self._constants(left)
             if operator in ("in", "notin"):
-                # A list with this item, or a text that contains it.
+                # A list with this item, or a text that contains the item.
                 others = [*([other] for other in others), *others]
             add(_value_names(right), _values_beside(others, operator))
         return found
@@ -669,7 +671,7 @@ def _values_beside(values: Iterable[Json], operator: str) -> list[Json]:
 
 def _alternative_nodes(node: nodes.Node) -> Sequence[nodes.Node]:
     """Return the alternatives of an expression, respelled or not: `(x or 'usual') | lower`."""
-    # A check of types first: `match` on every node takes longer.
+    # Check the type first: `match` is slow to run on every node.
     if not isinstance(node, _CHOOSING):
         return (node,)
     match node:
@@ -740,7 +742,7 @@ def _walk_nodes(node: nodes.Node) -> Iterator[nodes.Node]:
     while waiting:
         current = waiting.pop()
         yield current
-        # Most nodes of a tree have no children, and are not asked for any.
+        # Skip most nodes, which have no children.
         if type(current) in _CHILDLESS:
             continue
         # Like `iter_child_nodes`, in half the time.

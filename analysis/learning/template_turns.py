@@ -179,13 +179,14 @@ def said_parts(message: Message) -> Iterator[SaidPart]:
 
         yield put(LostText(call.name, "a call's name"), structs.replace(call, name=_OTHER))
         for key, value in call.arguments.items():
-            # Renamed in its place: a template may write arguments in the given order.
+            # Rename the key in place: a template may render arguments in the given order.
             renamed = {
                 (_OTHER if name == key else name): given for name, given in call.arguments.items()
             }
             name = LostText(key, "the name of an argument", whole=False)
             yield put(name, structs.replace(call, arguments=renamed))
-            # Other values have several spellings, as `true` and `True`, and none is required.
+            # Other values have several spellings, such as `true` and `True`, and none of them is
+            # required.
             if isinstance(value, bool) or not isinstance(value, (str, int)):
                 continue
             given = LostText(str(value), "a call's arguments", whole=isinstance(value, int))
@@ -213,11 +214,11 @@ def _lost_of_calls(calls: Sequence[ToolCall], usual: str, wanted: str) -> LostTe
         if _rarer((call.id,), usual, wanted):
             return LostText(call.id, "a call's id")
         for value in _leaves(dict(call.arguments)):
-            # A value's words are searched for: the text between them is escaped by the template.
+            # Search for the words of the value, since the template escapes the text between them.
             for spellings in _spellings_of_value(value):
                 if _rarer(spellings, usual, wanted):
                     return LostText(spellings[0], "a call's arguments", whole=False)
-        # `\"city\"` is a key inside a JSON string: JSON text that was given was encoded once more.
+        # `\"city\"` is a key inside a JSON string: the template has encoded JSON text again.
         escaped_keys = [f'\\"{key}\\"' for key in call.arguments if _WORD.fullmatch(key)]
         if any(usual.count(key) > wanted.count(key) for key in escaped_keys):
             return LostText(escaped_keys[0], "the arguments of a call", encoded=True)
@@ -260,7 +261,7 @@ def _spellings_of_value(value: str | float | bool) -> Iterator[tuple[str, ...]]:
         case _ if "e" not in repr(value):
             yield (repr(value),)
         case _:
-            # Every writer has its own spelling of exponents.
+            # Programs spell exponents differently.
             return
 
 
@@ -325,8 +326,8 @@ class TemplateTurns:
         is the result of a call if the history ends with one.
         """
         shape = prober.shape
-        # Reasoning without a known field is sent in the usual one, as agents do: that it is
-        # dropped, not refused, must show.
+        # If no reasoning field is known, send it in the usual one, as agents do: this shows that it
+        # is dropped, not refused.
         field = shape.reasoning_field or REASONING_FIELDS[0]
         self._add_naming_ids = add_naming_ids
         self.offers = bool(tools) and shape.tools is not ToolForm.NONE
@@ -374,7 +375,7 @@ class TemplateTurns:
         before = self._observer.before
         first, words, behind = self.prompt.rpartition(QUESTION)
         kept, same, _ = before.rpartition(QUESTION)
-        # Both conversations have the question, and only the text before it differs.
+        # Both conversations contain the question, but differ before it.
         rewritten = first != kept and words == same
         return kept + same + behind if rewritten else self.prompt
 

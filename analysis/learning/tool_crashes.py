@@ -79,7 +79,7 @@ def find_crashes(
     failing: dict[int, TemplateRenderError] = {
         at: error for at, tool in enumerate(tools) if (error := render([tool]).error)
     }
-    # Every tool alone renders: it is their number, or two of one name, that the template rejects.
+    # Every tool renders alone, so the template rejects their number, or two with one name.
     if not failing:
         together = _ToolMend("several tools in one request", _unchanged_tool)
         return {}, (_tool_crash(together, whole, tools, {}, None),)
@@ -91,7 +91,7 @@ def find_crashes(
         error = failing[at]
         mend = _first_mend(render, tools[at]) if len(crashes) < MOST_CAUSES else None
         if mend is None:
-            # Without a mend to try on other tools, only an equal error shows an equal cause.
+            # Without a mend to test on other tools, only an equal error indicates an equal cause.
             alike = [place for place in failing if _same_error(failing[place], error)]
             crashes.append(
                 _tool_crash(None, error, [tools[place] for place in alike], tools[at], None)
@@ -172,7 +172,8 @@ def _smallest_tool(
         if not isinstance(less, dict) or trials >= MOST_TRIALS:
             continue
         trials += 1
-        # Smaller, but crashing alike and mended alike: still the same cause.
+        # The smaller tool crashes with the same error and is mended in the same way: the cause is
+        # the same.
         if _same_error(render([less]).error, error) and render([mend.apply(less)]).error is None:
             tool = less
     return tool
@@ -319,11 +320,11 @@ def _keyword_removals(tool: Tool) -> list[_ToolMend]:
 
     def note(schema: Schema) -> Json:
         for keyword, value in schema.items():
-            # The length of its values stands for how much a keyword tells.
+            # The length of its values measures how informative a keyword is.
             sizes[keyword] = sizes.get(keyword, 0) + len(json.dumps(value))
         return schema
 
-    # A change that changes nothing visits every schema.
+    # A change that returns its input visits every schema.
     _in_parameters(note)(tool)
     return [
         _keyword_removal(keyword) for keyword in sorted(sizes, key=lambda keyword: sizes[keyword])

@@ -152,7 +152,7 @@ def find_tools_in_prompt(prober: Prober, tools: Sequence[Tool]) -> ToolsInPrompt
     """Find the parts of functions that reach the generation prompt rendered with them."""
     if prober.shape.tools is ToolForm.NONE:
         return ToolsInPrompt(len(tools), taken=False)
-    # It counts renders; `next` returns how many there were.
+    # Counts renders; `next` returns the number so far.
     counter = count()
 
     def rendered(offered: Sequence[Tool]) -> RenderedTools:
@@ -162,10 +162,10 @@ def find_tools_in_prompt(prober: Prober, tools: Sequence[Tool]) -> ToolsInPrompt
         return RenderedTools(probe.text, probe.error)
 
     sound, crashes = find_crashes(rendered, tools)
-    # No tool renders, so that no part can be searched for.
+    # No tool renders, so no part can be searched for.
     if not sound:
         return ToolsInPrompt(len(tools), crashes=crashes, renders=next(counter))
-    # No probing word may occur in the template.
+    # The probing words must not occur in the template.
     avoided = prober.template.text
     asking = _PartSearch(rendered, [*sound.values()], [tools[at] for at in sound], avoided)
     lost, spelled = asking.answers()
@@ -252,7 +252,7 @@ class _PartSearch:
         )
         # One render finds most parts: each has a word of its own by now.
         worded = self._changed([part for part in self.parts if part.word])
-        # One description with every character that some notation escapes shows the notation.
+        # One description with every character that some notation escapes identifies the notation.
         worded[0] = {**worded[0], "description": sign + _SIGNS}
         text = self._render(worded).text
         folded = text.lower()
@@ -325,7 +325,7 @@ class _PartSearch:
         """Whether the render stays the same with other values in these parts."""
         changed = self._changed(parts)
         among = tuple(sorted({part.tool for part in parts}))
-        # The unchanged text of the same tools is rendered once.
+        # Render the unchanged text of the same tools only once.
         if among not in self._texts:
             self._texts[among] = self._render([self._tools[at] for at in among])
         return self._render([changed[at] for at in among]) == self._texts[among]
@@ -350,7 +350,7 @@ class _PartSearch:
 
         kinds: dict[tuple[str, bool], dict[tuple[int, PartPath], list[_ToolPart]]] = {}
         for part in lost:
-            # The widest place that is lost is reported, not each part in it.
+            # Report the widest place that is lost, not each part of it.
             top = next(filter(whole, part.around), (part.tool, part.path))
             label = part.label if top[1] == part.path else _part_label(top[1])
             kinds.setdefault(label, {}).setdefault(top, []).append(part)
@@ -423,7 +423,8 @@ class _PartSearch:
             case list() if value:
                 for number, inner in enumerate(value):
                     yield from self._of_value(at, inner, (*path, number))
-            # A boolean has one other value, which may be written elsewhere: no word finds it.
+            # A boolean has only one other value, which may occur elsewhere, so a search would prove
+            # nothing.
             case bool():
                 yield _ToolPart(at, path, not value)
             case int() | float():
@@ -431,7 +432,7 @@ class _PartSearch:
                 yield _ToolPart(at, path, number, str(number))
             case _:
                 word = self._words.word()
-                # An empty list or object is changed to one with a word in it.
+                # Replace an empty list or object by one that contains a word.
                 empty = isinstance(value, list | dict)
                 yield _ToolPart(at, path, [word] if empty else word, word)
 
@@ -458,7 +459,7 @@ def _with_changed_parts(tool: Tool, parts: Sequence[_ToolPart]) -> Tool:
         owner[keyword] = {
             part.word if key == last else key: owner[keyword][key] for key in owner[keyword]
         }
-        # A template may look names up in `required`: a stale one would change more than the name.
+        # A template may look up names in `required`, so rename the property there, too.
         if keyword == "properties" and isinstance(owner.get("required"), list):
             owner["required"] = [part.word if key == last else key for key in owner["required"]]
     return cast("Tool", found)
@@ -486,7 +487,7 @@ def _part_label(path: PartPath) -> tuple[str, bool]:
             inside += 1
         elif step != "parameters":
             break
-    # References and their definitions stand or fall together.
+    # References and their definitions are kept or lost together.
     if keyword in (*_DEFINITIONS, "$ref"):
         return "$ref", False
     return keyword, around > (0 if keyword in _OF_OBJECTS else 1)

@@ -69,10 +69,10 @@ def find_cut(observer: Observer, suggestions: Suggestions) -> Cut | None:
     if not constants:
         return None
     marks = observer.prober.sentinels
-    # One render with all constants tells whether any of them cuts something off.
+    # One render with all constants shows whether any of them cuts text off.
     mixed = marks.content + "".join(constant + marks.content for constant in constants)
     turn = observer.turn(Message(mixed))
-    # Every copy of the content is still there, so no constant cuts anything off.
+    # Every copy of the content is still there, so no constant cuts text off.
     if turn.refusal or turn.text.count(marks.content) == len(constants) + 1:
         return None
     # The shortest is the marker itself, others may contain it: `</think>` in `</think>\n`.
@@ -109,7 +109,7 @@ def join_calls(
 ) -> tuple[tuple[TurnPart, ...], tuple[str, ...]]:
     """Make one place of the many that calls have in a turn, without the literals between them."""
     before = (None, *parts[:-1])
-    # Name, id, key and value of a call are one part here.
+    # Name, id, key and value of a call count as one part here.
     repeats = [part is last is TurnPart.CALLS for part, last in zip(parts, before, strict=False)]
     joined = tuple(part for part, same in zip(parts, repeats, strict=True) if not same)
     kept = (text for text, same in zip(literals, (*repeats, False), strict=True) if not same)
@@ -201,16 +201,16 @@ def cut_section(
         afters.append(_text_before_end(after, turn_end) if at + 1 == len(layout.parts) else after)
     if not befores:
         return SectionMarkers("", "", layouts)
-    # Whatever precedes the calls, a section's opening is right before them.
+    # The opening of a section directly precedes the calls, whatever comes before it.
     opening = common_suffix(*befores.values()).lstrip().removeprefix(header).lstrip()
-    # An empty content may be written before calls: its close is not their opening.
+    # Empty content may be rendered before calls: its close does not open them.
     close_of_content = _content_close(layouts, turn_end)
     if close_of_content and opening.startswith(close_of_content):
         opening = opening[len(close_of_content) :].lstrip()
     if _empty_wrapper(layouts, befores, header, opening):
         opening = ""
     opening = _without_reasoning_close(layouts, befores, opening)
-    # A closing text without an opening is the end of the turn.
+    # Without an opening, a closing text is the end of the turn.
     close = common_prefix(*afters).rstrip() if opening else ""
     cut = {
         presence: _without_section(layout, opening, close) if presence in befores else layout
@@ -280,7 +280,7 @@ def _empty_wrapper(
 
 def learn_turn_end(layouts: Mapping[Presence, TurnLayout]) -> str:
     """Find the end of a turn that does not depend on its last part."""
-    # The end after content and the end after calls share what is the turn's own.
+    # The common suffix of the ends after content and after calls is the end of the turn itself.
     ends = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
     content = ends.get(TurnPart.CONTENT)
     if content is None:
@@ -335,7 +335,7 @@ def learn_ends(
             inner, text = text.removesuffix(turn_end), turn_end
         end = TurnEnd(part, text, historic_end(observer, later, shown + inner, text, header))
         closer = ""
-        # No second call may follow, so a model that wrote the closer is done.
+        # No second call may follow, so a model that has written the closer is done.
         if part is TurnPart.CALLS and frame is not None and frame.limit is not CallLimit.MANY:
             closer = _last_marker(observer, calls)
         stop = _stop_string(observer, end, closer)
@@ -350,14 +350,14 @@ def _stop_string(observer: Observer, end: TurnEnd, closer: str) -> str:
     """
     text = end.text.strip() or closer
     following = following_text(observer, end.after)
-    # The ids and names of calls are others in every conversation: `<result>call_1<of>`.
+    # Exclude ids and names of calls, which differ in every conversation: `<result>call_1<of>`.
     marks = observer.prober.sentinels
     shared = re.split("|".join(map(re.escape, (*marks.ids, *marks.names))), following)[0]
     behind = text or shared.strip()
     units = edge_units(behind)
     if units and is_unit(units[0]):
         return first_marker(behind).strip()
-    # A single sign, as that of `[get_weather]`, is in any text.
+    # A single sign, as in `[get_weather]`, occurs in any text.
     return behind if shared != following and behind[1:] else text
 
 
@@ -412,7 +412,7 @@ def _prompts_like_turns(
         for prompt in prompts
         if any(text.startswith(prompt) or prompt.startswith(text) for text in everywhere)
     ]
-    # Under another setting the front of the header may differ; the common part names no role then.
+    # Under another setting the header may begin differently; then the common part contains no role.
     return [
         prompt
         for prompt in whole or prompts

@@ -529,7 +529,7 @@ def test_whatever_decides_an_answer_makes_another_key(task: InspectionTask) -> N
     ]
     assert len(set(keys)) == len(keys)
     assert key(template={"name": "tool_use", "origin": "b"}) == keys[0]
-    # Without a key, since these inputs cannot be checked for changes.
+    # There is no key for inputs whose changes cannot be detected.
     assert key(jinjas=(OtherJinja("minijinja", "2.0", ("python",)),)) is None
     assert key(tokenizer="some/model") is None
 
