@@ -81,7 +81,7 @@ def _parse_json(text: str) -> Any:
         return _UNREADABLE
 
 
-# Messages as an engine hands them to the template: the turn that was parsed, and those before it.
+# Messages as an engine passes them to the template: the parsed turn, and the turns before it.
 #
 # For example, an engine that passes on neither reasoning nor content beside calls turns an earlier
 # `{reasoning_content: "A lookup is due.", content: "Let me look.", tool_calls: […]}` into
@@ -159,7 +159,7 @@ class EngineMessages(Struct, frozen=True):
         string = form is ArgumentsAs.STRING or (
             form is ArgumentsAs.TEMPLATE and shape.arguments_as_string
         )
-        # They were made by the shape for this message alone.
+        # The shape has created these calls for this message alone, so they can be changed in place.
         calls = cast("list[dict[str, Any]]", message.get("tool_calls", []))
         for call, text in zip(calls, texts, strict=True):
             function = call["function"] if shape.calls is CallForm.WRAPPED else call
@@ -241,7 +241,7 @@ def _content_text(
 ) -> str:
     content = parsed.content or ""
     if parsed.malformed_calls and engine.malformed is not UnreadCalls.READ:
-        # What follows the place where a call broke is read as content.
+        # The parser reads the text after a broken call as content, but the engine does not.
         broke = _break_offset(parsed)
         spans = [span for span in parsed.spans if span.start >= broke]
         rest = (sampled[span.start : span.end] for span in spans if span.kind is SpanKind.CONTENT)
@@ -252,7 +252,7 @@ def _content_text(
     opener = call_opener(format_)
     unread = parsed.status is Status.MALFORMED and not parsed.malformed_calls
     if unread and engine.malformed is not UnreadCalls.CONTENT and opener:
-        # Text that is not a call may continue differently after the first marker of calls.
+        # Text that is not a call may differ after the first marker of calls.
         return content.partition(TemplateLiteral.of(opener).first)[0]
     return content
 
@@ -344,7 +344,7 @@ def render_continued(
     last = dict(messages[-1])
     content = last.get("content")
     if isinstance(content, list) and content:
-        # Of several parts, the last one goes on.
+        # The last of several parts is continued.
         last["content"] = [*content[:-1], _with_tag(content[-1])]
     elif content:
         last["content"] = f"{content}{_CONTINUE_TAG}"
@@ -356,6 +356,6 @@ def render_continued(
     at = text.rfind(_CONTINUE_TAG.strip())
     if at < 0:
         raise TemplateRenderError("the message to continue does not appear in the text")
-    # The tag ends in a space: if that is gone, the template strips the text, and the model goes on
-    # from stripped text, too.
+    # The tag ends with a space: if that is gone, the template strips the text, and the model
+    # continues stripped text, too.
     return text[:at] if text.startswith(_CONTINUE_TAG, at) else text[:at].rstrip()

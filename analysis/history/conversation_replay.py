@@ -292,7 +292,7 @@ class ReplayStage:
 
     def _messages(self, engine: EngineHabits | None) -> EngineMessages:
         habits = engine or EngineHabits()
-        # Whether parts are taken takes renders to know.
+        # `content_parts` needs renders, so test the habit first.
         parts = (
             habits.messages is MessagesAs.API_PARTS
             and self.analysis.content_parts.texts is PartsOutcome.WRITTEN
@@ -314,10 +314,10 @@ class ReplayStage:
     ) -> OutputParser:
         opening, tools = prompt_format.opening, exchange.tools
         tail = prompt.text if opening is None else opening.text
-        # `_formats` keeps the formats alive, so that no id is used again.
+        # `_formats` keeps the formats alive, so no id is reused.
         key = (tail, repr(tools), id(prompt_format.format))
         if key not in self._parsers:
-            # Where the prompt writes nothing of the turn, its end tells nothing of it.
+            # If the prompt writes nothing of the turn, its end is no indication.
             whole_prompt = prompt.text if tail.strip() else None
             self._parsers[key] = self.analysis.parser(
                 list(tools) or None, prompt=whole_prompt, chat_template_kwargs=exchange.setting

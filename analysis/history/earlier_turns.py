@@ -121,7 +121,7 @@ class History:
 
     def is_first_turn(self, base: Base, past: PromptPast, opening: str) -> bool:
         """Whether a prompt has no turn before its `opening`, as far as headers show."""
-        # Without a header of its own, a turn cannot be told from the text around it.
+        # Without its own header, a turn cannot be distinguished from the text around it.
         header = self._header
         if not header or not self._is_headed(base):
             return False
@@ -167,7 +167,7 @@ class History:
         plain = self._render_longer(base, turn, new, reasoning=False)
         thought = self._render_longer(base, turn, new, reasoning=True)
         dropped = thought is not None and not thought[1].startswith(thought[0])
-        # Without reasoning first: a change there is an empty block or other text, not dropped
+        # Try without reasoning first: a change there is an empty block or other text, not dropped
         # reasoning.
         if plain is not None and not plain[1].startswith(plain[0]):
             before, after = plain
@@ -188,13 +188,13 @@ class History:
     ) -> tuple[str, str] | None:
         """Render a history, and with more after it, or None if the template refuses them all."""
         call = self._skeletons.call(base.renders) if self._skeletons.calls else None
-        # A template may refuse calls in the history; then plain turns stand for the earlier ones.
+        # A template may refuse calls in the history, so also try plain turns in their place.
         for shown in (call, None):
             entries = self._skeletons.earlier(
                 reasoning=reasoning, call=shown, answered=base.ends_with_result
             )
             if self._skeletons.numbered:
-                # As many calls as `rest` asks for, and another turn before them.
+                # Keep the number of calls that `rest` uses, and add a turn before them.
                 marks = self._skeletons.marks
                 entries = (UserMessage(marks.user), Turn(marks.content), *entries)
             after = self._render_pair(base, entries, turn, new)
@@ -210,7 +210,7 @@ class History:
         after = base.renders.attempt([*messages, turn, *new], generation=True)
         if prompt is None or after is None:
             return None
-        # What the prompt writes of the turn itself is asked for elsewhere.
+        # Leave out the prompt's part of the turn, which is checked elsewhere.
         ended = base.renders.attempt(messages)
         return prompt if ended is None else prompt[: common_length(ended, prompt)], after
 
@@ -247,7 +247,7 @@ class History:
             if fate is EarlierTurns.NOT_BLOCKS or blank is (fate is EarlierTurns.NOT_BLANKS):
                 past.dropped[fate] = dropped_block(_EARLIER, is_empty=blank)
                 return past.dropped[fate]
-            # Prompts that follow this one are searched from here on.
+            # Later prompts that begin with this one are searched from here.
             past.looked[fate] = end
         return ""
 

@@ -20,7 +20,7 @@ from autoparser.analysis.templates.chat_template import (
 )
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 
-# Which reasoning a bridge keeps on purpose, and why a bridge is refused.
+# The reasoning that a bridge keeps on purpose, and the reasons why a bridge is refused.
 
 
 class Retention(StrEnum):
@@ -191,7 +191,8 @@ class HistoryRenders:
 
 # The text that a template's own `{% generation %}` blocks mark as the model's.
 #
-# The blocks are transformers' extension; a template that has them decides itself what is sampled.
+# The blocks are transformers' extension; a template that contains them decides itself which text is
+# sampled.
 
 
 def generation_ranges(

@@ -90,7 +90,7 @@ def media_spans(
     seen: str | None = text
     for part in reversed(parts):
         marked = renders.attempt(_with_texts(messages, part, word), generation=generation)
-        # A message without any part may be refused.
+        # The template may refuse a message without any part.
         alone = len(_content_parts(messages[part.message])) == 1
         messages = _with_texts(messages, part, *([""] if alone else []))
         plain = renders.attempt(messages, generation=generation)
@@ -131,7 +131,7 @@ def _placeholder_pattern(media: MediaTreatment) -> re.Pattern[str] | None:
     placeholder = media.placeholder
     if not placeholder or not media.each or PlaceholderPiece(slot=MediaSlot.DATA) in placeholder:
         return None
-    # Whitespace at its edges parts it from what is around it.
+    # Whitespace at the placeholder's edges separates it from its surroundings.
     first, last = (
         piece.filled({MediaSlot.NUMBER: ""}) for piece in (placeholder[0], placeholder[-1])
     )
@@ -186,7 +186,7 @@ def _additional_stretch(render: str, plain: str) -> tuple[int, int] | None:
     return len(split.prefix), len(split.prefix) + len(split.right)
 
 
-# The tokens of placeholders, and other ids in their place: as many as an image has.
+# The tokens of placeholders, and their replacements, e.g. as many as an image has patches.
 #
 # <start> <pad> <end> by `lambda media: [start, *[pad] * patches[media.part], end]`
 
@@ -201,7 +201,7 @@ def media_tokens(spans: Sequence[MediaSpan], tokens: EncodedText) -> tuple[Media
     for span in sorted(spans, key=lambda media: media.start):
         start = tokens.starting_before(span.start)
         end = tokens.ending_by(span.end)
-        # A part that shows nowhere has the span from 0 to 0, which holds no token.
+        # A part without a place has the span from 0 to 0, which contains no token.
         if start < end and span.end:
             part = span.part
             ids = tuple(tokens.ids[start:end])

@@ -29,11 +29,12 @@ from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 from .history_renders import HistoryRenders, Message, Messages, generation_ranges
 from .text_marks import LeafKind, Marks, Path, Run, Style, replace_texts, text_leaves
 
-# Places: where in a render the texts of its messages stand.
+# The places of message texts in a render.
 #
 # Contract: a marked render counts only if it equals the plain render once its marks are removed. If
-# a template looks at a text and so writes something else, the texts are marked in another style,
-# then each kind of text separately, then each text; a text that cannot be marked is left out.
+# a template inspects a text and therefore renders something else, the texts are marked in another
+# style, then each kind of text separately, then each text; a text that cannot be marked is left
+# out.
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class _PlaceSearch:
         everything = range(len(self.leaves))
         if not everything or self._mark_group(everything):
             return
-        # A template that looks at one kind of text, e.g. compares the name of a call, leaves the
+        # A template that inspects one kind of text, e.g. compares the name of a call, leaves the
         # marks in the other kinds.
         for kind in LeafKind:
             group = [leaf for leaf in everything if self.leaves[leaf].kind is kind]
@@ -287,7 +288,7 @@ class Shares:
             end = len(self._text) if following is None else following.start
             then = len(self._messages) if following is None else message(following)
             if then <= current:
-                # Written out of order: what stands between goes with what it leads to.
+                # Texts are rendered out of order: the text between belongs to the text after it.
                 yield MessageShare(current, start, run.end, prompted)
                 start = prompted = run.end
                 continue
@@ -298,8 +299,8 @@ class Shares:
                     yield MessageShare(current + at, begin, stop, opened)
             start, prompted = cuts[-1]
             if following is not None:
-                # By this text the first message of a later render is told from the template's own
-                # text before it.
+                # In later renders, this header separates the first message from the template's own
+                # text.
                 header = self._text[start:end]
                 self._joints.headers.setdefault(self._roles[then], set()).add(header)
 
@@ -410,7 +411,7 @@ class Shares:
         text = self._renders.attempt(dialogue)
         if text is not None:
             places = find_places(self._renders, dialogue, text, generation=False)
-            # Their headers are known then.
+            # Cutting this dialogue records the headers.
             list(Shares(self._renders, dialogue, text, places, self._joints).cut())
 
 
@@ -498,7 +499,7 @@ def _sampled_ranges(
         # A turn without any text ends where the prompt does.
         body = max([*inside, share.prompted])
         following = [run.start for run in places.runs if run.start >= share.end]
-        # A stop in the text of a later message must not end this turn.
+        # A stop string in the text of a later message must not end this turn.
         limit = min(following, default=len(text))
         start = _after_header(text, share.prompted, body, format_.prompted_header)
         found.append((start, _sampled_end(text, body, share.end, limit, format_)))
@@ -555,8 +556,8 @@ def _cut_segments(
     found: list[Segment] = []
     for start, end in pairwise(ordered):
         owner = texts.get(start, owners.get(start, TEMPLATE))
-        # It begins where the segment before does, so that it equals that one, made longer, if both
-        # have the same owner and flags.
+        # It begins where the segment before it does, so that both are equal except for the length
+        # if they have the same owner and flags.
         segment = Segment(
             found[-1].start if found else start,
             end,

@@ -38,10 +38,10 @@ from autoparser.analysis.templates.source_text import PASSED
 from .history_renders import Message, Retention
 from .message_attribution import Attributed, Segment
 
-# A caller's arguments, checked: messages, tools, switches, and which reasoning to keep.
+# A caller's arguments, checked: messages, tools, switches, and the reasoning to keep.
 #
-# Contract: anything invalid is a RequestError that names its place, such as `messages[2]`, and what
-# was expected there. A message must have a role; the template decides what else it may have.
+# Contract: anything invalid is a RequestError that names its place, such as `messages[2]`, and the
+# value expected there. A message must have a role; the template decides what else it may have.
 
 
 _MESSAGE = "give {role: user, content: …}"
@@ -104,7 +104,7 @@ def tools_key(tools: Sequence[object] | None) -> bytes:
     """
     try:
         return b"" if tools is None else msgspec.json.encode(tools, enc_hook=repr)
-    except UnicodeEncodeError:  # of half a pair of UTF-16, which a schema may hold
+    except UnicodeEncodeError:  # a schema may contain a lone surrogate
         return json.dumps(tools, default=repr).encode()
 
 
@@ -147,9 +147,9 @@ def _check_list(argument: object, place: str, what: str, hint: str) -> Sequence[
     )
 
 
-# The prompts that bridges have returned: each comes back, and the next one begins with it.
+# The prompts that bridges have returned: the next request passes one of them back, with more text.
 #
-# So its ids are known to be in the vocabulary, and only the text that was added is read. Many
+# So its ids are known to be in the vocabulary, and only the added text needs parsing. Many
 # conversations may take turns, and several outputs may follow one prompt.
 
 
@@ -309,7 +309,7 @@ def turn_stops(analysis: Analysis, tokens: TokenText) -> TurnStops:
 
 def _encode_stops(texts: tuple[StopText, ...], tokens: TokenText) -> Iterator[TurnStop]:
     for stop in texts:
-        # An engine stops at tokens: a stop of several markers is complete at the last one.
+        # Engines compare tokens, so a stop of several markers is complete with the last one.
         last = tokens.single(stop.last)
         ids = (last,) if last is not None and stop.last == stop.text else tokens.ids(stop.text)
         yield TurnStop(stop.text, tuple(ids), last, stop.inside)
@@ -422,7 +422,7 @@ def own_tokens(attributed: Attributed, tokens: EncodedText, first: int = 0) -> R
     at, length = 0, len(tokens.ids)
     for order, segment in enumerate(segments):
         end = segment.end + first
-        # All tokens that end in a segment lie in it, except the first, which may begin before it.
+        # All tokens that end in a segment lie inside it, except that the first may begin before it.
         until = max(at, tokens.ending_by(end))
         if until > at:
             whose = segment.message, segment.content, segment.sampled, segment.loss

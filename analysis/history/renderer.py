@@ -139,7 +139,7 @@ class Renderer:
         tokens = self._text.encode(found.text)
         rendered = own_tokens(found, tokens)
         prepared = messages_of(messages)
-        # Finding the parts costs two renders for each, which a conversation of texts is spared.
+        # Finding the parts costs two renders for each, so skip it for conversations of plain text.
         if not media_parts(prepared):
             return rendered
         spans = media_spans(
@@ -246,7 +246,8 @@ class Renderer:
         calls: list[CallTokens] = []
         for at, step in enumerate(trajectory):
             prompt, written = ids_of(step.prompt_ids), ids_of(step.completion_ids)
-            # A row has one past: ids that the template rewrote cannot be in it twice.
+            # A row of training data is one token sequence, so it cannot contain ids that a template
+            # rewrote.
             check_step(at, prompt, ids)
             output = self._responses.parse(written, prompt, tools=tools, complete=step.complete)
             until = len(written) if output.stop is None else output.stop + 1
@@ -335,8 +336,8 @@ class Renderer:
 
 # A renderer for asyncio: the same work in a thread, one call at a time.
 #
-# A renderer caches what it learns between calls, and templates and parsers are Python, so two
-# threads would not be faster than one; the gain is that the event loop is not blocked.
+# A renderer caches its findings between calls, and templates and parsers run in Python, so two
+# threads would not be faster than one; the benefit is that the event loop is not blocked.
 
 
 _Result = TypeVar("_Result")

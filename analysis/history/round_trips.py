@@ -139,7 +139,7 @@ def round_trip(
         scenario = given if profile is None else replace(given, engine=profile.engine)
         for coming in given.next:
             if profile is not None and given.about_engine:
-                # The profile would replace the habit that the scenario is about.
+                # The profile would replace the habit that the scenario tests.
                 reason = f"{profile.name} decides what it is about"
                 left_out.append((given, coming, reason))
                 continue
@@ -288,8 +288,7 @@ def cause_advice(cause: Cause | str, setting: Setting | None = None) -> tuple[Ad
     words = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in setting.items()
     )
-    # The caller's advice is the last one of each cause; a setting that is known to help replaces
-    # it.
+    # The last advice of each cause is for the caller; a setting known to help replaces it.
     return (*advice[:-1], Advice(AdviceReader.CALLER, f"set {words}"))
 
 
@@ -315,8 +314,7 @@ def advice_of(row: TripRow) -> tuple[Advice, ...]:
     cause = row.verdict.cause
     if cause is None:
         return ()
-    # No template can write back a call that the parser could not read, so the advice is another
-    # one.
+    # No template can render a call that the parser could not read, so the advice differs.
     unread = cause is Cause.CALL_LOST and row.verdict.status not in _READ_STATUSES
     if not unread:
         return cause_advice(cause, fixing_setting(row))

@@ -124,14 +124,14 @@ def _write_turn(format_: TurnFormat, message: Message, *, opened: bool) -> Piece
     layout = format_.layouts[message.presence]
     missing = TurnPart.REASONING not in layout.parts and bool(message.reasoning)
     if missing:
-        # A template may show reasoning beside other parts only, and yet let the model reason.
+        # A template may show reasoning only beside other parts, and yet let the model reason.
         layout = format_.layouts[structs.replace(message, reasoning="").presence]
     written = [SampledPiece(SampledKind.MARKUP, layout.literals[0])]
     for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
         written += [_write_part(format_, part, message), SampledPiece(SampledKind.MARKUP, literal)]
     kinds = {piece.kind for piece in written}
     if message.content and SampledKind.CONTENT not in kinds:
-        # It writes content that the template will not show there.
+        # The model writes content that the template does not show there.
         written = _with_content(format_, written, message)
     if message.calls and SampledKind.CALLS not in kinds:
         raise NotWrittenError("the format has no calls next to these parts")
@@ -202,7 +202,7 @@ def _write_part(format_: TurnFormat, part: TurnPart, message: Message) -> Sample
 def _write_calls(format_: CallFormat, calls: tuple[ToolCall, ...]) -> str:
     """Write calls. Raises NotWrittenError if one is missing in the text."""
     text = format_.write(calls)
-    # Some templates write only the first or the last call of a turn, without an error.
+    # Some templates silently render only the first or the last call of a turn.
     for at in range(len(calls) if len(calls) > 1 else 0):
         if format_.write((*calls[:at], *calls[at + 1 :])) == text:
             raise NotWrittenError("the template does not render every call of a turn")
@@ -284,7 +284,7 @@ def _drop_prompted(
         return drop_characters(pieces, len(core) + space)
     units = TemplateLiteral.of(format_.header).units
     if prompt.strip() and units and whole_prompt.text.rstrip().endswith(units[-1]):
-        # The prompt ends in the header, however it began it.
+        # The prompt ends with the header, whatever comes before it.
         return drop_characters(pieces, len(format_.header))
     return drop_characters(pieces, prefix_length(prompt, text))
 

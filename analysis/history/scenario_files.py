@@ -63,11 +63,11 @@ class ScenarioError(AutoparserError):
 @lru_cache(maxsize=1)
 def shipped_scenarios() -> tuple[Scenario, ...]:
     """Return the scenarios that the package ships."""
-    # Where libyaml is there it reads them, in an eighth of the time.
+    # libyaml, if available, parses the file in an eighth of the time.
     loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     content = yaml.load(SHIPPED.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - both safe
     given = read_value(content, _ScenarioFile, file=SHIPPED.name)
-    # That their schemas are valid is a test's affair: to ask jsonschema takes longer than a lint.
+    # A test validates the shipped schemas: jsonschema would take longer than a lint.
     return _scenarios(given, tuple(map(function_of, given.tools or ())), SHIPPED.name)
 
 
@@ -217,7 +217,7 @@ class _ScenarioReader(Struct, frozen=True):
         message_entry, sampled = entry.message, entry.sampled
         if sampled is None and message_entry is None:
             raise self.wrong(place, "nothing to write", "add message, or sampled")
-        # Such keys would have no effect, which a person would not expect.
+        # Reject keys that would have no effect, since an author expects one.
         if sampled is not None and (message_entry is not None or entry.variation is not None):
             raise self.wrong(
                 place, "sampled already is the whole text", "leave out message and variation"
@@ -225,7 +225,7 @@ class _ScenarioReader(Struct, frozen=True):
         offered = tools if entry.tools else ()
         message = self.message(message_entry or _FileMessage(), f"{place}.message")
         for at, call in enumerate(message.calls if offered else ()):
-            # A call of a tool that is not offered is mostly a misspelled name.
+            # A call of a tool that is not offered is usually a misspelled name.
             names = (str(tool.get("name")) for tool in offered)
             self.check_name(f"{place}.message.calls[{at}]", "tool", call.name, names)
         variations = (
@@ -238,7 +238,8 @@ class _ScenarioReader(Struct, frozen=True):
             name=entry.name,
             about=entry.about,
             message=message,
-            # Given reasoning, even an empty one, is the person's choice; else the prompt decides.
+            # Explicit reasoning, even if empty, is the author's choice; otherwise the prompt
+            # decides.
             silent=message_entry is not None and message_entry.reasoning is not None,
             variations=variations,
             sampled=sampled,

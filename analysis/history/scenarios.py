@@ -150,10 +150,10 @@ class Scenario:
         return self.engine != EngineHabits()
 
 
-# Profiles of known engines: what they put into the history, by their code.
+# Profiles of known engines: what they put into the history, according to their source code.
 #
-# Each profile cites the package, the version and the files that were read. Where an engine's own
-# parsers differ from each other, the profile has what most of them do, and says so.
+# Each profile cites the package, the version and the files. If the engine's own parsers differ, the
+# profile follows most of them and says so.
 
 
 class EngineProfile(Struct, frozen=True):
@@ -171,9 +171,9 @@ class EngineProfile(Struct, frozen=True):
 
 
 PROFILES: Mapping[str, EngineProfile] = {
-    # Arguments that are no JSON object become {}. The text of a call that hermes cannot read stays
-    # in the content, and so does the content before calls, to the character. It looks in the
-    # template's syntax for a loop over the content, and gives lists of parts where one is.
+    # Arguments that are not a JSON object become {}. The text of a call that hermes cannot read
+    # stays in the content, and so does the content before calls, verbatim. vLLM searches the
+    # template's syntax tree for a loop over the content, and passes lists of parts if it finds one.
     "vllm": EngineProfile(
         "vLLM",
         EngineHabits(
@@ -191,8 +191,8 @@ PROFILES: Mapping[str, EngineProfile] = {
             "tool_parsers/hermes_tool_parser.py",
         ),
     ),
-    # Most detectors strip the text before the first call and leave a call out that they cannot
-    # read; hermes keeps its text. Reasoning is cut at its markers, to the character.
+    # Most detectors strip the text before the first call and omit a call that they cannot read;
+    # hermes keeps its text. Reasoning is cut at its markers, verbatim.
     "sglang": EngineProfile(
         "SGLang",
         EngineHabits(
@@ -211,8 +211,8 @@ PROFILES: Mapping[str, EngineProfile] = {
             "srt/function_call/qwen25_detector.py",
         ),
     ),
-    # `transformers serve` builds each message anew from role, content, calls and the id of an
-    # answer: reasoning is not among them, and content beside calls is left out.
+    # `transformers serve` rebuilds each message from role, content, calls and the id of an answer:
+    # it omits reasoning, and content beside calls.
     "transformers": EngineProfile(
         "transformers",
         EngineHabits(

@@ -27,10 +27,10 @@ from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
 from .history_renders import Message, Messages
 
-# The texts that messages bring: contents, reasoning, names and arguments of calls.
+# Texts in messages: contents, reasoning, names and arguments of calls.
 #
-# A text is named by its message and its path in it, so that a conversation can be given again
-# with some texts replaced and all else the same.
+# A text is identified by its message and its path there, so that a conversation can be rendered
+# again with some texts replaced.
 
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -213,8 +213,8 @@ class Marks:
             if styles[leaf] is Style.MIDDLE:
                 runs.append(self._run_around(text, leaf, place))
             elif not closes:
-                # The template wrote the beginning of this text twice; of the first, the closing
-                # mark is cut off.
+                # The template wrote the beginning of this text twice; the first copy lacks the
+                # closing mark.
                 if leaf in opened:
                     runs.append(self._run_from(text, leaf, opened[leaf]))
                 opened[leaf] = place
@@ -249,7 +249,7 @@ class Marks:
 def unused_word(haystack: str, least: int = 4) -> str:
     """Return a word of at least so many letters that occurs in `haystack` in no case."""
     lower = haystack.lower()
-    # Letters alone, since signs and digits may be escaped, and rare ones, so that a short word is
+    # Only letters, since signs and digits may be escaped, and rare ones, so that a short word is
     # unused.
     words = ("".join(letters) for n in count(least) for letters in product("zqxvw", repeat=n))
     return next(word for word in words if word not in lower)

@@ -238,8 +238,7 @@ class Skeletons:
         not, all are returned. Raises TemplateRenderError if the template refuses a user message.
         """
         known, key = self._bases, tools_key(tools)
-        # A template may write the date, so that a base of yesterday differs from the prompt of
-        # today.
+        # A template may render the date, so yesterday's base may differ from today's prompt.
         if not known or key != self._tools or not known[0].renders.clock.still():
             renders = HistoryRenders.of(self._template, tools, switches)
             answered = self._attempt_base(self._result_base, renders) if self.calls else ()
@@ -276,7 +275,7 @@ class Skeletons:
         if not tools:
             yield tools
             return
-        # Most turns are bridged alike without tools, and renders cost less the fewer there are.
+        # Most turns are bridged alike without tools, and renders cost less with fewer tools.
         yield None
         offered = tuple(request_of(tools).tools or ())
         # Only tools that each have a name of their own can be chosen by name.

@@ -70,11 +70,11 @@ from .text_skeleton import (
 from .turn_kinds import AnsweredKind, KeptKind, OwnedKind, PlacedKind, SettledKind
 from .turn_response import ReadOutput, Responses
 
-# The shortest base that a kind of turn needs, so that a bridge renders no more than that.
+# The shortest base that a kind of turn needs, so that a bridge renders as little as possible.
 #
 # A prompt may offer a hundred tools and end with a tool result, but the text after a turn hardly
 # ever depends on tools that are not called, or on the call before. This is checked once for each
-# kind of turn against the render with all of it.
+# kind of turn against the render of everything.
 
 MOST_KINDS = 256
 """The most kinds of turns that are cached; the names of called tools are part of a kind."""
@@ -134,8 +134,7 @@ class ShorterBases:
             return
         self._tried_kinds.add(kind)
         whole = place(base)
-        # The first shorter base with the same text, rest and notes is the shortest that proves
-        # enough.
+        # The first shorter base with the same text, rest and notes is the shortest equivalent one.
         for shorter in self._skeletons.shorter(base, tool_names):
             if whole is not None and place(shorter) == whole:
                 self._known_bases[kind] = shorter, whole.notes
@@ -148,12 +147,12 @@ def _check_tools(
     """Refuse a tool that the template writes in its prompts and that this prompt does not have."""
     functions = map(function_of, tools or ())
     names = tuple("" if known is None else str(known.get("name", "")) for known in functions)
-    # Prompts that follow this one have all that it has.
+    # Prompts that follow this one contain all of its text.
     if not names or ("tools", names) in past.contents:
         return
     messages = str(base.messages)
     for name in names:
-        # What the base's messages call and answer is written of them.
+        # Do not count the names in the base's own calls and results.
         written = bool(name) and base.prompt.count(name) > messages.count(name)
         if written and name not in past.text:
             purpose.keep(RefusalReason.OTHER_TOOLS, name)
@@ -306,7 +305,7 @@ class Bridge:
         except RefusedBridge:
             if len(bases) == 1 or not self._history.is_first_turn(bases[0], past, end.opening):
                 raise
-            # No call precedes this turn, so it need not stay the same after one.
+            # No call precedes this turn, so its text need not stay the same after one.
             purpose.notes.clear()
             found, place = self._place_turn(bases[:1], response, new, purpose)
         self._check_history(found, place, past, end.opening, purpose)
@@ -481,8 +480,8 @@ class Bridge:
         at = text.find(continuation.last.text, start)
         if at < 0:
             purpose.keep(RefusalReason.HISTORY_REWRITTEN, "the turn that the model wrote")
-            # Only under force: the sentinels are not in the text, so the end of the turn's own text
-            # counts.
+            # Only with `force`: the sentinels are missing from the text, so use the end of the
+            # turn's own text.
             return self._end_of_turn(continuation)
         place = at + len(continuation.last.text) - self._closer_length(continuation)
         thought = self._skeletons.marks.reasoning
@@ -533,7 +532,7 @@ class Bridge:
         """
         written = continuation.last.before
         if lead == continuation.added.lead:
-            # The last turn would have an empty reasoning block, which the model left out.
+            # The last turn would have an empty reasoning block, which the model has not written.
             return
         if written.endswith(lead) and continuation.base.prompt.endswith(written.removesuffix(lead)):
             return
@@ -619,11 +618,11 @@ class Bridge:
         """
         own, message, turn = response.text, response.message, continuation.added.turn
         if not own or purpose.notes:
-            # Each note so far already reports a difference that is kept.
+            # An earlier note already reports the deviation.
             return
         content = (message.content or "") if turn.content else ""
         reasoning = (message.reasoning_content or "") if turn.reasoning else ""
-        # It is rendered already with sentinels; formats cut only the edges of texts.
+        # The turn was already rendered with sentinels; formats only strip the edges of texts.
         shown, marks = continuation.last.before + continuation.last.text, self._skeletons.marks
         for mark, part in ((marks.content, content), (marks.reasoning, reasoning)):
             shown = shown.replace(mark, part) if part and part == part.strip() else shown
@@ -690,7 +689,7 @@ class Bridge:
             wanted = f"not {end!r}" if end else "which it does not write"
             purpose.keep_end(RefusalReason.END_DIFFERS, f"{stop_text!r}, {wanted}")
             if ended is None:
-                # The end that the model wrote replaces that of the history.
+                # The end that the model wrote replaces the history's end.
                 closed = rest.removeprefix(close)
             stop = ""
         # An engine may also return ids after the stop token. They stay in the prompt, so the

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 # Lineage: the earlier request that each request of a log continues.
 #
-# It is the one whose turn is last in the later prompt. If nothing was rewritten, the earlier prompt
-# begins the later one, up to the turn. Else the turn is found by the end of the earlier prompt and
-# the words after it: both are in the later prompt, after the place where the two part. Of several
-# answers to one prompt it is the one whose words follow. A prompt that was sent before, as by a
-# retry or for several answers, continues nothing.
+# It is the request whose turn is the last one in the later prompt. If nothing was rewritten, the
+# earlier prompt is a prefix of the later one, up to the turn. Otherwise the turn is found by the
+# end of the earlier prompt and the words after it: both are in the later prompt, after the place
+# where the two diverge. Of several answers to one prompt, the one whose words follow is continued.
+# A prompt that was sent before, e.g. by a retry or for several answers, continues nothing.
 #
-# For example of the prompts `<u>Hi<a>` twice, answered by `Yes.` and `No.`, the second is a repeat,
-# and `<u>Hi<a>No.<u>Why?<a>` continues it.
+# For example, if the prompt `<u>Hi<a>` is answered by `Yes.` and again by `No.`, the second request
+# is a repeat, and `<u>Hi<a>No.<u>Why?<a>` continues it.
 
 
 LEAD = 64
@@ -123,7 +123,8 @@ class _Conversations:
             shared = prefix_length(nearest, text)
             if shared == len(nearest):
                 return self.by_head[nearest] if nearest else ()
-            # A prefix of both is before the nearest one, and no longer than their common prefix.
+            # A prefix of both comes before the nearest one, and is no longer than their common
+            # prefix.
             text = text[:shared]
 
 
@@ -147,8 +148,8 @@ def _find_origin(
     turns: Sequence[LoggedTurn], turn: LoggedTurn, earlier: _Conversations
 ) -> int | None:
     beginning = earlier.beginning(turn.head)
-    # Of several answers to one prompt, the one whose whole text the later prompt has is certain;
-    # the latest is looked at first.
+    # Of several answers to one prompt, one whose whole text is in the later prompt is certain; try
+    # the latest first.
     for at in reversed(beginning):
         if turn.head.startswith(turns[at].whole):
             return at
@@ -178,8 +179,8 @@ def _by_words(
     """Return the requests whose turns are in a prompt after its common prefix with theirs."""
     for at in recent:
         one = turns[at]
-        # The end of the prompt survives where its beginning was rewritten, e.g. where a system
-        # message has the date.
+        # If the beginning of a prompt was rewritten, e.g. a date in the system message, its end is
+        # unchanged.
         lead, words = one.head[-LEAD:], one.words()
         lead_at = turn.head.rfind(lead) if lead else -1
         # A short answer such as Yes occurs in many conversations, and proves nothing.
@@ -407,7 +408,7 @@ class _TrafficReader:
     def _find_cause(self, before: int, at: int, here: int) -> Cause:
         earlier, text = self._read_line[before], self._read_line[at].prompt
         opening, stops = self._opening_and_stops(before)
-        # The difference is before the turn, so nothing of this turn is its cause.
+        # The difference precedes the turn, so nothing in this turn is its cause.
         if here < len(earlier.prompt) - len(opening):
             turns = (
                 self._message(request).reasoning_content
@@ -478,7 +479,7 @@ def _call_cause(
     ]
     if any(_is_encoded_twice(call.arguments, later_text) for call in read):
         return Cause.ENCODED_TWICE
-    # Other values, whose cause an edit of the text may show.
+    # The values differ; an edit of the text may show why.
     if any(sorted(one) != sorted(other) for one, other in values):
         return None
     if any(one != other for one, other in values):
@@ -505,7 +506,7 @@ def _is_encoded_twice(arguments: str, later_text: str) -> bool:
         json.dumps(value, ensure_ascii=False),
         json.dumps(value, separators=(",", ":")),
     )
-    # Without a quote in it the string looks like its content.
+    # A string without quotes looks the same when encoded twice.
     return any('"' in way and json.dumps(way)[1:-1] in later_text for way in ways)
 
 
@@ -521,7 +522,7 @@ def _content_cause(
 ) -> Cause:
     """Distinguish content missing in the next prompt from a turn written differently."""
     is_missing = _is_gone([parsed.content], completion, later_text)
-    # Other words in the place of those are no content that was dropped.
+    # If other words replace the content, it was rewritten, not dropped.
     return Cause.CONTENT_DROPPED if is_missing and not later_message.content else Cause.REWRITTEN
 
 
@@ -531,13 +532,13 @@ def _is_gone(texts: Iterable[str | None], there: str, here: str) -> bool:
     return any(word in there and word not in here for word in words)
 
 
-# Logs: JSON lines, `{"prompt": …, "completion": …}`, in the order of time.
+# Logs: JSON lines, `{"prompt": …, "completion": …}`, in chronological order.
 #
 # Prompt and completion are text or token ids; `conversation` names the request's conversation.
-# Lines as engines write them are read, too: vLLM's responses with `return_token_ids`
+# Lines as engines write them are accepted, too: vLLM's responses with `return_token_ids`
 # (`prompt_token_ids`, `token_ids`, `choices`), and SGLang's `--log-requests` in JSON, whose `obj`
-# and `out` are its input and output. A log may have been cut or hold other events: a line that
-# cannot be read is left out, with the reason.
+# and `out` are its input and output. A log may be truncated or contain other events: a line that
+# cannot be parsed is skipped, with the reason.
 
 
 _WANTED = "write one object a line, with prompt and completion"
@@ -688,6 +689,6 @@ def _text_and_ids(
         return text, ids
     if model is None:
         raise LookupError
-    # Ids beyond the vocabulary show that the log is of another model than the tokenizer.
+    # Ids beyond the vocabulary show that the log and the tokenizer belong to different models.
     model.check(ids, f"{place}, ids")
     return model.decode(ids), ids

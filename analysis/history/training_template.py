@@ -28,11 +28,11 @@ from .history_renders import HistoryRenders, Messages, generation_ranges
 from .message_attribution import Attributed, Joints, attribute_render, historic_closes
 from .text_marks import MARK_DIGITS, fields_of, unused_word
 
-# The proof of a training template: it renders the same texts, and marks what the model writes.
+# The proof of a training template: it renders the same texts, and marks the model's text.
 #
 # Both templates render every message of the battery, alone, between others and again after the
-# results of its calls. Another text is an error; a turn in which the markers are not the loss
-# mask of the renderer is a deviation, which has a name.
+# results of its calls. A different text is an error; a turn whose marks differ from the renderer's
+# loss mask is a deviation, which has a name.
 
 
 class TrainingTemplateError(AutoparserError):
@@ -85,7 +85,7 @@ def prove_training_template(
     """
     asked = _ProofConversations(analysis)
     renders = asked.renders
-    # One clock for both, so that no second lies between them.
+    # Both use the same clock, so that no second passes in between.
     others = HistoryRenders(patched, renders.tools, renders.switches, renders.clock)
     conversations = refused = masked = 0
     deviations: dict[tuple[object, ...], MismarkedTurn] = {}
@@ -137,7 +137,7 @@ class _ProofConversations:
         """Yield the conversations, each with whether a generation prompt follows."""
         messages = [case.message for case in battery_messages()]
         if briefly:
-            # Reversed, so that of each kind the first message of the battery is kept.
+            # Reversed, so that the first message of each kind in the battery is kept.
             one_of_each = {str(message.presence): message for message in reversed(messages)}
             messages = [*one_of_each.values()]
         if written_calls and not self._calls:
@@ -206,7 +206,7 @@ def _find_deviations(
             owner = next(segment.message for segment in whole.segments if segment.end > start)
             owners.setdefault(owner, ([], []))[which].append(whole.text[start:end])
     roles = tuple(str(message.get("role")) for message in messages)
-    # A system message that the template needs stands before the dialogue.
+    # A required system message precedes the dialogue.
     before = len(messages) - len(dialogue)
     for owner, (left, too) in sorted(owners.items()):
         turn = dialogue[owner - before] if owner >= before else None
@@ -346,7 +346,7 @@ def _wrap_template(analysis: Analysis, *, ends: bool) -> str:
         "fields": _jinja_list(fields_of(analysis.shape)),
         "ends": str(ends).lower(),
     }
-    # All at once: what is put in is not looked at again.
+    # Replace all places at once, so that inserted text is not searched again.
     return re.sub("@(\\w+)@", lambda place: values[place[1]], around)
 
 

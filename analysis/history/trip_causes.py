@@ -99,7 +99,7 @@ class BrokenStep(Struct, frozen=True):
             return at is None
         before, after = self.exchange.sampled, exchange.sampled
         if before == after:
-            # Another engine may make another prompt of the same history.
+            # Another engine may build another prompt from the same history.
             further = len(other.prompt.text) - len(self.replay.prompt.text)
             return at > self.at + further
         # The texts can be compared only after the edit, where they have a common suffix.
@@ -119,7 +119,7 @@ class BrokenStep(Struct, frozen=True):
         return self.stage.with_turn(self.replay, kept) == self.replay.text
 
 
-# Whose fault a break is: the template's, the engine's, or the model's.
+# The origin of a break: the template, the engine, or the model.
 
 
 class Culprit(StrEnum):
@@ -185,10 +185,10 @@ def _breaks_as_sent(case: BrokenStep) -> bool:
     return as_sent != EngineHabits() and not case.moves(replace(case.exchange, engine=as_sent))
 
 
-# Edits of a sampled text where the next prompt departs from it.
+# Edits of a sampled text where the next prompt diverges from it.
 #
-# Each takes over one thing that the template wrote differently: whitespace, a literal, an escape or
-# a value. If the step then holds, or breaks later, that thing is the cause.
+# Each adopts one thing that the template wrote differently: whitespace, a literal, an escape or a
+# value. If the step then holds, or breaks later, that thing is the cause.
 
 
 class Edit(Struct, frozen=True):
@@ -267,7 +267,7 @@ def _literal_edit(sampled: str, text: str, here: int, there: int) -> Iterator[Ed
 
 def _escape_edit(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
     ours, theirs = _match_around(_ESCAPE, sampled, here), _match_around(_ESCAPE, text, there)
-    # One side may write as a plain character what the other escapes.
+    # One side may contain the plain character that the other escapes.
     for span in (ours.span() if ours else (here, here), (here, here + 1)):
         for given in (theirs.group() if theirs else "", text[there : there + 1]):
             if given and _same_json(sampled[slice(*span)], given):
@@ -387,7 +387,7 @@ def _ids_added(case: BrokenStep) -> bool:
     ]
     message = {**case.replay.memory.message, "tool_calls": other}
     changed = prefix_length(case.replay.text, case.stage.with_turn(case.replay, message))
-    # An id further behind would not be what makes the texts differ here.
+    # An id further on would not explain the difference here.
     return case.at <= changed < min(case.at + NEAR, len(case.replay.text))
 
 
@@ -404,7 +404,7 @@ def _argument_form(case: BrokenStep) -> bool:
 
 def _encoded_twice(case: BrokenStep) -> bool:
     """Test whether that helps and the arguments are written as JSON text within JSON text."""
-    # That begins with a quote that was not sampled, or a backslash before one that was.
+    # Such text begins with a quote that was not sampled, or with a backslash before a sampled one.
     quoted = case.replay.text[case.at :].startswith(('"', "\\"))
     return quoted and _argument_form(case)
 
@@ -416,7 +416,7 @@ def _order_lost(case: BrokenStep) -> bool:
         len(c.arguments) > 1 for c in case.replay.memory.calls
     ):
         return False
-    # A template that sorts arguments writes both orders alike.
+    # A template that sorts arguments renders both orders alike.
     turned = [_reverse_arguments(call) for call in calls]
     return case.same_with(tool_calls=turned)
 
@@ -533,6 +533,6 @@ _HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
     (Cause.ORDER, _order_lost),
     (Cause.CALL_LOST, _call_lost),
     (Cause.CONTENT_DROPPED, _content_dropped),
-    # Last, since taking over a whole value removes nearly any difference in it.
+    # Last, since adopting a whole value removes nearly any difference in it.
     (Cause.VALUES, _by_edit(Cause.JSON_SPACING, Cause.VALUES)),
 )

@@ -174,8 +174,7 @@ def template_sample(
         whole = last_turn(message)
     except TemplateRenderError as error:
         return TemplateSample("", f"it refuses the turn as the last one: {error.reason}")
-    # Such a template writes another header in the history, so that the format has to write the
-    # turn.
+    # Such a template has another header in the history, so the format has to write the turn.
     if not whole.startswith(prompt.text):
         return TemplateSample("", "its turn does not go on from the prompt")
     rest = whole[len(prompt.text) :]
@@ -376,21 +375,21 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
         return sample_turn(format_, message, prompt, opening).text
 
     def right(text: str) -> bool:
-        # Which message comes next does not matter: the text is only parsed.
+        # Any next message will do, since the text is only parsed.
         exchange = _make_exchange(scenario, setting, scenario.next[0], text)
         return says_message(stage.read(exchange), text, message)
 
     if not template_turn.unwritten and not right(template_turn.text):
         formats = [usual]
         if usual.calls is not None:
-            # The same with nothing stripped from strings in calls.
+            # The same format without stripping strings in calls.
             formats.append(respell_calls(usual, Spelling(whole=True)))
         meant = next((candidate for candidate in formats if right(write(candidate))), None)
         if meant is None:
             _check_alike(template_turn, write(usual))
         else:
             usual, template_turn = meant, TemplateSample("", REWRITTEN)
-    # The template's own text needs no format, as long as nothing is to be varied.
+    # Without variations, the template's own text needs no format.
     if not names and not template_turn.unwritten:
         return Sample(_single_piece(template_turn.text), plain=template_turn.text)
     plain = sample_turn(usual, message, prompt, opening)
@@ -398,7 +397,7 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
     format_ = respelled_by(usual, names)
     spelled = sample_turn(format_, message, prompt, opening)
     varied = rewritten_by(spelled, format_, message, names)
-    # The scenario would repeat the one without variations.
+    # With no change, the scenario would repeat the one without variations.
     if names and varied.text == plain.text and not varied.single_newlines:
         raise NotWrittenError("this is the format's own writing")
     return replace(varied, plain=plain.text, unconfirmed=template_turn.unwritten)

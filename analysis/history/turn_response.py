@@ -69,7 +69,7 @@ class Responses:
         self._text = tokens
         self._switches = switches
         self._parsers: dict[tuple[str, bytes], OutputParser] = {}
-        # An output is read, and then bridged: it is the same one.
+        # The output that was parsed last is usually bridged next.
         self._last: tuple[tuple[object, ...], ReadOutput] | None = None
         self._end: tuple[tuple[int, ...], PromptEnd] | None = None
         self.stops = turn_stops(analysis, tokens)
@@ -111,7 +111,7 @@ class Responses:
         if stop is None:
             return ReadOutput(message, text, stop)
         if message.status is Status.REPAIRED or message.tool_calls:
-            # The stop may be what closes the call; another token that ends outputs is content here.
+            # The stop token may close the call; any other end token counts as content here.
             closed = parser.parse(self._text.decode(ids[: stop + 1], prompt))
             message = closed if closed.status.regular else message
         return ReadOutput(message.ended(), text, stop)
@@ -175,9 +175,9 @@ class Responses:
 
 # A trajectory as one row of training data: its ids, its loss mask, and the places of its calls.
 #
-# Contract: the ids are those that the model was given and has written, none of them made anew. A
-# prompt that does not begin with what stood before it is an error: nothing could be trained on as
-# one row without ids that the model has never seen in that place.
+# Contract: the ids are exactly those that the model received and wrote. A prompt that does not
+# begin with the ids before it is an error: one row could not represent it without ids that the
+# model has never seen in that place.
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,18 +223,17 @@ def call_tokens(
     output: ReadOutput, ids: Sequence[int], decode: Callable[[Sequence[int]], str], first: int = 0
 ) -> tuple[CallTokens, ...]:
     """Return the tokens of an output's calls; `first` is the index of the output's first token."""
-    # A stop token may be what closes a call.
+    # A stop token may close a call.
     until = len(ids) if output.stop is None else output.stop + 1
     lengths: dict[int, int] = {}
 
     def length(count: int) -> int:
         if count not in lengths:
-            # Of a character that is not whole yet nothing counts.
+            # Do not count an incomplete character.
             lengths[count] = len(decode(ids[:count]).rstrip("\N{REPLACEMENT CHARACTER}"))
         return lengths[count]
 
-    # Decoded lengths grow with the number of ids, so that bisection finds a call with few
-    # decodings.
+    # Decoded lengths grow with the number of ids, so bisection finds a call with few decodings.
     places = range(until + 1)
     return tuple(
         CallTokens(

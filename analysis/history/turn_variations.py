@@ -32,7 +32,7 @@ from autoparser.analysis.core.turn_format import TurnFormat
 
 from .sampled_turns import NotWrittenError, Pieces, Sample, SampledKind, SampledPiece
 
-# The same values in another spelling: JSON's spacing, escapes and literals, the edges of strings.
+# The same values spelled differently: JSON's spacing, escapes and literals, the edges of strings.
 
 
 _LITERALS = {"json": ("true", "false", "null"), "python": ("True", "False", "None")}
@@ -111,7 +111,7 @@ def _respell_notation(notation: ValueNotation, spelling: Spelling) -> ValueNotat
 
 def _respell_container(container: ContainerNotation, spelling: Spelling) -> ContainerNotation:
     separator = container.separator
-    # Other separators, e.g. between tags, are markup and no matter of spelling.
+    # Other separators, e.g. between tags, are markup, which is not respelled.
     if separator.strip() == "," and spelling.comma is not None:
         separator = spelling.comma
     return structs.replace(

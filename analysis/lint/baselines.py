@@ -64,7 +64,7 @@ class Ignore(Struct, frozen=True):
 
 def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[InputProblem, ...]]:
     """Return the ignores in a template's comments, and the malformed ones as problems."""
-    # Only parsing needs Jinja: ignores from the cache do without.
+    # Only parsing needs Jinja: cached ignores do not.
     from autoparser.analysis.templates.source_text import template_comments  # noqa: PLC0415
 
     found: list[Ignore] = []
@@ -88,8 +88,8 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
     if match is None:
         raise AutoparserError("an ignore comment without a rule", hint=_FORM)
     selectors = tuple(re.split(r"\s*,\s*", match["selectors"]))
-    codes_of(selectors)  # raises for a selector that names no rule
-    # Authors separate the reason by a colon or a dash.
+    codes_of(selectors)  # raises for a selector that matches no rule
+    # Authors separate the reason with a colon or a dash.
     reason = " ".join(match["reason"].strip(" \t\r\n:-–—").split())
     if not reason:
         raise AutoparserError(
@@ -135,7 +135,7 @@ class KnownFinding(Struct, frozen=True, order=True):
 def digest_of(finding: LintFinding) -> str:
     """Return a digest of a message that does not depend on line numbers: 16 hex digits."""
     words = _LINE_NUMBER.sub("line", finding.message)
-    # A message quotes the template, which may hold lone surrogates.
+    # A message quotes the template, which may contain lone surrogates.
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -180,7 +180,7 @@ def call_spans(played_chat: PlayedConversation) -> list[CallSpan]:
     """Return the calls of each message that has any, in the order of the render."""
     spans: list[CallSpan] = []
     group: list[WrittenText] = []
-    # The None at the end closes the last group.
+    # The final None closes the last group.
     for text in (*played_chat.written_texts, None):
         goes_on = bool(group) and text is not None and text.spoken.entry == group[0].spoken.entry
         if group and not goes_on:
@@ -224,7 +224,7 @@ def broken_object(span: CallSpan, text: WrittenText) -> str:
     place = text.start - span.start
     for opening in _OBJECT.finditer(span.text, 0, place):
         piece = _braced(span.text, opening.start())
-        # This object, such as the tools' description, ends before the argument.
+        # This object, e.g. in the tools' definitions, ends before the argument.
         if opening.start() + len(piece) <= place:
             continue
         try:

@@ -330,7 +330,7 @@ class PlayedConversation:
                 mine.other_form != its.other_form,
             )
         )
-        # The same scene first: two renders of one scene differ only by what is sent beside it.
+        # The same scene first: two renders of one scene differ only in the inputs beside it.
         return mine.scene != its.scene, beside, abs(mine.size - its.size)
 
 

@@ -116,7 +116,7 @@ class BranchOpener(NodeTransformer):
     def visit_If(self, node: nodes.If) -> list[nodes.Node]:  # noqa: N802 - Jinja's names
         """Evaluate the test, then run every side."""
         self.generic_visit(node)
-        # The test itself may access what the sandbox forbids.
+        # The condition itself may access something that the sandbox forbids.
         return [_statement_of(node.test), *node.body, *node.elif_, *node.else_]
 
     def visit_CondExpr(self, node: nodes.CondExpr) -> nodes.Node:  # noqa: N802
@@ -187,14 +187,14 @@ class BranchOpener(NodeTransformer):
     def visit_Macro(self, node: nodes.Macro) -> list[nodes.Node]:  # noqa: N802
         """Call the macro once, after its definition."""
         self.generic_visit(node)
-        # Nothing else may call it: without a call its body would never run.
+        # Nothing else may call the macro, and without a call its body would never run.
         name = nodes.Name(node.name, "load", lineno=node.lineno)
         called = nodes.Call(name, [], [], None, None, lineno=node.lineno)
         return [node, nodes.Output([called], lineno=node.lineno)]
 
     def visit_Break(self, node: nodes.Break | nodes.Continue) -> list[nodes.Node]:  # noqa: N802
         """Continue with the next statement."""
-        # Obeyed, it would hide the statements after it.
+        # Executed, it would hide the statements after it.
         del node
         return []
 
@@ -324,7 +324,7 @@ class WatchedSandbox(ImmutableSandboxedEnvironment):
             return ""
 
         def items(value: object, width: int) -> list[Any]:
-            # Nested loops multiply: once the bound is reached, the others end, too.
+            # Nested loops multiply: after reaching the bound, the others end, too.
             if self.calls > MOST_CALLS:
                 return []
             return _items(value, width)
@@ -421,7 +421,7 @@ def _run(
     given = {**environment.globals, **variables}
     size = 0
     for piece in made.root_render_func(made.new_context(given)):
-        # A call block may give None.
+        # A call block may return None.
         pieces.append(str(piece))
         size += len(pieces[-1])
         if size > LONGEST_TEXT:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .other_renders import OtherJinja
 
 
-# The result of a run over many templates: every report reads it.
+# The result of a run over many templates, which every report reads.
 
 
 _WEIGHTS = [*Severity]

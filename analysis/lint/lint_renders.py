@@ -207,10 +207,10 @@ class LintRenders:
             **self._tokens,
             "messages": sent,
             "tools": self._prepare_tools(setting.tools),
-            # transformers passes it even if there are none, so that it is defined.
+            # transformers passes `documents` even if there are none, so that it is defined.
             "documents": None,
             "add_generation_prompt": setting.generation,
-            # Last, because a setting may replace the others: conversations with documents do.
+            # Last, so that a setting can replace the others, as in conversations with documents.
             **(setting.switches or {}),
         }
 
@@ -278,7 +278,7 @@ def parting_line(one: Render, other: Render) -> int | None:
         return _parting_step(here, there) or _last_seen_otherwise(here, there)
     start = prefix_length(one.text, other.text)
     left, right = one.text[start:], other.text[start:]
-    # One text is the other with something inserted: name the line that let it be written.
+    # Text was inserted into one of the renders: name the line that rendered it.
     if right.endswith(left):
         return _what_let(there, start, here)
     if left.endswith(right):
@@ -340,7 +340,7 @@ def _parting_step(one: RenderTrace, other: RenderTrace) -> int | None:
     for here, there in zip_longest(one.steps, other.steps):
         if here is None or there is None or _way(here) != _way(there):
             both = [step for step in (here, there) if step is not None]
-            # An additional pass of a loop is aligned with whatever follows the loop.
+            # An additional iteration of a loop is aligned with the step after the loop.
             first = next((step for step in both if step.kind is StepKind.PASS), both[0])
             return one.sites[first.site].line
     return None

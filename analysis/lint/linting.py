@@ -110,10 +110,10 @@ class LintFinding(Shown):
         return self.hit.fix or self.rule.fix
 
 
-# Findings of one cause are merged, in two ways. A finding may name its cause, such as a line and
-# the error it raised: of several with the same cause the most severe stays. And a rule may cover
-# others: if content is always dropped, that it is also missing beside calls is no news. A finding
-# never hides a more severe one.
+# Findings of one cause are merged in two ways. A finding may name its cause, such as a line and the
+# error raised there: the most severe of several with the same cause stays. And a rule may cover
+# others: if content is always dropped, there is no need to report that it is also missing beside
+# calls. A finding never hides a more severe one.
 
 
 _WEIGHTS = [*Severity]
@@ -174,7 +174,7 @@ def _by_cause(findings: Sequence[LintFinding]) -> list[LintFinding]:
             continue
         first = kept[places[cause]]
         codes = (*first.also, finding.code, *finding.also)
-        # A finding that was also made with no switch set does not depend on the switches.
+        # A finding that also occurs with no switch set does not depend on the switches.
         always = not (first.hit.setting and finding.hit.setting)
         hit = replace(first.hit, setting={}) if always else first.hit
         kept[places[cause]] = replace(first, hit=hit, also=_distinct(codes, first.code))

@@ -80,7 +80,7 @@ def marker_balance(text: str, but: Collection[str] = ()) -> MarkerBalance:
             found.within.setdefault(pair, frozenset(still))
         (found.opened if opens else found.closed)[pair] += 1
         found.spelled.setdefault(pair, marker)
-    # What opens and never closes is a separator, and encloses nothing.
+    # A marker that opens and never closes is a separator, and encloses nothing.
     closing = {
         pair: frozenset(other for other in around if found.closed[other])
         for pair, around in found.within.items()
@@ -161,7 +161,7 @@ def _pair_of(marker: str) -> tuple[MarkerPair | None, bool]:
     return MarkerPair(brackets, (name,)), True
 
 
-# Text that a template marks as generated, to train on that alone.
+# Text that a template marks as generated, so that training uses nothing else.
 
 
 _BLOCK = re.compile(f"{GENERATION_OPEN}(.*?){GENERATION_CLOSE}", re.DOTALL)

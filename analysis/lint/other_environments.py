@@ -239,7 +239,7 @@ def compile_anew(subject: Subject, environment: Environment) -> CodeType:
 def loop_control(subject: Subject) -> int | None:
     """Return the line of the first `break` or `continue`, or None."""
     if not any(kind.__name__.lower() in subject.template.text for kind in _CONTROLS):
-        return None  # a quick way out
+        return None  # a shortcut
     tree = subject.template.syntax_tree
     return next((node.lineno for kind in _CONTROLS for node in tree.find_all(kind)), None)
 

@@ -36,10 +36,10 @@ from .conversation_matrix import PlayedConversation
 from .hit import Hit, HitEvidence, Severity, ShownText
 from .lint_renders import NOON, AskedRender, Render
 
-# Each implementation runs in a process of its own, which ends with the last answer, whatever the
+# Each implementation runs in a process of its own, which ends after the last answer, whatever the
 # template did to it. A missing answer carries its reason. First the installed implementations:
 
-# Which other programs' Jinja can be asked here.
+# Implementations of Jinja in other programs that are available here.
 
 
 START = 60.0
@@ -119,7 +119,7 @@ def _of_node() -> Iterator[OtherJinja]:
         )
         found: dict[str, str] = json.loads(ran.stdout)
         worker = str(_WORKERS / "huggingface_worker.mjs")
-        # A template must not take all memory.
+        # Do not let a template take all memory.
         command = (node, "--max-old-space-size=500", worker, found["main"])
         yield OtherJinja(_PACKAGE, found["version"], command)
 
@@ -187,7 +187,7 @@ def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, 
 
 def _question_document(question: JinjaQuestion) -> Mapping[str, object]:
     tokens = [token for token in template_tokens(question.template) if token.kind in _BEGIN]
-    # The name must not be one of the template's own.
+    # The name must not occur in the template.
     note = "noted_line"
     while note in question.template:
         note += "_"
@@ -223,7 +223,7 @@ def _answers(output_text: str) -> Iterator[JinjaAnswer]:
         try:
             given = json.loads(row)
         except ValueError:
-            # An empty line, or one that was cut off when the process ended.
+            # The line is empty, or was truncated when the process ended.
             return
         if "text" in given:
             yield JinjaAnswer(given["text"])
@@ -307,7 +307,7 @@ def _find_place(
         return None if answer.at is None else _tag_at(template.text, answer.at)
     usual = conversation.render.text
     first = prefix_length(usual, answer.text)
-    # Additional text at the end belongs to the last tag that wrote something here.
+    # Additional text at the end belongs to the last tag that rendered something here.
     span = template.source_map(conversation.judged or conversation.variables).span_at(
         min(first, len(usual) - 1)
     )
@@ -517,7 +517,7 @@ def _hit_of(
     name = comparison.jinja.name
     first = those[0]
     settings = {chat.name: chat.conversation.setting for chat in played_chats}
-    # If it differs without any switch, too, the switches are not the cause.
+    # If the renders also differ without any switch, the switches are not the cause.
     switched = all(settings.get(difference.conversation.words) for difference in those)
     example = first.conversation.words
     share = f"{len(those)} of {comparison.asked_count} conversations, such as {example}"

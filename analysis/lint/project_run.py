@@ -165,7 +165,7 @@ def _engine_digest(files: Iterable[str]) -> str:
 
 
 def _version(name: str) -> str:
-    # It is slow to import, and needed only if something is cached.
+    # Imported here: it is slow to import, and needed only if results are cached.
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:
@@ -215,7 +215,7 @@ class InspectionCache:
             seen = self._decoder.decode(unpacked.decompress(body, _LARGEST_UNPACKED))
         except (MsgspecError, RecursionError, UnicodeDecodeError, zlib.error):
             return None
-        # The last use is noted to the day, which is enough for entries that are kept for a month.
+        # The last use is stored to the day, which suffices for entries kept for a month.
         if _age(entry) > DAY:
             with suppress(OSError):
                 os.utime(entry)
@@ -456,7 +456,7 @@ def baseline_of(run: LintRun) -> Baseline:
 
 def _task(target: LintTarget, request: LintRequest) -> InspectionTask:
     needs = {rule.needs for rule in request.rules}
-    # The request's tokenizer was chosen for this run; that of the settings is a fallback.
+    # The request's tokenizer was chosen for this run; the settings' tokenizer is a fallback.
     tokenizer = request.tokenizer or target.tokenizer or request.settings.tokenizer
     return InspectionTask(
         target.template,
@@ -557,7 +557,7 @@ def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
         for template in run.templates
         for rule in run.rules
     }
-    # A hidden finding is still there, so that its entry has not vanished.
+    # A hidden finding still exists, so its baseline entry is not obsolete.
     folded = [
         _known_finding(template, finding)
         for template in run.templates

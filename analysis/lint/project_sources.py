@@ -182,7 +182,7 @@ class _Walk(Struct, frozen=True):
         path = Path(argument)
         if _is_directory(path, argument):
             yield from self._below(argument, argument)
-        # A file's name may contain wildcards, too.
+        # A file name may contain wildcards, too.
         elif is_pattern(argument) and not _exists(path):
             # `Path.glob` takes no absolute pattern.
             for found in sorted(glob(argument, recursive=True)):  # noqa: PTH207
@@ -243,7 +243,7 @@ def leads_out(path: str, within: str) -> bool:
     parts = Path(within).parts
     fixed = [*takewhile(lambda part: not is_pattern(part), parts)]
     try:
-        # A link to a folder that was named itself is followed.
+        # Follow a link to a folder that the user named explicitly.
         return not Path(path).resolve().is_relative_to(Path(*fixed).resolve())
     except OSError:
         return True
@@ -311,7 +311,7 @@ def load_targets(
             "--template is only for a saved format",
             hint="remove it",
         )
-    # A directory and a file in it may hold the same template.
+    # A directory and a file in it may contain the same template.
     targets: dict[tuple[str, str | None, str | None], LintTarget] = {}
     problems: list[InputProblem] = []
     within: dict[str, bool] = {}

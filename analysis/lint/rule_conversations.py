@@ -221,7 +221,7 @@ def appends_answer(subject: Subject) -> bool:
     may omit parts on purpose. A marker after the question may give way to the answer.
     """
     alone = subject.play((subject.user,))
-    # What gives way to the answer may only be markers: words would be a text around the chat.
+    # Only markers may be replaced by the answer: words would be a text around the chat.
     rest = TemplateLiteral.of(
         alone.text[len(common_prefix(alone.text, render_answer(subject).text)) :]
     )

@@ -389,7 +389,7 @@ class Subject:
 
     def player_of(self, text: str) -> Callable[[WholeConversation], Render]:
         """Return a renderer of conversations for an edited text of this template."""
-        # An edited text has renders of its own, which must not be mixed with the cached ones.
+        # The edited text needs renders of its own, not the cached ones.
         other = replace(self.rendering, text=text)
         return partial(self._render_whole, renders=LintRenders(other, self.tokens))
 

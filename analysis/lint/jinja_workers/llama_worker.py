@@ -67,14 +67,14 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _start_server(request: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the server, or the error with which it did not start."""
     xllamacpp = import_module("xllamacpp")
-    # The engines' worker has code for a blank model, and this package is not installed here.
+    # The engines' worker can write a blank model, and this package is not installed here.
     sys.path.append(str(Path(__file__).parents[2] / "engines"))
     reader = import_module("engine_worker.llama_reader")
     with TemporaryDirectory() as folder, TemporaryFile() as server_log:
         model = Path(folder) / "blank.gguf"
         reader.write_scripted_model(model, request["bos"], request["eos"], [])
         params = reader.server_params(str(model), request["template"], context=512)
-        # Only its Jinja is of interest, not its parser.
+        # Only the server's Jinja is of interest, not its parser.
         params.force_pure_content_parser = True
         params.prefill_assistant = False
         kept = os.dup(2)

@@ -46,7 +46,7 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         except minijinja.TemplateError as error:
             yield {"error": _words(error), "at": _place(error, request["template"])}
         except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
-            # minijinja passed it on without a place.
+            # minijinja reported the error without a place.
             passed.clear()
             with suppress(Exception):
                 environment.render_str(request["marked"], "marked.txt", **variables)

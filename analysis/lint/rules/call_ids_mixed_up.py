@@ -38,12 +38,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     words = _sent_ids(played, subject.marks.ids[:3]) or next(filter(None, found), "")
     calls = played.written_of(Voice.CALL)
     if len(calls) < _CALLS:
-        return  # what is lost is of other rules
+        return  # other rules report lost calls
     if words:
         restarts = words.startswith(_RESTARTS)
         places = ""
         if restarts:
-            # If ids restart with each message, results are only told apart by their position.
+            # If ids restart with each message, only their position distinguishes results.
             number = words.split("'")[1]
             places = f": {' and '.join(_around(calls[at].before, number) for at in (0, -1))}"
         yield played.hit(

@@ -20,7 +20,7 @@ class WatchedMessage(dict[str, Any]):
         super().__init__(message)
         self.read_keys: set[object] = set()
 
-    # `message.tool_calls` ends here, too: a dictionary has no such attribute.
+    # `message.tool_calls` ends up here, too: a dictionary has no such attribute.
     def __getitem__(self, key: str) -> Any:
         self.read_keys.add(key)
         return super().__getitem__(key)

@@ -69,8 +69,8 @@ def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[
                     behind in play(f"{before}{constant}{other}{behind}").text for other in constants
                 )
             )
-            # A text may be a command, and content may contain a block of reasoning. If the template
-            # splits that at its known end, splitting at another marker is a fault.
+            # The constant may be a command, and content may contain a block of reasoning. If the
+            # template splits that at its known end, splitting at another marker is a fault.
             known = (markers.reasoning_start, markers.reasoning_end)
             of_block = any(
                 constant.strip() in marker or marker.strip() in constant for marker in known

@@ -101,7 +101,7 @@ def _differing(
     other, _, behind = later
     end = one.text.rpartition(text)[2].strip()
     header = subject.format.header.strip()
-    # A header in the end is that of a generation prompt, which the history lacks.
+    # A header in the end belongs to a generation prompt, which the history lacks.
     if behind.strip().startswith(end) or (header and header in end):
         return
     yield Hit(
@@ -137,8 +137,7 @@ def _unended_calls(subject: Subject) -> Iterator[Hit]:
     for key in plain.keys() & last.keys() & later.keys():
         usual, (render, written) = plain[key], last[key]
         stops = _markers(usual[1].after)
-        # A marker that also ends questions is the subject of AP216, one that ends two calls of
-        # AP522.
+        # AP216 reports markers that also end questions, AP522 those that end two calls.
         elsewhere = usual[1].before + "".join(text.after for _, text in several.values())
         if (
             stops

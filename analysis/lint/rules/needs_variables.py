@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         setting: dict[str, Json] = dict.fromkeys(names, value)
         if not _render_question(subject, setting).text.strip():
             continue
-        # Only the variables without which the prompt stays empty are named.
+        # Only name the variables without which the prompt stays empty.
         for name in names:
             fewer = {key: value for key, value in setting.items() if key != name}
             if _render_question(subject, fewer).text.strip():

@@ -22,6 +22,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         "transformers' loss mask is empty: the template has no generation tag",
         (show_render(render, "a question and its answer"),),
-        # The tag would hold the model's text.
+        # The line of the model's text, which the tag would enclose.
         line=render.line_of(subject.marks.content),
     )

@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             copy |= {key: value for key, value in message.items() if key == "content"}
         given, without = (
             subject.render(chat, tools=offered, as_given=True)
-            # Prepared here, so that the evidence shows what the template is given.
+            # Messages are prepared above, so that the evidence shows the template's exact input.
             for chat in (messages, prepared)
         )
         if given.rendered == without.rendered and given.text == without.text:

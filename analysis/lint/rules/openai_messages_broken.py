@@ -47,7 +47,8 @@ def check(subject: Subject) -> Iterator[Hit]:
             if hit is not None and joined not in told:
                 told.add(joined)
                 yield hit
-            # If all together raise, callers fix those that raise alone, and send the others so.
+            # If all departures together raise, callers fix those that raise alone and send the
+            # others unchanged.
             if outcome is not FormOutcome.RAISED:
                 break
 

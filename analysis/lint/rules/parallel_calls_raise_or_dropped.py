@@ -22,7 +22,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     if both.error is not None:
         message = f"fails on two calls in one message: {both.reason}"
         hit = raising_hit(message, (both, "two calls"), (one, "one call"), refused=Severity.WARNING)
-        # If the same error refuses a single call, two are no news.
+        # Without a cause, a refusal of two calls is not merged with others of the same message, so
+        # it remains a finding of its own.
         yield replace(hit, cause=None) if both.error.refused else hit
     elif not all(text in both.text for text in shown):
         which = "second" if shown[0] in both.text else "first"

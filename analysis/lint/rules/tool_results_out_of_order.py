@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render the results of two calls in their order, and the second one first."""
     marks = subject.marks
     calls = (subject.call(0), subject.call(1))
-    # Reversed, the sentinel is a second word that is found nowhere else.
+    # Reversed, the sentinel is a second word that occurs nowhere else.
     texts = (marks.answer, marks.answer[::-1])
     one, other = (subject.answer(*pair) for pair in zip(calls, texts, strict=True))
     asked = (subject.user, Message(calls=calls))

@@ -81,7 +81,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 seen.add(pair)
                 of_loops |= any(value in text for value in subject.marks.values)
                 yield _hit(name, render, (text, found), pair, opening=anywhere.get(pair, ""))
-    # A fault of a reasoning block must not hide those of calls and results.
+    # Check calls and results separately, so that a fault of a reasoning block does not hide theirs.
     of_calls = chain(
         _in_calls(subject),
         _in_numbers(subject),
@@ -295,7 +295,7 @@ def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
     for played in subject.matrix:
         if not played.render.rendered or played.conversation.other_form:
             continue
-        # Nothing opens between two questions in a row; an unended question is the subject of AP216.
+        # Nothing opens between two questions in a row; AP216 reports a question without an end.
         texts = played.written_texts
         said = [at for at, text in enumerate(texts) if text.spoken.voice is Voice.USER]
         for one, other in pairwise(said):

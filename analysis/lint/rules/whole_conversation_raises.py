@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             continue
         if conversation.refusable and not played.render.crashed:
             continue
-        # The same line may fail with another message each time, with an index in it.
+        # The same line may fail with a different message each time, such as one with an index.
         place = (cause.line, "" if cause.line is not None else cause.detail)
         if place not in seen:
             seen.add(place)

@@ -64,7 +64,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"assistant messages have the {whose} header, {quote_text(header)}",
                 tuple(show_render(chat.render, chat.name) for chat in _chats(subject)[-1:]),
-                # Without a generation prompt, perhaps nobody is to answer.
+                # Without a generation prompt, the template may not be meant for answers.
                 severity=None
                 if any(opening.text for opening in subject.format.openings)
                 else Severity.WARNING,
