@@ -229,7 +229,7 @@ def _turn(calls: tuple[ToolCall, ...]) -> Message:
 def _framed_requests() -> Iterator[ComparedRequest]:
     """Return each scene with and without tools, system message and generation prompt."""
     for name, dialogue in _scenes():
-        # A prompt after an assistant's last message is asked for by nobody.
+        # No client requests a prompt after a final assistant message.
         prompts = (False,) if isinstance(dialogue[-1], Message) else (True, False)
         for tools, system, generation in product((False, True), (False, True), prompts):
             yield ComparedRequest(name, dialogue, tools, generation, system)
@@ -326,7 +326,7 @@ class ComparisonStage:
         """Render a request under a setting."""
         if self._beyond >= MOST_BEYOND:
             return None
-        # The shape is the template's, whatever the setting, so that messages are made once.
+        # The shape does not depend on the setting, so convert messages once.
         messages = self._shaped.get(request.key)
         if messages is None:
             messages = self._shaped[request.key] = request.messages(self._prober.shape)

@@ -106,7 +106,7 @@ def _places_in_block(left: str, right: str) -> tuple[_Place, ...]:
     found: list[_Place] = []
     for start, end, other_start, other_end in _changed_places(ours, theirs):
         place = (begins[start], begins[end], other_begins[other_start], other_begins[other_end])
-        # Else two words that share a sign by chance would come out as several small differences.
+        # Otherwise two words that share a character by chance would give several small differences.
         if found and _is_coincidence(left[found[-1][1] : place[0]]):
             place = (found[-1][0], place[1], found[-1][2], place[3])
             found.pop()
@@ -118,7 +118,7 @@ def _text_units(text: str) -> list[str]:
     """Cut a text into tags, words, runs of whitespace and single signs."""
     units: list[str] = []
     for piece in edge_units(text):
-        # Whatever stands between two units comes as one piece.
+        # All text between two units is one piece.
         whole = piece.isalnum() or is_unit(piece)
         units += [piece] if whole else _BETWEEN.findall(piece)
     return units
@@ -139,15 +139,16 @@ def _piece_offsets(pieces: Sequence[str]) -> list[int]:
 
 
 def _changed_places(left: Sequence[str], right: Sequence[str]) -> Iterator[_Place]:
-    # Units that come again and again, such as quotes, begin no match in a long block: else it takes
-    # time by the square of their number.
+    # Frequent units, such as quotes, begin no match in a long block: otherwise it would take
+    # quadratic time.
     matcher = SequenceMatcher(None, left, right)
     for tag, start, end, other_start, other_end in matcher.get_opcodes():
         if tag != "equal":
             yield start, end, other_start, other_end
 
 
-# A round: requests rendered by both templates under one setting, and where the texts differ.
+# A round: requests rendered by both templates under one setting, and the places where the texts
+# differ.
 
 
 SightingKey: TypeAlias = tuple[str, ...]
@@ -254,7 +255,7 @@ def _find_sightings(
             yield DifferenceSighting(request, difference)
         return
     ours, theirs = ((text or "")[:CONTEXT] for text in (_outcome_text(left), _outcome_text(right)))
-    # That one raises is the difference, whatever the other writes there.
+    # The difference is that one of them raises, whatever text the other renders.
     yield DifferenceSighting(
         request,
         TextDifference(0, "", "", "", ours, theirs),
@@ -335,7 +336,7 @@ def _way_key(differences: Sequence[_SeenDifference]) -> tuple[str, ...]:
     return (
         *settings,
         *sighting.place,
-        # The rest is mostly a message's own text, which differs from request to request.
+        # Later text is mostly a message's own, which differs from request to request.
         sighting.difference.left[:_TELLING_LENGTH],
         sighting.difference.right[:_TELLING_LENGTH],
         sighting.left_error,
@@ -381,7 +382,7 @@ def _needed_axes(differences: Sequence[_SeenDifference]) -> list[str]:
     for axis, words in AXES.items():
         values = {getattr(difference.sighting.request, axis) for difference in differences}
         value = next(iter(values))
-        # It shows with and without the argument, or the template itself decides.
+        # The difference occurs with and without the argument, or the template decides itself.
         if len(values) > 1 or value is None:
             continue
         if any(_rendered_without(difference, axis) for difference in differences):

@@ -44,13 +44,13 @@ from .format_facts import FactChange, changed_facts
 from .portrait import example_tools
 from .portrait_conversation import ten_turns
 
-# The values of switches under which both templates are played.
+# The values of switches under which both templates are compared.
 #
 # The syntax trees suggest the switches and their values, as they do to the analysis; here every
-# candidate is played, since one that acts only without tools, or only on an image, shows itself
-# in none of the analysis's probes. A value may reach its comparison through a filter, another
-# variable or a mapping, so the words of a template are tried too: one that renders longer or
-# shorter than another text of its length is a value.
+# candidate is tried, since the analysis's probes do not show one that acts only without tools, or
+# only on an image. A value may reach its comparison through a filter, another variable or a
+# mapping, so the words of a template are tried too: one that renders longer or shorter than another
+# text of its length is a value.
 
 
 ANY_TEXT = "any text"
@@ -93,7 +93,7 @@ def asked_values(
     found: dict[str, dict[str, Json]] = {}
     for analysis, stage in zip(analyses, stages, strict=True):
         for name, value in _suggested_values(analysis, stage, usual):
-            # By their texts, since to Python true is 1.
+            # Compared by `repr`, since `True == 1` in Python.
             found.setdefault(name, {})[repr(value)] = value
     settings = [{name: value} for name, values in found.items() for value in values.values()]
     return PlayedValues(tuple(settings[:MOST_SETTINGS]), tuple(settings[MOST_SETTINGS:]))
@@ -119,8 +119,8 @@ def _suggested_values(
                 yield name, word
         compared = suggestions.values.get(name) and name not in suggestions.flags
         if name not in inserted and not compared:
-            # Neither what is written out nor what is only compared with words is given booleans,
-            # as in the analysis.
+            # As in the analysis, do not try booleans for a variable that is rendered or only
+            # compared with words.
             yield from ((name, True), (name, False))
         yield name, ANY_TEXT
     if "documents" in suggestions.names and "documents" not in usual:
@@ -138,7 +138,7 @@ def _value_words(suggestions: Suggestions) -> list[str]:
 
 def _is_value(stage: ComparisonStage, usual: Setting, name: str, word: str) -> bool:
     """Return whether a word has another effect than any text of its length."""
-    # What is written out, or gone through letter by letter, comes out as long for both.
+    # A variable that is rendered, or iterated by letter, gives equal lengths for both.
     other = (ANY_TEXT * LONGEST_WORD)[: len(word)]
     return any(
         _render_length(stage, request, {**usual, name: word})
@@ -220,7 +220,7 @@ def changed_renders(
     first = play_requests(stages, usual, all_requests())
     values = asked_values((left, right), stages, usual=asked)
     known_keys = first.keys
-    # One of the two needs variables to render; the other may render without.
+    # One of the templates needs variables to render; the other may render without them.
     bare = [play_requests(stages, asked, switch_requests(), known_keys)] if usual != asked else []
     singles = [
         play_requests(stages, {**usual, **value}, switch_requests(), known_keys)
@@ -233,7 +233,7 @@ def changed_renders(
             stages,
             _merge_settings(one, other, usual),
             pair_requests(),
-            # Differences that one of the values shows alone were reported already.
+            # Leave out differences that one of the values shows alone, which are reported already.
             known_keys | one.keys | other.keys,
         )
         for one, other in pairs[:MOST_PAIRS]
@@ -302,7 +302,7 @@ def _merge_settings(one: ComparedRound, other: ComparedRound, usual: Setting) ->
 
 
 def _changed_names(setting: Setting, usual: Setting) -> frozenset[str]:
-    # By their texts, since to Python true is 1.
+    # Compared by `repr`, since `True == 1` in Python.
     return frozenset(
         name for name, value in setting.items() if repr(value) != repr(usual.get(name, ...))
     )
@@ -513,12 +513,12 @@ def _changed_findings(
 ) -> tuple[FindingChange, ...]:
     ours, theirs = Counter(map(_finding_key, left)), Counter(map(_finding_key, right))
     ours_only, theirs_only = ours - theirs, theirs - ours
-    # Counted, since a rule may find the same thing several times in one template.
+    # A counter, since a rule may report the same thing several times in one template.
     gone = [finding for finding in left if _take_finding(ours_only, finding)]
     changes: list[FindingChange] = []
     for finding in right:
         if _take_finding(theirs_only, finding):
-            # Of one rule, in the order of the templates: the same cause in other words.
+            # Pair findings of one rule in template order: they have the same cause in other words.
             known = next((old for old in gone if old.code == finding.code), None)
             if known is not None:
                 gone.remove(known)

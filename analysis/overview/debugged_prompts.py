@@ -116,7 +116,7 @@ class DebuggedConversation:
     def edited(self, value: object, name: str) -> DebuggedConversation:
         """Return a copy with the messages and tools of edited YAML. Raises AutoparserError."""
         messages = tuple(given_messages(value, name))
-        # The editor's text may be a list of messages alone, which offers no tools.
+        # The editor's text may be a list of messages, which includes no tools.
         there = is_mapping(value) and "tools" in value
         tools = tuple(given_tools(value, name)) if there else None
         return replace(self, name=name, messages=messages, tools=tools)
@@ -180,7 +180,7 @@ def mark_prompt(
 
     With a tokenizer, the mask has its tokens' edges. Raises as `Renderer.render` does.
     """
-    # A renderer needs a tokenizer, but attributing characters uses none.
+    # A renderer requires a tokenizer, although attributing characters uses none.
     known = byte_tokenizer(()) if tokenizer is None else tokenizer
     renderer = Renderer(analysis, known, switches=conversation.switches)
     found = renderer.attribute(

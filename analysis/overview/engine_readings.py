@@ -72,7 +72,7 @@ def readings_of(
     found: list[EngineReading] = []
     for process in processes:
         ranking = rank_parsers(process, analysis, asked)
-        # The verdicts of a ranking are only of the texts that it did not leave out.
+        # The verdicts of a ranking do not include the texts that it left out.
         left = [text.hostile for at, text in enumerate(asked.texts) if at not in ranking.left_out]
         found += _readings(ranking, left)
     return tuple(found)

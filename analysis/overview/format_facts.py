@@ -57,7 +57,8 @@ class FactChange(Struct, frozen=True):
 def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange, ...]:
     """Return the facts that differ, or that only one has, sorted by aspect."""
     ours, theirs = dict(_format_facts(left)), dict(_format_facts(right))
-    # A format without its template knows nothing of parts: renders alone tell what becomes of them.
+    # Only renders show the treatment of content parts, so a format without its template has no such
+    # facts.
     if isinstance(left, Analysis) and isinstance(right, Analysis):
         ours |= dict(_part_facts(left.content_parts))
         theirs |= dict(_part_facts(right.content_parts))
@@ -71,7 +72,7 @@ def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange
             theirs.get((aspect, name, where)),
         )
         for aspect, name, where in names
-        # By their texts, since to Python true is 1.
+        # Compared by `repr`, since `True == 1` in Python.
         if repr(ours.get((aspect, name, where))) != repr(theirs.get((aspect, name, where)))
     ]
     order = list(dict.fromkeys(aspect for aspect, _, _ in names))
@@ -82,7 +83,7 @@ def _merge_turns(changes: Sequence[FactChange]) -> Sequence[FactChange]:
     """Merge changes that are equal in several kinds of turns."""
     merged: dict[tuple[str, ...], FactChange] = {}
     for change in changes:
-        # By their texts: values may be lists, which cannot be keys.
+        # By `repr`: values may be lists, which cannot be keys.
         key = (change.aspect, change.name, repr(change.left), repr(change.right))
         known = merged.get(key)
         merged[key] = (
@@ -139,7 +140,7 @@ def _turn_facts(analysis: LearnedFormat) -> Iterator[Fact]:
                 if strip is not EdgeStrip.NOTHING:
                     name = f"stripped at the {part}'s {side}"
                     yield ("joints", name, str(presence)), strip.value
-    # What values do together is rendered; as facts they would be told many times.
+    # Leave out combinations of values, which would repeat facts; renders compare them.
     most = len(analysis.formats.base) + 1
     for opening in format_.openings:
         if len(opening.setting) > most:
@@ -246,7 +247,7 @@ def _switch_facts(whole: Mapping[str, Json]) -> Iterator[Fact]:
         for value in values if isinstance(values, list) else []:
             if isinstance(value, dict):
                 effects, equal = value["effects"], value["equal_values"]
-                # By the words of its effects: none is an answer, too.
+                # Join the names of the effects; having none is a result, too.
                 words = effects if isinstance(effects, list) else []
                 does = ", ".join(map(str, words)) or "as if unset"
                 for value_ in (value["value"], *(equal if isinstance(equal, list) else ())):

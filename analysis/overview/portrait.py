@@ -112,7 +112,7 @@ def plain_prompts(analysis: Analysis) -> tuple[PlainPrompt, ...]:
             ).text
         except AutoparserError:
             continue
-        # The defaults come first, so that the prompt without any setting is the first of all.
+        # Default values come first, so that the prompt without any setting is the first one.
         found.setdefault(text, []).append(setting)
     if not found:
         return ()
@@ -132,9 +132,9 @@ def _after_question(prompt: str) -> str:
     return prompt.rpartition(_QUESTION)[2]
 
 
-# A turn as the template writes it under each value of each switch, one at a time.
+# A turn as the template renders it under each value of each switch, one at a time.
 #
-# What is shown is rendered; no format is asked.
+# Everything shown comes from renders; the learned format is not used.
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _switch_view(
     return SwitchView(setting, turn)
 
 
-# A request's grammar in every form, and why a form cannot say it.
+# A request's grammar in every form, and the reason if a form cannot express it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +231,9 @@ def written_grammar(
     )
 
 
-# What a mask costs: the time of each, over answers that are written under the grammar.
+# The cost of a mask: the time for each one, over answers written under the grammar.
 #
-# The figures are of the machine at hand; nothing else in a portrait is.
+# The figures depend on this machine, unlike everything else in a portrait.
 
 
 WALKS = 6
@@ -296,7 +296,7 @@ def _time_masks(analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer)
         for token in answer.tokens:
             begun = perf_counter()
             grammar.fill_vocab_mask(mask)
-            # Only the mask is timed: taking the token is the sampler's step.
+            # Measure only the mask: consuming the token is the sampler's step.
             times.append((perf_counter() - begun) * 1e6)
             grammar.accept_token(token)
     if not times:

@@ -88,7 +88,7 @@ def strip_of(stage: ReplayStage, row: TripRow, tokens: TokenText | None) -> Toke
     """Cut a row's turn into pieces and count the reused ones, by its usual verdict."""
     if tokens is not None:
         try:
-            # Of the tokens that share a character, the first has it.
+            # A character that several tokens share belongs to the first of them.
             return _cut_strip(
                 stage, row, lambda text: tokens.encode(text).pieces(text), tokens=True
             )
@@ -116,10 +116,10 @@ def _cut_strip(
     whole = True
     difference = verdict.difference
     if difference is not None:
-        # As far as the verdict has it, the next prompt: what both have, and a little more.
+        # The next prompt as far as the verdict shows it: the common text, and a little more.
         after = after[: len(prompt) + difference.at] + difference.rendered
         whole = len(difference.rendered) < CONTEXT
-    # No word goes across the place where the model began to write; tokens do.
+    # No word crosses the place where the model began to write, but tokens may.
     at = 0 if tokens else len(prompt)
     following = [*cut(after[:at]), *cut(after[at:])]
     shared = shared_tokens([*asked, *pieces], following)
@@ -223,7 +223,7 @@ def ten_turns(
     # A renderer refuses stand-ins, whose texts would be wrong in a real prompt; here they are only
     # counted.
     analysis = _with_stand_ins(analysis)
-    # A template may write calls but refuse this conversation with them.
+    # A template may render calls but refuse this conversation with them.
     tried = [True, False] if analysis.formats.fullest.calls is not None and tools else [False]
     stopped = ""
     for calls in tried:
@@ -258,7 +258,7 @@ class _TenTurns:
         self._setting = analysis.formats.fullest.setting
         self._stage = ReplayStage(analysis)
         self._encoder = Encoder(tokenizer)
-        # A bridge is made to keep what was computed, so it keeps reasoning, too, and says so.
+        # A bridge exists to keep computed tokens, so it keeps reasoning, too, and reports that.
         self._renderer = Renderer(
             analysis, tokenizer, switches=self._setting, thinking_retention="all"
         )
@@ -296,7 +296,8 @@ class _TenTurns:
         verdict = self._encoder.compare(prompt.text, text, after, newlines=False)
         bridge = self._bridge(self._bridged or tuple(asked), completion, new)
         place = prefix_length(written, after)
-        # What both begin a word with belongs to what differs: `<think>` and `<tool_call>`.
+        # The common beginning of two different words belongs to the difference: `<think>` and
+        # `<tool_call>`.
         begun = _WORD_BEGUN.search(written, max(0, place - BREAK_CONTEXT), place)
         place -= len(begun.group()) if begun else 0
         broken = not verdict.holds

@@ -58,7 +58,7 @@ from .engine_readings import EngineReading, readings_of
 from .format_facts import slot_text
 from .portrait import Portrait, portray_template
 
-# The templates below directories, and saved formats that stand there without one.
+# The templates below directories, and saved formats that have no template next to them.
 
 
 SUFFIXES = (".jinja", ".jinja2", ".j2")
@@ -83,7 +83,8 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
                 hint="name directories with templates, or template files",
             )
         if not path.is_file() and not path.is_dir():
-            # A template is read for its digest and again for its record; a pipe has one reading.
+            # A template is read for its digest and again for its record, but a pipe can be read
+            # only once.
             raise TemplateNotFoundError(
                 "neither a file nor a directory",
                 file=place,
@@ -415,7 +416,7 @@ def record_at(record: SurveyRecord, source: str) -> SurveyRecord:
 
 def line_of(record: SurveyRecord) -> str:
     """Encode a record as one line, with its newline."""
-    # The standard library's writer: what a template says may hold half a surrogate pair.
+    # Use the standard library's encoder: a template's messages may contain lone surrogates.
     return json.dumps(json_of(record)) + "\n"
 
 
@@ -428,8 +429,8 @@ def journal_of(content: bytes, file: str) -> SurveyJournal:
             continue
         record = _read_record(line, file, f"line {number}")
         records[record.source, record.sha256] = record
-    # A half-written line at the end of another file must not be taken for a survey's, and be cut
-    # off.
+    # Another kind of file may end with an incomplete line, which must not be mistaken for a
+    # survey's and cut off.
     if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
         raise AutoparserError("not a survey", file=file, hint=_OTHER)
     return SurveyJournal(records, len(whole) + len(newline), bool(rest))
@@ -444,7 +445,7 @@ def _read_record(line: bytes, file: str, place: str) -> SurveyRecord:
     return read_value(document, SurveyRecord, file=file, place=place, hint=_OTHER)
 
 
-# The sums of a set of records.
+# The totals of a set of records.
 
 
 @dataclass(frozen=True, slots=True)
@@ -608,7 +609,7 @@ class SurveyLook:
             if not isinstance(learned, Analysis):
                 return SurveyResult(survey_record(source, digest, learned))
             if self.draw is not None:
-                # No tokenizer: masks that are timed while other workers run say nothing.
+                # No tokenizer: timing masks while other workers run would be meaningless.
                 portrait = portray_template(learned)
                 record = survey_record(source, digest, portrait.analysis, portrait.lint)
                 return SurveyResult(record, self.draw(portrait))

@@ -319,7 +319,7 @@ def _mistakes(linted: Sequence[SurveyRecord]) -> Iterator[Mistake]:
     for code, errors, warnings in frequent_codes(linted):
         examples = examples_of(code, linted)
         fixes = [_fix_of(record, code) for record in examples]
-        # A proven fix shows more than a finding that stays.
+        # A proven fix is more informative than a finding without one.
         proven = (at for at, fix in enumerate(fixes) if fix is not None and not fix.reason)
         chosen = next(proven, 0)
         finding = next(fault for fault in _faults(examples[chosen]) if fault.code == code)

@@ -313,12 +313,12 @@ class _Adapter:
             for name, value in variables.items()
             if name in self.switches or (self.open and name not in ("messages", *_SPECIAL))
         }
-        # It gets the messages, whatever a switch or a named value of its name says.
+        # The messages go here, even if a switch or a named value has the same name.
         arguments.pop(self.messages, None)
         text = self._encoded(messages, arguments)
         if GENERATION in self.names or variables.get(GENERATION) or _is_answered(messages):
             return text
-        # It always writes the generation prompt, which this render omits.
+        # The function always writes the generation prompt, which this render omits.
         return text.removesuffix(self._prompt(arguments))
 
     def _encoded(self, messages: list[object], arguments: Mapping[str, object]) -> str:
@@ -330,7 +330,7 @@ class _Adapter:
 
     def _prompt(self, arguments: Mapping[str, object]) -> str:
         """Return the start of the model's turn under these arguments."""
-        # The start of the turn may depend on them, as on a switch that opens reasoning.
+        # The start of the turn may depend on the arguments, e.g. on a switch that opens reasoning.
         key = repr(arguments)
         if key not in self.prompts:
             try:

@@ -177,7 +177,7 @@ class _HeaderReader:
             version = int.from_bytes(version.to_bytes(4, "little"), "big")
         if version not in VERSIONS:
             raise self.wrong(f"unsupported GGUF version {version}, not 2 or 3", 4)
-        # The number of tensors: they come after the header, and nothing here needs them.
+        # Skip the number of tensors, which come after the header and are not needed here.
         self.number("Q")
         count = self.counted("key-value pairs", SMALLEST_PAIR)
         values: dict[str, Value] = {}
@@ -200,7 +200,7 @@ class _HeaderReader:
             inner, count = self.array(depth)
             if count > MOST_VALUES:
                 raise self.wrong(f"{count} values are more than any vocabulary has", start)
-            # One call for all of them, since a vocabulary has a type for each of its tokens.
+            # One call for all values, since a vocabulary has a type for each of its tokens.
             if inner in SCALARS:
                 return list(self.unpack(f"{count}{SCALARS[inner]}"))
             return [self.value(inner, depth + 1) for _ in range(count)]
@@ -247,7 +247,7 @@ class _HeaderReader:
         """Read a count of items of at least ``smallest`` bytes that fit in the file."""
         start = self.at
         count = self.number("Q")
-        # A count that cannot be true is refused before anything is allocated for it.
+        # Refuse an impossible count before allocating memory for it.
         room = min(self.window.size, LARGEST_HEADER) - self.at
         if count * smallest > room:
             raise self.wrong(

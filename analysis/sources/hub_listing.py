@@ -43,7 +43,7 @@ def answer_file(repository: str, name: str) -> Path:
 
     It is beside the Hub library's own cache, in its folder for files that other libraries derive.
     """
-    # Not by the library's own function, which makes the folder whenever it is asked for it.
+    # The library's own function is not used, since each call creates the folder.
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     assets = Path(constants.HF_ASSETS_CACHE).expanduser()
@@ -230,7 +230,7 @@ def _cached_listing(repository: str, revision: str | None) -> HubListing | None:
             files,
             from_hub=False,
         )
-    except (ValueError, KeyError, TypeError):  # someone else's file: as good as none
+    except (ValueError, KeyError, TypeError):  # another program's file, which is treated as missing
         return None
 
 
@@ -288,7 +288,7 @@ def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None)
 
 def _fetch_file(listing: HubListing, name: str, revision: str | None) -> Path | None:
     """Fetch one file; return None if the revision has moved on from the listing's commit."""
-    # The library makes the bar itself, and passes nothing on to it.
+    # The library creates the progress bar itself and passes it no arguments.
     hub: Any = import_module("huggingface_hub")
     counted = type("_Counted", (_ByteCounter,), {"listing": listing, "file": name})
     try:
@@ -377,7 +377,7 @@ class _RemoteFile:
     def __init__(self, listing: HubListing, file: str) -> None:
         self.listing, self.file = listing, file
         self.name = f"{listing.repository}/{file}"
-        # The library is slow to import, and its types do not say all.
+        # Imported here: the library is slow to import, and its types are incomplete.
         self.hub: Any = import_module("huggingface_hub")
         self.url: str = self.hub.hf_hub_url(listing.repository, file, revision=listing.commit)
 
@@ -389,7 +389,7 @@ class _RemoteFile:
                 with guarded_library():
                     ask_patiently(lambda: self._receive(got, start, stop))
             except Exception as error:  # noqa: BLE001 - the library lets many kinds through
-                # The window asks again for what is missing.
+                # The window requests the missing bytes again.
                 if got:
                     break
                 if wait is None or not is_cut(error):
@@ -404,7 +404,7 @@ class _RemoteFile:
         wanted = {
             **self.hub.utils.build_hf_headers(library_name="autoparser"),
             "Range": f"bytes={start}-{stop - 1}",
-            # A range of a compressed answer would be a range of other bytes.
+            # A range of a compressed response would be a range of other bytes.
             "Accept-Encoding": "identity",
         }
         with self.hub.get_session().stream(
@@ -425,7 +425,7 @@ class _RemoteFile:
             for part in response.iter_bytes():
                 content += part[: stop - start - len(content)]
                 if len(content) >= stop - start:
-                    # Leaving the block closes the connection on what was not asked for.
+                    # Leaving the block closes the connection, so the rest is not downloaded.
                     return
 
     def size(self) -> int:

@@ -116,7 +116,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        # The library raises its own errors from those of its HTTP library.
+        # The library's errors have those of its HTTP library as their cause.
         error = error.__cause__ or error.__context__
 
 
@@ -278,7 +278,7 @@ def _seconds_to_wait(error: Exception, usual: float) -> float | None:
     """Return the seconds to wait, or None if waiting does not help."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
 
-    # By then the library itself has retried.
+    # These errors come after the library's own retries.
     if isinstance(error, LocalEntryNotFoundError) or response_status(error) not in BUSY:
         return None
     if isinstance(error, HfHubHTTPError):
@@ -302,7 +302,7 @@ def guarded_library() -> Generator[None]:
     hooks = client.event_hooks
     if _judge_answer not in hooks["response"]:
         client.event_hooks = {**hooks, "response": [*hooks["response"], _judge_answer]}
-    # The Xet store has a client of its own, which would follow addresses without these checks.
+    # The Xet store has its own client, which would follow addresses without these checks.
     stored, constants.HF_HUB_DISABLE_XET = constants.HF_HUB_DISABLE_XET, True
     try:
         with _quiet_library():
@@ -373,7 +373,7 @@ def _networks(host: str | None) -> set[str]:
 def _network(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     if address.is_loopback:
         return "loopback"
-    # Addresses of a link are those of a cloud's secrets.
+    # Link-local addresses include the metadata services of clouds, which return secrets.
     if address.is_link_local or address.is_multicast or address.is_unspecified:
         return "other"
     return "global" if address.is_global else "private"
@@ -416,7 +416,7 @@ _OTHERS = ("datasets", "spaces")
 def _named_in(url: str) -> HubName:
     """Read a URL. Raises TemplateNotFoundError if it is not one of a model on the Hub."""
     parts = _url_parts(url)
-    # A model of two words first, then one of a single word; two parts alone are a model.
+    # Try a model name of two words first, then of one; exactly two parts are always a model.
     pages = (at for at in (2, 1) if len(parts) > 2 and parts[at] in _PAGES)  # noqa: PLR2004
     at = next(pages, len(parts))
     repository, page = parts[:at], parts[at:]
@@ -535,7 +535,7 @@ def hub_name(source: str) -> HubName | None:
     if found is None:
         return None
     repository, file, tag = found["repository"], found["file"], found["tag"]
-    # A greedy repository of one word would take the organisation for it.
+    # Otherwise an organization would be mistaken for a repository of one word.
     if file is not None and "/" not in repository:
         return None
     if repository.lower().endswith((*_OF_FILES, ".git")) or ".." in repository:

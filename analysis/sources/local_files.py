@@ -98,7 +98,7 @@ def pipe_patience() -> float | None:
     It is ``--timeout``: nothing else ends a task that only waits, since its limits are of
     processor time.
     """
-    # Lazy: only reading a pipe needs the limits of workers.
+    # Imported here: only reading a pipe needs the limits of workers.
     from autoparser.analysis.templates import worker_limits  # noqa: PLC0415
 
     guard = worker_limits.current_guard()
@@ -116,7 +116,7 @@ def _read_pipe(path: Path, hint: str) -> bytes:
     try:
         ready = select.poll()
         ready.register(descriptor, select.POLLIN)
-        # Each piece starts the wait anew: a slow writer is not a missing one.
+        # Each piece restarts the timeout: a slow writer is not a missing one.
         while ready.poll(None if seconds is None else seconds * 1000):
             piece = os.read(descriptor, 1 << 16)
             if not piece:
@@ -199,7 +199,7 @@ def files_below(directory: str | Path, depth: int = 99) -> Iterator[str]:
     for entry in found:
         if not entry.is_dir():
             yield entry.path
-        # Compiled files change when a module is first imported, though nothing else has.
+        # Compiled files change when a module is first imported, although nothing else has changed.
         elif depth and entry.name != "__pycache__":
             yield from files_below(entry.path, depth - 1)
 
@@ -431,7 +431,7 @@ def is_format_text(content: bytes) -> bool:
     try:
         return is_format_file(json.loads(content))
     except (RecursionError, ValueError):
-        # Broken JSON is recognized by the `schema` at its beginning.
+        # Recognize broken JSON by the `schema` at its beginning.
         return bool(
             re.match(rb'\s*{\s*"schema"\s*:\s*"' + re.escape(SAVED_FORMATS.encode()), content)
         )
@@ -446,7 +446,7 @@ def is_saved_format(path: str | os.PathLike[str]) -> bool:
         with open_file(file, noted=False) as stream:
             head = stream.read(_FORMAT_HEAD)
             if head.lstrip()[:1] not in (b"{", b""):
-                # What cannot be one is not read to its end.
+                # Do not read the rest of a file that cannot be a format.
                 return False
             return is_format_text(head + stream.read(_LARGEST_FORMAT))
     except (OSError, ValueError):  # a name too long for a file, one that may not be read

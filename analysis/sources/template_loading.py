@@ -96,7 +96,8 @@ def load_template(
     found = _templates_at(named, revision).choose(name, named)
     if not special_tokens:
         return found
-    # The module of templates has imported it; those who look for a tokenizer alone do without.
+    # Imported here: the templates' module has imported it, and callers that only need a tokenizer
+    # do not.
     from dataclasses import replace  # noqa: PLC0415
 
     return replace(found, special_tokens={**found.special_tokens, **special_tokens})
@@ -147,7 +148,7 @@ def _found_here(source: str) -> FoundTemplates:
         return templates_in_gguf(path, Provenance(SourceKind.GGUF, source))
     if path.suffix.lower() == ".json":
         return _in_json_file(source)
-    # By this name the file is part of a model directory, and its neighbors are its own.
+    # A file of this name is part of a model directory, whose other files belong to it.
     of_model = path.name == TEMPLATE_FILE
     special_tokens = model_special_tokens(path.parent) if of_model else {}
     return _one_text(read_text(path), source, Provenance(SourceKind.FILE, source), special_tokens)
@@ -170,7 +171,7 @@ def _in_json_file(source: str) -> FoundTemplates:
     path = Path(source)
     by_name = templates_in_json(path)
     if not by_name:
-        # A saved format is a JSON file, too, and its error should say what it is.
+        # A saved format is a JSON file, too, so report what it is.
         if str(read_json_object(path).get("schema")).startswith(SAVED_FORMATS):
             raise TemplateNeededError(
                 "this is a saved format, which has no template",
@@ -218,7 +219,7 @@ def template_of(source: TemplateGiven, *, name: str | None = None) -> ChatTempla
     other names one, as for `load_template`. `name` chooses among named templates; None takes the
     default one. Raises TemplateNotFoundError, TemplateReadError.
     """
-    # Whoever reads saved formats alone does without jinja2.
+    # Imported here: callers that only read saved formats do not need jinja2.
     from autoparser.analysis.templates.chat_template import ChatTemplate  # noqa: PLC0415
 
     if isinstance(source, ChatTemplate):
@@ -315,7 +316,7 @@ def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -
         if header is None:
             raise nothing_there(listing, name)
         file = header.file.removeprefix(f"{name.repository}/")
-        # Of the GGUF file, which the repository alone does not name.
+        # Name the GGUF file, which the repository alone does not identify.
         provenance = Provenance(SourceKind.HUB, name.repository, file, revision, listing.commit)
         contents = _from_header(header)
     if to is not None:
@@ -339,7 +340,7 @@ def _files(listing: HubListing, source: Provenance) -> dict[str, bytes] | None:
 def _from_header(header: GgufContents) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for name, text in header.templates.items():
-        # The name is a stranger's, and becomes the name of a file here.
+        # The name comes from an untrusted file, and becomes a file name here.
         if name is not None and not _PLAIN_NAME.fullmatch(name):
             raise AutoparserError(
                 f"the template name {name!r} is not a valid file name",
@@ -350,7 +351,7 @@ def _from_header(header: GgufContents) -> dict[str, bytes]:
         found[file] = text.encode()
     config = json.dumps(dict(header.special_tokens), indent=2, ensure_ascii=False)
     found[CONFIG_FILE] = f"{config}\n".encode()
-    # An inexact tokenizer would be mistaken for the model's own.
+    # Leave out an inexact tokenizer, which would be mistaken for the model's own.
     with suppress(TokenizerError):
         found[TOKENIZER_FILE] = tokenizer_of_gguf(header, segmenting=True).to_str().encode()
     return found

@@ -85,7 +85,7 @@ def template_history(source: str, *, name: str | None = None) -> tuple[TemplateR
 def _changed_revisions(revisions: Sequence[TemplateRevision]) -> Iterator[TemplateRevision]:
     """Yield the revisions whose template differs from the one before, the newest first."""
     for revision, older in zip(revisions, [*revisions[1:], None], strict=True):
-        # Of the oldest commit nothing earlier is known, so it counts as a change.
+        # Nothing is known before the oldest commit, so it counts as a change.
         if older is None or _identity(revision) != _identity(older):
             yield revision
 
@@ -103,7 +103,7 @@ def _git_revisions(path: Path, name: str | None) -> Iterator[TemplateRevision]:
     root = Path(_git(directory, "rev-parse", "--show-toplevel").strip())
     files = [path] if path.is_file() else [path / file for file in READ_FILES]
     files += [directory / ADDITIONAL_TEMPLATES] if path.is_dir() else []
-    # Git follows one file through renames, and only one.
+    # Git can follow renames of a single file only.
     follow = ["--follow"] if path.is_file() else []
     # Control characters separate the fields, since a subject may hold any punctuation.
     form = "--format=%x00%H%x1f%as%x1f%an%x1f%s"
@@ -119,7 +119,7 @@ def _git_revisions(path: Path, name: str | None) -> Iterator[TemplateRevision]:
     for record in log.split("\0")[1:]:
         head, *touched = record.splitlines()
         commit, date, author, subject = head.split("\x1f")
-        # The name that the file had in this commit, before later ones renamed it.
+        # Use the file's name in this commit, before later renames.
         if follow:
             inside = next((PurePosixPath(file) for file in touched if file), inside)
         template, problem = _template_at(root, commit, inside, name, is_file=path.is_file())
@@ -134,7 +134,7 @@ def _template_at(
     wanted = {inside.name, CONFIG_FILE, MAP_FILE} if is_file else {*READ_FILES}
     prefix = "" if str(folder) == "." else f"{folder}/"
     listed = _git(root, "ls-tree", "-r", "-z", "--name-only", commit, "--", prefix or ".")
-    # Loaded from files, as a directory is, so that the same rules choose among them.
+    # Load from files, like a directory, so that the same rules choose among them.
     with TemporaryDirectory() as scratch:
         for file in filter(None, listed.split("\0")):
             part = file.removeprefix(prefix)
@@ -146,7 +146,7 @@ def _template_at(
             found = load_template(place, name=name)
         except AutoparserError as error:
             return None, error.message
-    # As git names it, since the scratch file is gone.
+    # Name it as Git does, since the scratch file is gone.
     origin = f"{commit[:12]}:{inside}"
     return ChatTemplate(found.text, found.special_tokens, found.name, origin), ""
 

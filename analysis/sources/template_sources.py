@@ -88,7 +88,7 @@ class FoundTemplates(Struct, frozen=True):
             raise TemplateReadError(
                 f"the template {name!r} is empty", file=found.file, hint="pass another template"
             )
-        # Whoever looks for a tokenizer alone has no need of Jinja.
+        # Imported here: callers that only need a tokenizer do not need Jinja.
         from autoparser.analysis.templates.chat_template import ChatTemplate  # noqa: PLC0415
 
         provenance = self.source and replace(self.source, file=found.part)
@@ -155,13 +155,13 @@ def _wrong_type(value: object, place: str, path: Path) -> TemplateReadError:
     )
 
 
-# The special tokens that a model's files name, as transformers 5.23.0 gives to a template.
+# The special tokens that a model's files name, as transformers 5.23.0 passes them to a template.
 #
 # Facts from the wheel, ``tokenization_utils_base.py``: the named tokens are the seven standard
 # ones, every other key that ends in ``_token`` and holds a token, and the entries of
-# ``extra_special_tokens`` where it is an object. ``special_tokens_map.json`` is read, and wins,
-# only where ``tokenizer_config.json`` has no ``added_tokens_decoder``. Tokens that are only
-# defaults of a tokenizer's class are not known here.
+# ``extra_special_tokens`` if it is an object. ``special_tokens_map.json`` is read, and takes
+# precedence, only if ``tokenizer_config.json`` has no ``added_tokens_decoder``. Tokens that are
+# only defaults of a tokenizer's class are not known here.
 
 
 CONFIG_FILE = "tokenizer_config.json"
@@ -369,7 +369,7 @@ def _in_file(listing: HubListing, name: str, source: Provenance) -> FoundTemplat
     """Fetch and read one file, with the model's special tokens; return None if it is not there."""
     if name not in listing.files:
         return None
-    # Once each; the file that was named is last, and marks the revision as fetched.
+    # Without duplicates; the named file comes last, since it marks the revision as fetched.
     names = [file for file in template_files(listing) if file != name]
     directory = fetch_files(listing, [*names, name], source.revision)
     path = None if directory is None else model_file(directory, name)
@@ -409,7 +409,7 @@ def _contents(listing: HubListing, file: str) -> GgufContents:
         return gguf_contents(cached_window(f"{listing.repository}/{file}", known))
     window = hub_window(listing, file)
     contents = gguf_contents(window)
-    # Without the rest of the last part, which may be megabytes.
+    # Leave out the rest of the last part, which may be megabytes.
     cache_file(answer, bytes(window.content[: contents.end]))
     return contents
 

@@ -84,11 +84,11 @@ def _assemble(
         pre_tokenizers,
     )
 
-    # Its stubs name no type of the tokens that are added.
+    # `Any`, since the stubs do not declare the type of added tokens.
     made: Any = Tokenizer(models.BPE(vocab=dict(vocabulary), merges=list(merges)))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
-    # The library numbers those that the vocabulary lacks in this order.
+    # The library assigns ids in this order to tokens that the vocabulary lacks.
     for text, special in added:
         made.add_tokens([AddedToken(text, special=special, normalized=False)])
     tokenizer: Tokenizer = made
@@ -143,7 +143,7 @@ def opaque_json(text: str, ids: Collection[int]) -> str:
         model["vocab"] = {names.get(piece, piece): number for piece, number in vocabulary.items()}
     else:
         model["vocab"] = [[names.get(piece, piece), score] for piece, score in vocabulary]
-    # What they add or cut has no place in a grammar's text.
+    # Added or truncated tokens have no place in a grammar's text.
     document |= {"post_processor": None, "padding": None, "truncation": None}
     return json.dumps(document, ensure_ascii=False)
 
@@ -225,7 +225,7 @@ def token_spelling(tokenizer: Tokenizer) -> Callable[[str], bytes] | None:
     """
     decoder = tokenizer.decoder
     state: dict[str, Any] = {} if decoder is None else json.loads(decoder.__getstate__())
-    # One alone, or a sequence of them.
+    # A single decoder, or a sequence of them.
     steps: list[dict[str, Any]] = state.get("decoders", [state] if state else [])
     kinds = {step["type"] for step in steps}
     if "ByteFallback" in kinds:
@@ -255,7 +255,7 @@ _BYTES = {letter: byte for byte, letter in enumerate(byte_letters())}
 def _spell_by_letters(name: str) -> bytes:
     try:
         return bytes([_BYTES[letter] for letter in name])
-    except KeyError:  # a token that nothing but its own text spells
+    except KeyError:  # a token that no bytes spell
         return name.encode()
 
 

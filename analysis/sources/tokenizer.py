@@ -85,7 +85,7 @@ class EncodedText(Struct, frozen=True):
         if place >= self._length or self._encoding is None:
             return len(self.ids)
         covering = self._encoding.char_to_token(place)
-        if covering is None:  # of whitespace that is left out
+        if covering is None:  # whitespace without a token
             return bisect_right(range(len(self.ids)), place, key=self.end)
         return max(0, covering - self._first)
 
@@ -127,7 +127,7 @@ class TokenText:
     def __init__(self, tokenizer: Tokenizer) -> None:
         """Use a tokenizer as it is; it need not be one that llguidance takes."""
         self._tokenizer = tokenizer
-        # Ids that are known to be in it: to ask for all of them takes seconds.
+        # Ids known to be in the vocabulary, since checking all of them takes seconds.
         self._known_ids: set[object] = set()
         self.single = lru_cache(maxsize=256)(self._single)
 
@@ -161,7 +161,7 @@ class TokenText:
         if unknown is None or unknown not in encoded.ids:
             return
         for id_, piece in zip(encoded.ids, encoded.pieces(text), strict=True):
-            # A text that spells the unknown token is encoded to it rightly.
+            # A text that spells the unknown token is correctly encoded as that token.
             if id_ == unknown and piece != self._unknown_token:
                 raise _cannot_encode(piece, "it is unknown to it")
 
@@ -199,7 +199,8 @@ class TokenText:
 
         Raises TokenizerError for an id that the vocabulary does not have.
         """
-        # All that stands before would make each call as long as the whole output.
+        # Decode only a few earlier ids: with all of them, each call would take as long as the
+        # output is.
         context = list(before[-CONTEXT:])
         try:
             head = self._tokenizer.decode(context, skip_special_tokens=False) if context else ""
@@ -225,7 +226,7 @@ class TokenText:
         `first` is the place of the first of them in what the caller gave.
         """
         ids: Any = raw_ids
-        with suppress(TypeError):  # of what is not a list, or an item that is not a number
+        with suppress(TypeError):  # not a list, or an item that is not a number
             if self._known_ids.issuperset(ids):
                 return
             new = set(ids).difference(self._known_ids)
@@ -255,7 +256,7 @@ class TokenText:
     def _has(self, id_: Any) -> bool:
         try:
             return self._tokenizer.id_to_token(index(id_)) is not None
-        except (TypeError, OverflowError):  # of what is not a number, and of one below 0
+        except (TypeError, OverflowError):  # not a number, or negative
             return False
 
 
@@ -320,7 +321,8 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
     @cached_property
     def opaque(self) -> OpaqueTokens:
         """The added tokens that are not text in a grammar."""
-        # A guess would load all of the tokenizer into llguidance.
+        # Without an end token, do not guess one, which would load the whole tokenizer into
+        # llguidance.
         return opaque_tokens(self.hf, () if self.eos is None else self.eos_ids)
 
     @cached_property
@@ -368,7 +370,7 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
     def eos_ids(self) -> tuple[int, ...]:
         """The tokens that end an answer; a grammar that is done allows these alone."""
         if self.eos is None:
-            # llguidance knows the usual names, and says 0 where it finds none of them.
+            # llguidance knows the usual names, and returns 0 if it finds none of them.
             guess = self._in_llguidance(self.hf.to_str(), None).eos_token
             if guess not in self.added_by_id:
                 raise TokenizerError(
@@ -396,7 +398,7 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
         """
         text, width, ends = self.hf.to_str(), self.vocab_size, self.eos_ids
         key = hashlib.sha256(f"{ends} {width} {text}".encode()).hexdigest()
-        # Requests that begin together wait for one of them to load it.
+        # Concurrent requests wait while the first one loads it.
         with _lock:
             if key not in _loaded:
                 made = self._in_llguidance(opaque_json(text, self.opaque.texts), list(ends))
@@ -463,7 +465,7 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
             return added.text.encode()
         try:
             name = self.hf.id_to_token(id_)
-        except OverflowError:  # below 0, or beyond what any vocabulary has
+        except OverflowError:  # negative, or larger than any vocabulary
             name = None
         if name is None:
             return b""

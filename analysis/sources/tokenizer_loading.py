@@ -44,11 +44,10 @@ if TYPE_CHECKING:
 
 # tiktoken's files of ranks, for models that ship no ``tokenizer.json``.
 #
-# Facts from the wheel tiktoken 0.14.0, ``load.py``: a line is a token's bytes in base64, a space,
-# and its rank, which is its id. The merges are what the ranks say: a token is made of the two
-# parts that tokens of lower ranks leave. The rule that cuts text into words, and the added
-# tokens, are not part of the file; the added ones are in the directory's
-# ``tokenizer_config.json``.
+# Facts from the wheel tiktoken 0.14.0, ``load.py``: a line contains a token's bytes in base64, a
+# space, and its rank, which is its id. The ranks determine the merges: a token is made of the two
+# parts that tokens of lower ranks leave. The rule that cuts text into words, and the added tokens,
+# are not part of the file; the added ones are in the directory's ``tokenizer_config.json``.
 
 
 LARGEST_TIKTOKEN = 32 << 20
@@ -125,7 +124,8 @@ def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, b
     limit = ranks[token]
     while len(parts) > 2:  # noqa: PLR2004 - two parts are the merge
         pairs = [ranks.get(parts[at] + parts[at + 1], limit) for at in range(len(parts) - 1)]
-        # As tiktoken merges: the pair of the lowest rank first, and no rank beyond the token's own.
+        # Merge like tiktoken: the pair of the lowest rank first, and no rank beyond the token's
+        # own.
         best = min(pairs)
         if best >= limit:
             return
@@ -205,7 +205,7 @@ MOST_GROWTH = 64
 
 def read_tokenizer_json(path: Path) -> Tokenizer:
     """Read a tokenizer, without its padding and truncation. Raises TokenizerError."""
-    # Imported here since most commands need none, and it is slow to import.
+    # Imported here since it is slow to import and most commands need no tokenizer.
     from tokenizers import Tokenizer  # noqa: PLC0415
 
     content = _content(path)
@@ -276,7 +276,7 @@ def _growth(normalizer: object) -> int:
         return 1
     most = 1
     inner = normalizer.get("normalizers")
-    # Each step of a sequence works on what the one before has made, so they multiply.
+    # Each step of a sequence gets the output of the previous one, so their growth multiplies.
     for step in inner if is_list(inner) else []:
         most *= _growth(step)
         if most > MOST_GROWTH:
@@ -331,7 +331,7 @@ def tokenizer_files(listing: HubListing) -> list[str]:
     if TOKENIZER_FILE in listing.files:
         return [TOKENIZER_FILE]
     ranks = sorted(file for file in listing.files if file.endswith(".tiktoken"))
-    # What tiktoken's files lack of the added tokens is in the configuration.
+    # tiktoken's files lack the added tokens, which are in the configuration.
     wanted = (*ranks, SENTENCEPIECE_FILE, CONFIG_FILE)
     return [file for file in wanted if file in listing.files]
 

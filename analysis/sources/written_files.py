@@ -74,7 +74,7 @@ def write_whole(path: Path, content: bytes, *, before: str | None = None) -> Non
     """
     try:
         path = path.resolve()
-    except RuntimeError:  # Python 3.13 and later have an OSError
+    except RuntimeError:  # Python 3.13 and later raise an OSError
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "not a regular file")
@@ -123,7 +123,7 @@ def open_log(path: Path) -> TextIO:
 
 def open_lock(path: Path) -> BinaryIO:
     """Open a file that processes lock, whose content is never read. Raises OSError."""
-    # A named pipe there is an error at once, and not waited for.
+    # Opening a named pipe without a reader fails at once instead of blocking.
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666), "wb")
 
 
@@ -189,7 +189,7 @@ def write_fault(fault: BaseException) -> Path | None:
 
     It holds no argument of the command, which may be a key.
     """
-    # Only a fault needs it.
+    # Imported here: only a fault needs it.
     from tempfile import gettempdir  # noqa: PLC0415
 
     lines = [f"autoparser {__version__}, Python {sys.version}, {sys.platform}\n"]

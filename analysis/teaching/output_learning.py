@@ -124,8 +124,8 @@ class ReadFormat:
             if not reading.problem and reading.message is not None
         ]
         called = sum(bool(reading.message and reading.message.calls) for reading in read)
-        # Calls are what is learned: a format that takes them for content reads every output. Of
-        # two that read the same calls, the one that takes more of the text for markup wins.
+        # Count calls first, since a format that takes calls for content reads every output. Of two
+        # that read the same calls, the one that leaves less free text wins.
         return (
             called,
             len(read),
@@ -210,7 +210,7 @@ def learn_outputs(
     own = trial.read_by(base).readings
     rest = [reading.output for reading in own if reading.problem]
     kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
-    # If no render shows calls, the learned ones replace the template's; otherwise both stay.
+    # If no render shows calls, the learned ones replace the template's; otherwise keep both.
     if base.calls is None or TurnPart.CALLS in base.unconfirmed:
         found = trial.confirmed()
         taught = taught_analysis(
@@ -235,7 +235,7 @@ def learn_outputs(
             raise
         return replace(kept, refusal="no format parses the others")
     widened = widened_analysis(analysis, found.format, EvidenceKind.OUTPUT)
-    # Read in both ways, an output may give another message than in the learned way alone.
+    # Parsed with both formats, an output may give another message than with the learned one alone.
     read = iter(found.readings)
     beside = [
         _read_beside(next(read) if reading.problem else reading, widened, tools) for reading in own
@@ -251,7 +251,7 @@ def learn_outputs(
     if spoiled or len(learned.odd) >= len(rest):
         return _refused(kept, learned, spoiled)
     if len(rest) - len(learned.odd) < _FEWEST_BESIDE and kept.calls:
-        # A model that writes calls as its template does has probably garbled this one.
+        # The model usually writes calls as its template does, so this one is probably garbled.
         return replace(kept, refusal="only one output shows another notation")
     return learned
 
@@ -333,8 +333,8 @@ class _OutputTrial:
 
     def confirmed(self) -> ReadFormat:
         """Learn without the template's calls; calls in its prose count if outputs confirm them."""
-        # Calls in the prompt's prose may differ from what the model writes, so that the outputs are
-        # learned from without them, too.
+        # Calls in the prompt's prose may differ from the model's, so also learn from the outputs
+        # without them.
         silent = replace(self, base=without_calls(self.base))
         suggested: ReadFormat | None = None
         if self.base.calls is not None:
@@ -396,7 +396,8 @@ class _OutputTrial:
             found = replace(found, guesses=shown.guesses)
             if best is not None and found.rank < best.rank:
                 break
-            # A format concluded from readings is better founded than one concluded from guesses.
+            # A format concluded from parsed outputs is more reliable than one concluded from
+            # guesses.
             known, best = best, found
             examples = [
                 Example(
@@ -442,7 +443,7 @@ def _most_telling(examples: Sequence[Example]) -> list[Example]:
     chosen: list[Example] = []
     counted = Counter[str]()
     while len(chosen) < _MOST:
-        # The rarest feature decides; of equals the shortest output, since `rest` is in that order.
+        # The rarest feature decides; ties go to the shortest output, since `rest` is in that order.
         best = min(rest, key=lambda at: min(counted[one] for one in features[at]))
         rest.remove(best)
         chosen.append(examples[best])
@@ -511,7 +512,8 @@ class _OutputJudge:
         problem = self._problem_of_calls(message)
         fault = "" if parsed.status.regular else f"parsed with status {parsed.status}"
         if parsed.status is Status.OTHER_FORMAT:
-            # The text that holds the call is known better than that there is one.
+            # A problem with the text around the call is more specific than the fault that the call
+            # is unread.
             problem = problem or self._problem_of_texts(message, output.text) or fault
         problem = problem or fault or self._problem_of_texts(message, output.text)
         if not problem and not is_turn(written, expected, start, output.text):

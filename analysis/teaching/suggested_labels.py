@@ -247,7 +247,8 @@ class SuggestedReader:
         text, prefix = example.output, example.prompt or self.prompt
         try:
             found = self.parse(text, self.document, prefix=prefix, tools=tools)
-            # A document names the field of reasoning as the programs call it that read it.
+            # Each dialect of the document names the reasoning field after the program that reads
+            # it.
             reasoning = (found.get(dialect.reasoning) for dialect in TemplateDialect)
             message = {
                 "content": found.get("content"),
@@ -273,7 +274,7 @@ def suggested_reader(template: NamedTemplate, prompt: str) -> SuggestedReader | 
     try:
         held: Mapping[str, object] = read_json_object(file) if file.is_file() else {}
     except AutoparserError:
-        # Whoever reads the special tokens of it says so.
+        # The error is reported by the code that reads the file's special tokens.
         return None
     readers = ((TEMPLATE, transformers_parser()), (SCHEMA, _parse_by_schema))
     for key, parse in readers:

@@ -196,7 +196,7 @@ def spoiled_render(own: Analysis, other: Analysis) -> str:
             before, after = (
                 reads_as(parser, render.text or "", render.message) for parser in parsers
             )
-            # What neither format reads is not the fault of the new one.
+            # If the old format could not read the render either, the new one is not at fault.
             if before and not after:
                 return render.title
     return ""

@@ -122,7 +122,7 @@ def _plain_container(value: object) -> object:
 
 
 def _is_numpy_scalar(value: object) -> bool:
-    # By the names of its classes, since numpy need not be installed.
+    # Check class names, since numpy need not be installed.
     return any(
         base.__module__ == "numpy" and base.__name__ == "generic" for base in type(value).__mro__
     )
@@ -138,7 +138,7 @@ def _prepared_message(message: object) -> Message:
     reasoning = next((kept[field] for field in REASONING_FIELDS if field in kept), None)
     if reasoning is None:
         return kept
-    # A `thinking` of the message's own stays, while the standard field has the first that is set.
+    # The message's own `thinking` stays; the standard field gets the first field that is set.
     return {other: reasoning, **kept, standard: reasoning}
 
 
@@ -382,7 +382,7 @@ class ChatTemplate:
     def _marking(self) -> Template:
         from .compiled_template import compile_marked
 
-        # For its errors and limits, as for traces above.
+        # Checks errors and limits, as for traces above.
         self.check_syntax()
         return compile_marked(self.text, self.sandbox)
 

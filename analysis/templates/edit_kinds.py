@@ -59,13 +59,13 @@ def kept_values(text: str) -> Iterator[KeptValue]:
     """
     tokens = [token for token in template_tokens(text) if token.kind != "whitespace"]
     names = {token.value for token in tokens if token.kind == "name"}
-    # A name of the template's own would be overwritten.
+    # Use an unused name, since assigning to one of the template's own would overwrite it.
     holder = next(name for name in _HOLDERS if name not in names)
     for loop in _outermost_loops(statement_tree(text).items):
         for tag in _tags_in(loop):
             read = [place.start for place in _read_places(tokens, tag.name)]
             if any(tag.end < place < loop.end for place in read):
-                # A value of the pass, which only has the name of one outside.
+                # The value belongs to the iteration and only shares its name with an outer one.
                 continue
             if any(place > loop.end for place in read):
                 yield KeptValue(tag.name, tag.start, _keeping_edits(text, loop, tag, holder))
@@ -158,7 +158,7 @@ def jinja_text(text: str) -> str:
 
 def string_value(literal: str) -> str:
     """Return the text of a string of Jinja, which may hold newlines as they are."""
-    # As Jinja's lexer decodes it.
+    # Decode like Jinja's lexer.
     return literal[1:-1].encode("ascii", "backslashreplace").decode("unicode-escape")
 
 
@@ -185,13 +185,13 @@ def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit
         start, end = chain.start, _path_end(chain)
         value = text[start:end]
         if end > start and not any(left <= start and end <= right for left, right in asked):
-            # What a loop goes through is a list where it is there.
+            # Default to an empty list for a loop, and to an empty string elsewhere.
             nothing = "[]" if tokens[0].value == "for" else "''"
             for written in (
                 f"{value} or {nothing}",
                 f"{value} if {value} is string else {value}|tojson",
             ):
-                # Brackets, unless the value is all that stands there.
+                # Add brackets unless the value is the whole expression.
                 bare = (start, end) in whole
                 yield TemplateEdit(start, end, written if bare else f"({written})")
         yield from _guarded_cuts(text, chain)
@@ -376,7 +376,7 @@ def _removals(
             rest = jinja_text(string_text.replace(closer, "", 1))
             choice = next((row for row in _choices(inside) if token in row), None)
             if choice and rest in {text[string.start : string.end] for string in choice[::2]}:
-                # Both are the same now, so that there is nothing to choose.
+                # Both strings are equal now, so the choice is unnecessary.
                 yield TemplateEdit(choice[0].start, choice[2].end, rest)
             elif string_text == closer and output is not None and len(output.operands) == 1:
                 yield TemplateEdit(output.start, output.end, "")
@@ -393,7 +393,7 @@ def _choices(
         if token.value != "else" or tokens[at + 1].kind != "string":
             continue
         words = [token.value for token in tokens[:at]]
-        # The last `if` before the `else`: choices may follow one another.
+        # Find the last `if` before the `else`, since choices may follow one another.
         asked = at - 1 - words[::-1].index("if") if "if" in words else 0
         before = tokens[asked - 1]
         if asked and before.kind == "string":

@@ -73,7 +73,7 @@ class EncodedTemplate(ChatTemplate):
     def render_prepared(self, variables: Mapping[str, object]) -> str:
         """Encode the messages, given the variables of `ChatTemplate.render_prepared`."""
         try:
-            # What it prints must not stand among what is reported.
+            # Keep the function's prints out of the command's output.
             with contextlib.redirect_stdout(sys.stderr):
                 return self.encode(variables)
         except (KeyboardInterrupt, TemplateReadError):
@@ -223,11 +223,11 @@ class IsolatedTemplate(ChatTemplate):
         raise lost
 
     def _run_task(self, method: str, *arguments: object, **options: bool) -> object:
-        # Whoever renders in this process needs no workers.
+        # Imported here: rendering in this process needs no workers.
         from .worker_pool import run_task  # noqa: PLC0415
 
-        # An encoder is sent as it is, and loads its module there; of a Jinja template the text is
-        # enough, by which the worker caches the compiled form.
+        # An encoder is sent whole, and the worker loads its module; a Jinja template is sent as
+        # text, by which the worker caches the compiled form.
         source = self.original or _Source(self.text, self._file, self.sandbox)
         limits, file = self.limits, self._file
         return run_task(_call, source, method, *arguments, limits=limits, file=file, **options)

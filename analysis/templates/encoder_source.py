@@ -28,14 +28,14 @@ def compared_values(tree: ast.AST, names: Collection[str]) -> Mapping[str, tuple
             constants = [value for side in sides for value in _constants(side)]
             compared = [side.id for side in sides if isinstance(side, ast.Name)]
         elif isinstance(node, ast.arg) and isinstance(node.annotation, ast.Subscript):
-            # Literal and the like hold their values in brackets.
+            # `Literal` and similar types contain their values in brackets.
             constants = list(_constants(node.annotation.slice))
             compared = [node.arg]
         else:
             continue
         for name in compared:
             if name in names:
-                # By their `repr`: 1 and True are two values here, and one key.
+                # By `repr`: 1 and True are two values here, but one key.
                 found.setdefault(name, {}).update({repr(value): value for value in constants})
     return {name: tuple(values.values()) for name, values in found.items() if values}
 

@@ -340,9 +340,9 @@ def _json_key(
     if indent is not None and type(indent) is not int:
         return None
     try:
-        # It takes built-in types alone, and writes each as itself: 1, 1.0 and True are three.
-        # Version 2 writes each value in full; later ones refer back to objects that occur twice,
-        # so that equal values could have different keys.
+        # Version 2 of marshal accepts only built-in types, and distinguishes 1, 1.0 and True. It
+        # writes each value in full; later versions refer back to objects that occur twice, so equal
+        # values could have different keys.
         value_bytes = marshal.dumps(x, 2)
     except ValueError:
         return None

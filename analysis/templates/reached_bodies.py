@@ -60,7 +60,7 @@ class ReachedBodies:
         except (TemplateRenderError, TemplateSyntaxError):
             written = None
         if written != text:
-            # The added calls change its text, so they prove nothing: any body may be reached.
+            # The added calls change the text, so they prove nothing: any body may be reached.
             return frozenset((None, *range(len(self._bodies))))
         return frozenset(found)
 

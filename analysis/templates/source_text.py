@@ -111,7 +111,7 @@ def _tokens(text: str) -> Iterator[TemplateToken]:
     end = 0
     try:
         for _, kind, value in chat_environment().lexer.tokeniter(text, None):
-            # Searched for, since whitespace control drops text between two tokens.
+            # Search for it, since whitespace control drops text between two tokens.
             start = text.find(value, end)
             if start < 0:
                 return
@@ -224,7 +224,7 @@ def _parser_position(environment: Environment, text: str) -> int | None:
         nonlocal start
         end = 0
         for line, kind, value in environment.lexer.tokeniter(text, None):
-            # Whitespace control drops text between tokens, so each is looked for.
+            # Search for each token, since whitespace control drops text between them.
             begin = text.find(value, end)
             if begin >= 0:
                 start, end = begin, begin + len(value)
@@ -233,7 +233,7 @@ def _parser_position(environment: Environment, text: str) -> int | None:
 
     parser = Parser(environment, "")
     try:
-        # Making the stream reads its first token, which may be what is wrong.
+        # Inside the `try`, since creating the stream lexes the first token, which may be invalid.
         parser.stream = TokenStream(environment.lexer.wrap(counted()), None, None)
         parser.parse()
     except JinjaSyntaxError:

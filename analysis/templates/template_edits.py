@@ -137,7 +137,7 @@ def _take_tag(
     elif word in _NESTING and not (word == "set" and any(token.value == "=" for token in inside)):
         levels.append(_OpenTag(start, word, name, end))
     else:
-        # What an attribute of a namespace is set to is not forgotten where a scope ends.
+        # An attribute set on a namespace survives the end of a scope.
         kept = len(inside) > 2 and inside[2].value == "."  # noqa: PLR2004 - `set a.b`
         levels[-1].items.append(
             TemplateItem(ItemKind.TAG, start, end, word, name="" if kept else name)
@@ -180,7 +180,7 @@ def _operands(inside: Sequence[TemplateToken]) -> list[tuple[int, int]]:
         if token.value in _BINDING_LESS:
             return [(inside[0].start, inside[-1].end)]
         if token.value in ("+", "~") and token.kind == "operator":
-            # A sign, as in `+x`: what it belongs to is no operand of a concatenation.
+            # A sign, as in `+x`, is not a concatenation.
             if at == first:
                 return [(inside[0].start, inside[-1].end)]
             found.append((inside[first].start, inside[at - 1].end))
@@ -461,7 +461,8 @@ def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Template
             if kind not in "|(" and not sliced:
                 continue
             value = text[chain.start : start].rstrip()
-            # Alone, and with those after it: of `.split(x)[-1]` both halves go together.
+            # Remove the operation alone, or with those after it: `.split(x)[-1]` only makes sense
+            # as a whole.
             for _, last, _ in chain.operations[first:]:
                 yield TemplateEdit(len(value) + chain.start, last, "")
             whole = text[chain.start : end]

@@ -144,7 +144,7 @@ def _find_loop(node: nodes.For, within: int | None, sites: list[FoundSite]) -> N
     loop = len(sites) - 1
     _find(node.iter, within, sites)
     if node.test is not None:
-        # It may have been asked about the next item already: a pass says enough.
+        # The loop may have tested its next item already, so an iteration counts as one step.
         sites.append(FoundSite(StepKind.TEST, "if", node.test, loop))
         _find(node.test, loop, sites)
     _find_all([*node.body, *node.else_], loop, sites)
@@ -284,7 +284,7 @@ class TraceRecorder:
         """Record the text that an expression writes."""
         opened = self._leave(site, StepKind.WRITE, text)
         before = 0 if opened is None else opened.joined_before
-        # Only the texts of macros that were called since the expression began.
+        # Only use texts of macros called since the expression began.
         joined = [*islice(self._joined.values(), before, None)]
         self._put(list(self._pieces_of(site, text, joined)), buffer)
         return text

@@ -144,7 +144,7 @@ class _RecordingGenerator(CodeGenerator):
             self.write(before)
         result = super().visit(node, *arguments, **keywords)
         if before:
-            # `enter(…)` has closed its own bracket; the others are open until here.
+            # `enter(…)` has closed its own bracket; close the others here.
             self.write(")" * (before.count("(") - before.count(")")))
         return result
 
@@ -218,7 +218,7 @@ def _calls(sites: tuple[FoundSite, ...], names: list[str]) -> _RecorderCalls:
             case _:
                 writes[id(site.node)] = number
         for part, name in () if about is None else seen_parts(about):
-            # The call of the place, which may be there already, goes around that of the name.
+            # An existing call for the site encloses the new one for the name.
             before[id(part)] = f"{before.get(id(part), '')}{RECORDER}.note_name({len(names)}, "
             names.append(name)
     return _RecorderCalls(before, writes)

@@ -182,7 +182,8 @@ class RenderGuard:
     def collect(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
         """Return the pieces of a render, measured by `length`. Raises LimitReached."""
         most = self.limits.characters
-        # No context manager: this is all that a worker adds to a render, thousands of times.
+        # Not a context manager: this is the only overhead of a worker's render, and there are
+        # thousands.
         self.begin()
         try:
             return list(pieces) if most is None else _collect_bounded(pieces, length, most)

@@ -98,7 +98,7 @@ class TaskWorker:
     @property
     def idle(self) -> bool:
         """Whether it is alive and waits for a task, as far as can be seen without asking it."""
-        # It sends nothing unasked: if anything can be read, it is the end of its pipe.
+        # An idle worker sends nothing, so readable data means that it closed its pipe.
         return self.alive and not self._hung_up(0)
 
     @property
@@ -137,7 +137,7 @@ class TaskWorker:
         self._request = TaskRequest(function, arguments, keywords, limits, file)
         content = pickle_value(self._request)
         self._due = self._activity = None
-        # A worker at a terminal may wait for a person, who is not late.
+        # A worker at a terminal may be waiting for the user, so it has no deadline.
         if limits.seconds is not None and not self._terminal:
             self._due = monotonic() + limits.seconds * LOADED_MACHINE + START_SECONDS
         # A worker that is dead already is noticed when its answer is read.
@@ -305,7 +305,7 @@ class WorkerPool(ClosedAtExit):
                 elif not more and not outcomes:
                     return
         finally:
-            # Left early: the results of the running tasks are not needed.
+            # The caller stopped early, so the results of the running tasks are not needed.
             for _, worker in self._busy.values():
                 worker.close()
                 self._idle.append(TaskWorker())
@@ -321,7 +321,7 @@ class WorkerPool(ClosedAtExit):
         for at, item in waiting:
             worker = self._idle.popleft()
             if not worker.idle:
-                # It died in the meantime, not because of this item.
+                # The worker died earlier, not because of this item.
                 worker.close()
                 worker = TaskWorker()
             file = None if name is None else name(item)

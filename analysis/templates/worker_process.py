@@ -79,7 +79,7 @@ def pickle_value(value: object) -> bytes:
     """Pickle a value. Raises the errors of pickle for a value that cannot be pickled."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
-    # A table of its own, so that pickling in other code stays as it was.
+    # A separate table, so that pickling elsewhere is unaffected.
     pickler.dispatch_table = {**dispatch_table, MappingProxyType: _reduce_frozen}
     with _without_collection():
         pickler.dump(value)
@@ -105,7 +105,7 @@ def _without_collection() -> Generator[None]:
 
 
 def _reduce_frozen(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    # By a function, since Python gives the type itself no name to find it by.
+    # Pickle a function call, since Python cannot import this type by its name.
     return _freeze, (dict(value),)
 
 
@@ -125,7 +125,7 @@ def serve_tasks(connection: Connection, parent: int, *, interruptible: bool = Fa
     if not interruptible:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
-        # The process that started this one has blocked them until here.
+        # The parent has blocked the signal until now.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # Read once per task, since the system call is slow.
     had = has = data_bytes()
@@ -138,7 +138,7 @@ def serve_tasks(connection: Connection, parent: int, *, interruptible: bool = Fa
         has = data_bytes()
         with suppress(BrokenPipeError):
             connection.send_bytes(_pickle_reply(reply, max(0, (has or 0) - (had or 0))))
-        # They would stay in memory for as long as it waits for the next task.
+        # Otherwise they would stay in memory until the next task.
         del content, reply
 
 
@@ -151,7 +151,7 @@ def release_files(keep: int, *, output: bool) -> None:
     """
     sink = os.open(os.devnull, os.O_RDWR)
     kept = {keep, sink, 2, *((0, 1, *inherited_files()) if output else ())}
-    # A command writes its own messages to another file than libraries do.
+    # Commands and libraries write their messages to different files.
     kept.add(_standard_error() or sink)
     for number in _open_files():
         if number not in kept:
@@ -223,7 +223,7 @@ def _answer(content: bytes, has: int | None, parent: int) -> WorkerReply:
 
 
 def _note_traceback(error: BaseException) -> None:
-    # An error of this package is for a person, who needs no frames.
+    # The user needs no stack frames for this package's own errors.
     if type(error).__module__.startswith("autoparser."):
         return
     frames = "".join(traceback.format_tb(error.__traceback__))
@@ -326,7 +326,7 @@ class _ForkedProcess:
                 _, status = os.waitpid(self.pid, 0)
                 self._status = os.waitstatus_to_exitcode(status)
             except ChildProcessError:
-                # Other code has waited for it, as a handler of SIGCHLD may.
+                # Other code has waited for the process, such as a handler of SIGCHLD.
                 self._status = 0
         return self._status
 
@@ -342,7 +342,7 @@ def start_process(*, terminal: bool = False) -> tuple[WorkerProcess, Connection]
     start = _start_fork if _may_fork() else _start_interpreter
     with _without_interrupts():
         process = start(here, there, terminal)
-    # Only the worker holds that end from now on, so that its death closes the pipe.
+    # From now on only the worker holds that end, so its death closes the pipe.
     there.close()
     return process, here
 
@@ -377,11 +377,11 @@ def _start_fork(here: Connection, there: Connection, terminal: bool) -> WorkerPr
     if pid:
         return _ForkedProcess(pid)
     code = 1
-    # Whatever happens, nothing of the parent's code runs on in the child.
+    # Whatever happens, no code of the parent may continue in the child.
     try:
         here.close()
-        # What is here already stays: to look through it again and again costs time, and copies
-        # the pages that both processes share.
+        # Freeze existing objects: collecting them again would cost time, and copy pages shared with
+        # the parent.
         gc.freeze()
         release_files(there.fileno(), output=terminal)
         serve_tasks(there, parent, interruptible=terminal)
@@ -404,7 +404,7 @@ def _start_interpreter(here: Connection, there: Connection, terminal: bool) -> W
     errors = _standard_error()
     command = [sys.executable, "-c", _SERVE, str(number), str(int(terminal))]
     files = None if terminal else subprocess.DEVNULL
-    # Modules are looked for where this process finds them.
+    # Let the worker import modules from the same places.
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
     if sys.platform == "win32":
         os.set_handle_inheritable(number, True)
