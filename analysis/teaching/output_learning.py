@@ -512,8 +512,7 @@ class _OutputJudge:
         problem = self._problem_of_calls(message)
         fault = "" if parsed.status.regular else f"parsed with status {parsed.status}"
         if parsed.status is Status.OTHER_FORMAT:
-            # A problem with the text around the call is more specific than the fault that the call
-            # is unread.
+            # Quoting the text of the unread call is more specific than the parser's status.
             problem = problem or self._problem_of_texts(message, output.text) or fault
         problem = problem or fault or self._problem_of_texts(message, output.text)
         if not problem and not is_turn(written, expected, start, output.text):
