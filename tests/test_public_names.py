@@ -28,7 +28,7 @@ _TOLD = re.compile(r"^::: autoparser\.([\w.]+)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_public_name_is_there(name: str) -> None:
+def test_public_name_is_accessible_and_listed(name: str) -> None:
     module, _, last = name.rpartition(".")
     home = getattr(autoparser, module) if module else autoparser
     assert getattr(home, last) is not None

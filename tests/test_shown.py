@@ -63,7 +63,7 @@ def shown_values() -> dict[str, Shown]:
 
 
 @pytest.mark.parametrize("name", ["analysis", "message", "grammar", "findings", "round trip"])
-def test_a_value_shows_itself(name: str) -> None:
+def test_value_has_a_short_repr_and_one_report_everywhere(name: str) -> None:
     value = shown_values()[name]
     line = repr(value)
     assert line.startswith(f"<{type(value).__name__}")
@@ -166,7 +166,7 @@ def test_analyze_accepts_text_template_path_and_tokenizer() -> None:
     assert held.template.origin == "org/model"
 
 
-def test_analyze_chooses_by_name() -> None:
+def test_analyze_picks_the_named_template_or_raises() -> None:
     held = holder({"default": "no {{ Jinja", "tool_use": FILE.read_text("utf-8")})
     assert analyze(held, name="tool_use").template.name == "tool_use"
     with pytest.raises(TemplateNotFoundError, match="no template named 'tools'"):

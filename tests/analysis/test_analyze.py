@@ -52,7 +52,7 @@ def test_hostile_templates_end_in_one_line(text: str) -> None:
     assert str(error.value).isprintable()
 
 
-def test_a_megabyte_of_text() -> None:
+def test_megabyte_of_text_is_analyzed_in_few_renders() -> None:
     analysis = analyze(ChatTemplate("x" * 1_000_000 + turn(CONTENT, calls()).text))
     assert analysis.check.ok
     assert analysis.renders < 200

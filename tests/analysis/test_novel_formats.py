@@ -36,13 +36,13 @@ def analysis_of(name: str) -> Analysis:
     return analyze(ChatTemplate((NOVEL / f"{name}.jinja").read_text(encoding="utf-8"), TOKENS))
 
 
-def test_there_are_formats() -> None:
+def test_table_lists_22_formats_and_only_known_exceptions() -> None:
     assert len(NAMES) == 22
     assert {*READ, *HELD} <= {*NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_written_and_read(name: str) -> None:
+def test_novel_format_passes_and_reads_the_expected_messages(name: str) -> None:
     analysis = analysis_of(name)
     assert analysis.check.passed == analysis.check.total
     lost = [case.title for case in battery_messages() if difference(analysis.format, case.message)]
@@ -51,6 +51,6 @@ def test_it_is_written_and_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_grammar_holds(name: str) -> None:
+def test_novel_format_grammar_has_only_known_faults(name: str) -> None:
     verdict = prove(analysis_of(name).format, 1)
     assert bool(verdict.faults) is (name in HELD), verdict.faults[:1]

@@ -96,7 +96,7 @@ def runner(tmp_path: Path) -> Runner:
     return Runner(tmp_path, path)
 
 
-def test_no_script_holds_an_input() -> None:
+def test_action_scripts_contain_no_expression() -> None:
     for step in ACTION["runs"]["steps"]:
         assert "${{" not in step.get("run", ""), "an input within a script is code"
     assert ACTION["runs"]["using"] == "composite"
@@ -282,7 +282,7 @@ def test_action_input_is_not_executed(name: str, runner: Runner) -> None:
     "AUTOPARSER_INSTALL" not in os.environ,
     reason="installs the package as the action does; AUTOPARSER_INSTALL=1 lets it",
 )
-def test_the_whole_action(tmp_path: Path) -> None:
+def test_installed_action_reports_findings_and_fails(tmp_path: Path) -> None:
     venv.create(tmp_path / "python", with_pip=True)
     runner = Runner(tmp_path, tmp_path / "python" / "bin")
     shutil.copy(DROPS, runner.repository / "chat.jinja")

@@ -24,7 +24,7 @@ MEANT = (
 OTHERS = (*("my_chat_template.json", "models/a/tokenizer_config.json", "a.jinja.txt", "README.md"),)
 
 
-def test_it_looks_at_templates() -> None:
+def test_pre_commit_hook_matches_template_files_only() -> None:
     # The way pre-commit searches.
     found = [name for name in (*MEANT, *OTHERS) if re.search(HOOK["files"], name)]
     assert found == [*MEANT]

@@ -234,7 +234,9 @@ def tools(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_server_writes(autoparser: Run, completing: StartServer, tools: Path) -> None:
+def test_decode_with_a_server_reports_sampler_and_tokens(
+    autoparser: Run, completing: StartServer, tools: Path
+) -> None:
     running = completing("heed", "llama-server")
     asked = ("--server", running.url, "--engine", "llama-server", "--walks", "2")
     ran = autoparser("decode", BARE, "--tools", tools, *REQUEST, *asked)

@@ -82,7 +82,7 @@ def test_every_block_of_a_console_is_run_or_needs_more_than_is_here() -> None:
 
 
 @pytest.mark.parametrize(("page", "command", "shown"), SESSIONS)
-def test_a_session_is_real(
+def test_documented_session_prints_the_documented_output(
     page: Path, command: str, shown: str, autoparser: Run, process: Run
 ) -> None:
     before, _, after = command.rpartition(" | ")
@@ -122,7 +122,9 @@ def test_the_quick_start_runs_where_nothing_is(
     kinds = (*_BLOCK.findall(page), *_EXAMPLES.findall(page))
     assert page.count("```") == 2 * (len(kinds) + 1)
     for command, shown in sessions:
-        test_a_session_is_real(QUICK_START, command, shown, autoparser, process)
+        test_documented_session_prints_the_documented_output(
+            QUICK_START, command, shown, autoparser, process
+        )
     assert (tmp_path / "report.html").exists()
     assert _failures("\n".join(_EXAMPLES.findall(page))) == ""
 

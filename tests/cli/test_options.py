@@ -181,7 +181,7 @@ COMPLETED = [
 
 
 @pytest.mark.parametrize(("shell", "line", "answers"), COMPLETED)
-def test_a_shell_completes(
+def test_shell_completion_offers_the_expected_words(
     shell: str, line: str, answers: str, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Set the variables that scripts of --install-completion set.

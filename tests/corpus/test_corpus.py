@@ -88,7 +88,7 @@ def test_every_template_ends_in_an_analysis_or_a_line(surveyed: list[Outcome]) -
     assert not wordy, names(wordy)
 
 
-def test_the_work_is_bounded(surveyed: list[Outcome]) -> None:
+def test_analysis_needs_at_most_the_allowed_renders(surveyed: list[Outcome]) -> None:
     dear = [outcome for outcome in surveyed if outcome.renders > MOST_RENDERS]
     assert not dear, names(dear)
 

@@ -234,7 +234,7 @@ def test_reasoning_is_forced_only_where_something_is_promised() -> None:
     assert all(grammar.startswith('root ::= "<think>') for grammar in forced)
 
 
-def test_no_backend_is_one_error() -> None:
+def test_unreachable_backend_is_a_502_error() -> None:
     with running_serve(analyzed(TEMPLATE), "http://127.0.0.1:9") as url:
         answer = ask(url)
         assert answer.status_code == 502

@@ -103,7 +103,7 @@ def test_template_text_has_no_effect_in_markdown() -> None:
 
 
 @pytest.mark.parametrize(("text", "width", "words", "expected"), TABLES["wrapped"])
-def test_a_text_is_broken(text: str, width: int, words: bool, expected: list[str]) -> None:
+def test_text_wraps_at_the_width(text: str, width: int, words: bool, expected: list[str]) -> None:
     assert plain(wrapped(Text(text), width, words=words)) == expected
 
 
@@ -155,7 +155,7 @@ def test_a_table_shows_a_name_once_and_counts_the_rows_that_are_left_out() -> No
 
 
 @pytest.mark.parametrize(("text", "expected", "why"), TABLES["visible"])
-def test_a_text_is_visible(text: str, expected: str, why: str) -> None:
+def test_unprintable_characters_become_escapes(text: str, expected: str, why: str) -> None:
     assert visible(text) == expected, why
     assert visible(text).isprintable()
 
@@ -170,7 +170,9 @@ def test_half_a_character_spaces_at_edges_and_markup_are_shown_as_they_are() -> 
 
 
 @pytest.mark.parametrize(("left", "right", "expected"), TABLES["compared"])
-def test_two_texts_are_compared(left: str, right: str, expected: list[str]) -> None:
+def test_compared_texts_split_into_shared_and_differing_pieces(
+    left: str, right: str, expected: list[str]
+) -> None:
     assert [piece.side.value + piece.text for piece in compare_texts(left, right)] == expected
 
 

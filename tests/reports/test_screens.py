@@ -239,7 +239,7 @@ def test_summary_shows_reasoning_retention_and_opening(
     assert words in " ".join(summary.plain.split())
 
 
-def test_a_call_is_colored_inside() -> None:
+def test_parts_of_a_call_have_their_own_colors() -> None:
     report = screen_report(analyzed("a1-function-parameter"), 80)
     styles = {report.plain[span.start : span.end]: str(span.style) for span in report.spans}
     assert styles["weather"] == "bold yellow"
@@ -259,7 +259,7 @@ def test_the_report_on_each_fixture_fits_a_narrow_terminal(name: str) -> None:
     assert all(line.isprintable() for line in grammar_report(analyzed(name), 80).plain.split("\n"))
 
 
-def test_no_width_is_too_narrow() -> None:
+def test_narrow_width_still_shows_the_report() -> None:
     for width in (1, 10, 20):
         assert "self-check" in analysis_report(analyzed("t8-recipient-lines"), width).plain
 

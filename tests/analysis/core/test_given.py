@@ -46,7 +46,7 @@ class Tree(Struct):
     colors: Color | tuple[Color, ...] = ()
 
 
-def test_a_right_value_is_read() -> None:
+def test_value_of_the_right_type_is_converted() -> None:
     given = {"leaves": [{"name": "a", "leaf-edge": "toothed", "sizes": [1]}], "colors": "red"}
     (leaf,) = (tree := read_value(given, Tree, file="t.yaml")).leaves
     assert (leaf.name, leaf.leaf_edge, leaf.sizes) == ("a", "toothed", (1.0,))

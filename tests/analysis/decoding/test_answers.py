@@ -204,7 +204,7 @@ def test_another_text_is_a_fault_and_shows_where_they_part() -> None:
     ],
     ids=str,
 )
-def test_walks_are_clean(name: str, options: dict[str, Any]) -> None:
+def test_random_walks_have_no_faults(name: str, options: dict[str, Any]) -> None:
     asked = trial_of(name, **options)
     report = judge_answers(asked.walks(6, seed=0, limit=4000), asked.judge)
     assert report.ok, report.examples

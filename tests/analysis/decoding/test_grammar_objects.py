@@ -222,7 +222,9 @@ def test_memory_that_does_not_fit_is_refused(
         grammar.fill_vocab_mask(mask, index)
 
 
-def test_a_limit_cuts(bytes_backend: GrammarBackend) -> None:
+def test_token_limit_cuts_a_longer_walk_and_lets_an_exact_one_end(
+    bytes_backend: GrammarBackend,
+) -> None:
     tokenizer = bytes_backend.tokenizer
     for count, ended in ((20, False), (5, True)):
         grammar = bytes_backend.grammar(Constraint.regex(f"a{{{count}}}"))

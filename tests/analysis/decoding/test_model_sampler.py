@@ -110,7 +110,7 @@ def test_batched_answers_equal_single_ones_and_repeat_by_seed(
 
 
 @pytest.mark.parametrize("width", [31, 64, 70, 96, 100])
-def test_the_mask_on_the_device(torch: Any, width: int, device: str) -> None:
+def test_device_mask_leaves_only_allowed_logits_finite(torch: Any, width: int, device: str) -> None:
     words = np.random.default_rng(width).integers(-(2**31), 2**31, (3, 3), dtype=np.int32)
     mask = torch.from_numpy(words)
     logits = apply_mask(torch.zeros((3, width), device=device), mask.to(device)).cpu()

@@ -22,7 +22,7 @@ PROMPT = "<|header|>user<|/header|>\n\nHow is Rio?"
 
 
 @pytest.mark.parametrize("engine", list(ServerEngine))
-def test_every_answer_is_clean(start: Start, engine: ServerEngine) -> None:
+def test_server_with_grammar_gives_only_clean_answers(start: Start, engine: ServerEngine) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
     running = start("heed", engine.value)
     server = CompletionServer(

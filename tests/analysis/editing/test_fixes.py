@@ -94,7 +94,7 @@ def test_sound_template_is_not_edited() -> None:
 
 
 @pytest.mark.slow
-def test_lines_end_as_they_ended() -> None:
+def test_fix_keeps_windows_line_ends() -> None:
     text = shipped("AP109").replace("\n", "\r\n")
     found = fixed(text, "AP109")
     assert found.changed

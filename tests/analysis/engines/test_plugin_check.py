@@ -109,7 +109,7 @@ def test_an_engine_that_finds_the_plugin_is_a_yes(engine: Path) -> None:
     assert engine.exists()
 
 
-def test_every_no_has_a_way_out(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_failed_check_names_a_way_out(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (engine / "autoparser_chat-0.0.dist-info" / "entry_points.txt").write_text(
         "[vllm.general_plugins]\nautoparser = other:register\n"
     )
@@ -181,7 +181,7 @@ def test_every_module_that_a_plugin_imports_is_a_hook(engine_name: str) -> None:
     assert modules <= {place.partition(":")[0] for place in PLUGINS[engine_name].hooks}
 
 
-def test_no_engine_is_a_no(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_engine_fails_the_check(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.chdir(engine / "vllm")
     found = plugin_check(imports=False)

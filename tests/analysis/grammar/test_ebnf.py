@@ -54,7 +54,7 @@ def test_ebnf_accepts_template_output(name: str, choice: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
-def test_free_text_has_no_states(name: str) -> None:
+def test_ebnf_with_free_text_stays_under_5000_characters(name: str) -> None:
     grammar = analysis_of(name).grammar(TOOLS, tool_choice="required")
     assert len(grammar.ebnf()) < 5_000
     # A repetition of one character costs 100 ms a mask within JSON strings.

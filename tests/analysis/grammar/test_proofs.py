@@ -52,5 +52,5 @@ def test_the_same_holds_for_sets_of_tools(name: str, count: int) -> None:
     check(name, verdict)
 
 
-def test_the_table_names_fixtures() -> None:
+def test_known_faults_name_existing_fixtures() -> None:
     assert KNOWN.keys() <= set(fixture_names())

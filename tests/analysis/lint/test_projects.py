@@ -109,7 +109,7 @@ def test_non_template_file_is_named_by_its_kind(case: dict[str, str], tmp_path: 
 
 
 @TABLE("globs")
-def test_a_pattern_meets_paths(case: dict[str, Any]) -> None:
+def test_glob_matches_its_paths_and_no_others(case: dict[str, Any]) -> None:
     paths = (*case["meets"], *case["misses"])
     assert [path for path in paths if matches_glob(case["pattern"], path)] == case["meets"]
 

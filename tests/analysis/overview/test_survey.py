@@ -123,7 +123,7 @@ def test_survey_records_keep_order_and_an_endless_template_fails_alone(tmp_path:
     assert others == alone
 
 
-def test_records_add_up() -> None:
+def test_summary_counts_records_families_switches_and_causes() -> None:
     summary = summary_of(RECORDS)
     assert (summary.all.templates, summary.all.ok, len(summary.failed)) == (3, 1, 1)
     assert (summary.all.trips_holding, summary.all.trip_count) == (7, 8)

@@ -218,7 +218,9 @@ def test_hub_token_is_sent_only_to_the_hub(hub: Hub, monkeypatch: pytest.MonkeyP
 
 
 @slow
-def test_a_local_path_wins(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_path_takes_precedence_over_hub_name(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hub.add("org/model", {"chat_template.jinja": "hub"})
     hub.add("gpt2", {"chat_template.jinja": "hub"})
     for name in ("org/model", "gpt2"):

@@ -63,7 +63,7 @@ def test_token_bytes_equal_llguidances_without_importing_it(make: Callable[[], T
     assert len({pieces[at] for at in plain}) >= 256
 
 
-def test_added_tokens() -> None:
+def test_added_tokens_have_ids_and_flags_and_unknown_ids_raise() -> None:
     bytes_tokenizer = small("<think>", "</think>")
     size = bytes_tokenizer.vocab_size
     assert bytes_tokenizer.added == (
@@ -99,7 +99,7 @@ def test_one_loading_for_the_same_tokenizer(tmp_path: Path) -> None:
     assert tokenizer_of(first, vocab_size=512).ll is not first.ll
 
 
-def test_ends_of_an_answer(tmp_path: Path) -> None:
+def test_generation_config_and_eos_argument_override_the_end_token(tmp_path: Path) -> None:
     made = byte_tokenizer(control=("<|end|>", "<|stop|>"))
     end, stop = made.token_to_id("<|end|>"), made.token_to_id("<|stop|>")
     made.save(str(tmp_path / "tokenizer.json"))

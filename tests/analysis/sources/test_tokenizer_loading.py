@@ -161,7 +161,9 @@ def test_tokenizer_beside_a_source_is_found(tmp_path: Path) -> None:
     assert tokenizer_beside("nowhere.jinja") is None
 
 
-def test_a_tokenizer_on_the_hub(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hub_tokenizer_is_fetched_alone_and_then_cached(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hub.add("org/none", {"chat_template.jinja": "A"})
     with pytest.raises(AutoparserError, match="org/none: no tokenizer found"):
         load_tokenizer("org/none")

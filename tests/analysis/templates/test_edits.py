@@ -105,7 +105,7 @@ def test_a_condition_that_decides_something_stays(case: Any) -> None:
 
 
 @table("comments")
-def test_comments_equal_jinjas(case: Any) -> None:
+def test_template_comments_have_their_lines_and_text(case: Any) -> None:
     assert [[*comment] for comment in template_comments(case["text"])] == case["comments"]
 
 

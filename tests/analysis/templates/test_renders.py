@@ -117,7 +117,7 @@ def test_render_error_is_one_short_line() -> None:
     assert len(caught.value.reason) > 100000
 
 
-def test_a_template_is_a_value() -> None:
+def test_template_is_equal_after_pickling_and_unchanged_by_rendering() -> None:
     template = ChatTemplate("{{ bos_token }}", {"bos_token": "B"}, "default", "chat.jinja")
     template.check_syntax()
     copied = pickle.loads(pickle.dumps(template))  # noqa: S301 - our own

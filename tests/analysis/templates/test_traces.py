@@ -173,7 +173,7 @@ def test_traced_render_equals_the_plain_render(path: Path) -> None:
         assert source.startswith("{{") or piece.text == source
 
 
-def test_tokens_have_their_places() -> None:
+def test_template_tokens_have_the_offsets_of_their_text() -> None:
     text = "a {%- if b -%}  {{ c }}{% endif %}"
     for token in template_tokens(text):
         assert text[token.start : token.end] == token.value
