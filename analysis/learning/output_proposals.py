@@ -300,8 +300,7 @@ def _proposal(
     before = [
         None if front is None else _message_before_calls(front, block, read) for front in fronts
     ]
-    # `final
-    # ` before all content is the name of a channel, not content.
+    # `final\n` before all content is the name of a channel, not content.
     lead = _shared_word_line(before)
     space = _space_before_calls(sighted, before)
     examples: list[Example] = []

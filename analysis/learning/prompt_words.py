@@ -64,9 +64,8 @@ def read_prompts(
     A prompt that continues another one has opened the block that the other leaves closed. `close`
     is the text that reasoning is cut at, if it is only cut.
     """
-    # The text of prompts after the header, shortest first: `<think>`, then `<think>
-    #
-    # </think>`.
+    # The text of prompts after the header, shortest first: `<think>`, then
+    # `<think>\n\n</think>`.
     rests = sorted(
         {
             prompt.text[len(header) :].strip()
