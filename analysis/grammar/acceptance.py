@@ -113,7 +113,7 @@ def accept_text(
     Raises GrammarError if llguidance does not load the grammar.
     """
     matcher = load_matcher(grammar, dialect, tokens)
-    # The end of a turn is the engine's.
+    # The engine writes the end of the turn.
     ids = list(tokens.cut(text_without_end(turn.ends, text)))
     taken = _taken_count(matcher, ids, tokens.ends)
     if taken == len(ids) and (matcher.is_accepting() or matcher.is_stopped()):
@@ -122,7 +122,7 @@ def accept_text(
     before = b"".join(map(tokens.bytes_of, ids[:taken])).decode(errors="ignore")
     refused = None
     if taken < len(ids):
-        # If a character is cut into bytes, the whole character is reported.
+        # If the token cuts a character into bytes, report the whole character.
         refused = tokens.bytes_of(ids[taken]).decode(errors="ignore") or text[len(before)]
     allowed, choices = _next(matcher, tokens)
     read = OutputParser(turn).parse(before, complete=False)

@@ -112,10 +112,11 @@ class CallWriter:
         def make() -> Node:
             more_calls = self.table.rule(key, "more-calls", lambda: NOTHING)
             calls = self.calls
-            # Text between calls has the whitespace there.
+            # Text between calls already includes the whitespace there.
             spaced = bool(texts) and not f"{calls.separator}{calls.section_open}".strip()
             separator = "" if spaced else calls.separator
-            # Where the end of a turn closes each call but the first, an engine may stop before it.
+            # If the end of a turn also closes each call but the first, an engine may stop before
+            # it.
             last = before_end(calls.later_close, self.stops)
             others = [
                 path
@@ -241,7 +242,7 @@ class CallWriter:
                 case RowSlot.ID:
                     items.append(id_pattern(naming, name, literal_at(row, at + 1)))
                 case RowSlot.INDEX:
-                    # The request does not say how many calls came before the turn.
+                    # The request does not show how many calls precede the turn.
                     anew = first and not self.calls.index_goes_on
                     items.append(str(self.calls.index_base) if anew else _NUMBER)
                 case _ if self._header and at and row[at - 1] is RowSlot.NAME:
@@ -294,7 +295,7 @@ def _without_refused(arguments: ArgumentFormat) -> ContainerNotation:
 def id_pattern(naming: NamingId | None, name: str, following: str) -> PatternNode:
     """Match an id; where no name is written, the id carries it."""
     if naming is not None:
-        # A bounded word would be counted for each tool: llguidance gives up at some hundreds.
+        # llguidance would count a bounded word once for each tool, and gives up at some hundreds.
         word = f"[{_ID_CHARACTERS}]+"
         return PatternNode(
             naming.pattern(regex_escape(name), regex_escape, word=word, number="[0-9]{1,6}")

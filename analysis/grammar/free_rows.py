@@ -61,7 +61,8 @@ def ended_by_calls(rows: tuple[StrictRow, ...]) -> tuple[StrictRow, ...]:
 def _widened(turn: TurnTree, marked: bool, parallel: bool) -> tuple[StrictRow, ...]:
     rows = dict.fromkeys((*turn.strict.rows, *_without_reasoning(turn)))
     if not marked and any(_joints(turn)):
-        # What parts content and calls tells them apart where no marker does: it may not be missing.
+        # Without markers, only the text between content and calls separates them, so it is
+        # required.
         reads = _reading(turn)
         return tuple(row for row in rows if row in turn.strict.rows or reads(row))
     for row in tuple(rows):
@@ -81,7 +82,7 @@ def _read_rows(turn: TurnTree, rows: Sequence[StrictRow]) -> tuple[StrictRow, ..
     found: dict[StrictRow, TemplateLiteral] = {}
     for row in rows:
         free, own = _with_free_edges(turn, row), row in turn.strict.rows
-        # A sample cannot judge a row of a mode that only the prompt tells.
+        # A row whose mode only the prompt determines cannot be judged by a sample.
         unjudged = own and not reads(row)
         for form in _with_leads(free, lead) if lead else [free]:
             if unjudged or reads(form):
@@ -93,7 +94,7 @@ def _read_rows(turn: TurnTree, rows: Sequence[StrictRow]) -> tuple[StrictRow, ..
     def ended(row: StrictRow) -> StrictRow:
         if not row.items:
             return StrictRow(()) if spoken else row
-        # The whitespace behind calls is that of a text there, if one may follow.
+        # The whitespace after calls belongs to a text there, if one may follow.
         called = row.items[-1] == _CALLS and StrictRow((*row.items, _TEXT)) not in found
         return replace(row, end=found[row]) if called else row
 
@@ -167,7 +168,7 @@ def _without_reasoning(turn: TurnTree) -> tuple[StrictRow, ...]:
     for rest in rests:
         if rest is None:
             return ()
-        # Whitespace after the closer belongs to it; a model that writes it all the same may.
+        # Whitespace after the closer belongs to it, but a model may also write it in the next part.
         bare = [item.lstrip() if isinstance(item, str) else item for item in rest.items[:1]]
         whole = (*filter(None, bare), *rest.items[1:])
         found.update(dict.fromkeys((rest, replace(rest, items=whole))))
@@ -186,7 +187,7 @@ def _with_texts(turn: TurnTree, row: StrictRow) -> Iterator[StrictRow]:
     """Return a row of calls with a text before them, after them, and both."""
     at = _place(TurnPart.CALLS, row)
     if at == len(row.items) or row.items[at] != _CALLS:
-        # Behind the beginning of a call, which the prompt has written, there is no text.
+        # No text follows the beginning of a call that the prompt has written.
         return
     before, behind = row.items[:at], row.items[at + 1 :]
     befores = [before]
@@ -270,7 +271,7 @@ def _with_free_edges(turn: TurnTree, row: StrictRow) -> StrictRow:
             text = text.rstrip() if meets and not spoken else text
         elif at + 1 < len(row.items) or plain:
             text = text.rstrip()
-        # Whitespace alone tells reasoning from content.
+        # Only whitespace separates reasoning from content.
         alone = after_text and at + 1 < len(row.items) and row.items[at + 1] != _CALLS
         found.append(text or (item if alone else ""))
     last = row.items[-1] if row.items else ""

@@ -91,7 +91,7 @@ class Fractions(Struct, frozen=True):
     def digits(self, low: Bound | None, high: Bound | None) -> str | None:
         """Return one or more digits between bounds, the last of them not zero."""
         if low is not None and not low.digits:
-            low = None  # Any digits that do not end in a zero are above it.
+            low = None  # any digits that do not end with a zero are larger
         if high is not None and not high.digits:
             return None
         if low is None and high is None:

@@ -134,7 +134,7 @@ class GbnfRules:
             sections.setdefault(self._sections[name], []).append(f"{name} ::= {body}\n")
         written = [f"root ::= {root}\n"]
         for section, rules in sections.items():
-            # A tool's name comes from a request: a line end in it would begin a rule.
+            # A tool's name is untrusted: a line end in it would begin a rule.
             written += [f"\n# {escape_text(section)}\n" if section else "", *rules]
         return "".join(written)
 
@@ -145,7 +145,7 @@ _LONGEST_NAME = 64
 def gbnf_literal(text: str) -> str:
     """Write a text as a GBNF literal."""
     if text.isprintable():
-        # No control character is in it, so nothing is written in digits.
+        # The text contains no control character, so no escape has digits.
         return f'"{text.translate(_PRINTABLE_ESCAPES)}"'
     return f'"{_apart([_LITERAL_ESCAPES.get(char) or _plain(char) for char in text])}"'
 
@@ -359,11 +359,11 @@ def _pairs(first: int, last: int) -> Iterator[str]:
 
 # The tokens of JSON as GBNF rules: brackets, separators, words, names of members.
 #
-# llguidance joins rules without recursion into one regular expression each, and its lexer
-# takes the longest match. Two objects in a choice, one of them recursive, would then be one long
-# token against a ``{``, and the wrong one would win. So every bracket and separator ends in a
-# seam (`GbnfRules.seam`): whatever holds a bracket stays a rule, and the competing tokens are
-# those of JSON, of which none but a number is a prefix of another.
+# llguidance joins rules without recursion into one regular expression each, and its lexer takes the
+# longest match. Two objects in a choice, one of them recursive, would then be one long token
+# against a ``{``, and the wrong one would win. So every bracket and separator ends with a seam
+# (`GbnfRules.seam`): a text with a bracket stays a rule, and the competing tokens are JSON's own,
+# none of which is a prefix of another, except for numbers.
 
 
 class JsonTokens(Struct, frozen=True):

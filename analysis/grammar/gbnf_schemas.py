@@ -117,7 +117,7 @@ class Converter:
         try:
             written = self._flat(option)
         except UnheldKeywordError as error:
-            # What is written of the rest is of no use: it is only asked for its errors.
+            # The grammar will be refused, so the text does not matter: only further errors do.
             self.refused.append(("", error))
             self._open.pop(key)
             return '""'
@@ -130,7 +130,7 @@ class Converter:
     def _flat(self, option: Option) -> str | None:
         schema, pointer = option.schema, option.pointer
         if "enum" in schema:
-            # Each is of the enum: to look it up there again takes the square of their number.
+            # All values are from the enum: checking that again would take quadratic time.
             others = {keyword: held for keyword, held in schema.items() if keyword != "enum"}
             values = [
                 value

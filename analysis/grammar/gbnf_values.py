@@ -348,7 +348,7 @@ def other_name(names: Sequence[str], quoting: CharacterQuoting, rules: GbnfRules
     for beginning in sorted(beginnings - {""}):
         following.setdefault(beginning[:-1], []).append(beginning[-1])
     written: dict[str, str] = {}
-    # Those of one length in their own order: that of a set differs from process to process.
+    # Sorted by text within one length, since the order of a set differs between processes.
     for beginning in sorted(beginnings, key=lambda text: (-len(text), text)):
         signs = following.get(beginning, [])
         options = [

@@ -208,13 +208,14 @@ class GbnfWriter:
         """Write a regular expression; a shape includes its quotes and escapes."""
         if node.shape is not None:
             text = self.shaped(node.shape)
-            # A rule of its own, quotes and all, since an escape may begin like the closing quote.
+            # A separate rule that includes the quotes, since an escape may begin like the closing
+            # quote.
             return self.table.add("quoted", text) if node.close else text
         whole = whole_pattern(f"^(?:{node.regex})$")
         if not node.but_not:
             return self.table.add("json", self.table.bare(whole))
         if node not in self._names_kept_apart:
-            # A rule of its own, since an object has one for each place where a name may be made up.
+            # A separate rule, since an object needs it at each place where a name may be made up.
             rest = without_texts(whole, node.but_not)
             written = self.table.never if rest is None else self.table.bare(rest)
             self._names_kept_apart[node] = self.table.add("other-name", written)
@@ -236,7 +237,7 @@ class GbnfWriter:
                 isinstance(beginning, JsonValue | PatternNode) for beginning in _beginnings(values)
             ):
                 raise _mixed()
-        # The first complete way is taken, so no text begins like a way without text.
+        # The first complete way wins, so no text may begin like a way without text.
         taken = {exit_.close for exit_ in node.exits if exit_.prose is None}
         for prose in proses:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
@@ -267,8 +268,8 @@ class GbnfWriter:
         if prose.shape is not None:
             text = self.shaped(_told_apart(prose, prose.shape))
             every = {**thens, **({"": ends} if ends else {})}
-            # A rule of its own, close and all: llguidance reads such a rule as one; otherwise the
-            # first part of the text that may be the longest decides about the others.
+            # A separate rule that includes the close: llguidance reads such a rule as one;
+            # otherwise the part of the text that may be the longest would decide about the others.
             closed = {
                 close: self.table.add(prose.part, gbnf_row(text, self.literal(close)))
                 for close in every
@@ -322,7 +323,7 @@ class GbnfWriter:
 
     def is_common(self, prose: FreeProse) -> bool:
         """Return whether all places of a text share its states."""
-        # States would spell a token that closes the text.
+        # Shared states would spell out a token that closes the text.
         return bool(self.tokens.ids) or prose in self._often
 
     def close(self, text: str) -> str:

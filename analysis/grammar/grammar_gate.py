@@ -91,7 +91,7 @@ def _wrong(
     earlier, form = continuations[0].earlier, continuations[0].form
     turns = turns_after(begun.format, opening, prober, earlier, form)
     tools = loose_tools() if opening.tools else ()
-    # Behind other turns, or sent otherwise, a prompt may end otherwise.
+    # After other turns, or in another form, a prompt may end differently.
     prompt = continuations[0].prompt if earlier or form else None
     reader = _reader_of(formats, tools, begun, prompt, readers)
     faults: list[GateFault] = []
@@ -122,7 +122,7 @@ def _reader_of(
     compare it with all that were compiled.
     """
     grammar = grammar_of(formats, tools, begun=begun_turn, prompt=prompt)
-    # Without tools a parser still reads calls, which the grammar does not accept.
+    # Without tools, a parser still reads calls, but the grammar does not accept them.
     unasked = request_of(None, begun_turn=begun_turn, prompt=prompt)
     turn = grammar.turn if tools else build_expression(formats, unasked)
     for known in readers:
@@ -186,7 +186,7 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
         if taken < len(tokens):
             before = bytes(tokens[:taken]).decode(errors="ignore")
             return f"{text[len(before) :][:40]!r} is rejected after {before[-40:]!r}"
-        # A text may go on after the end of what the grammar says.
+        # The grammar must also allow the text to end here.
         ended = matcher.is_accepting() or matcher.is_stopped()
         return "" if ended else "the text must not end there"
 
@@ -203,7 +203,7 @@ def _misread(turns: TemplateTurns, parsed: ParsedMessage, expected: Message, tex
         return "the parsed arguments are not valid JSON"
     if message == expected:
         return ""
-    # A call that is taken for content is written as the same text again.
+    # If the parser has taken a call for content, the message still renders to this text.
     fewer = structs.replace(expected, calls=expected.calls[: len(message.calls)])
     if len(message.calls) > len(expected.calls) or turns.written_turn(fewer).continuation != text:
         return f"{len(expected.calls)} calls written, {len(message.calls)} parsed"

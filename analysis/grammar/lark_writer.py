@@ -179,7 +179,7 @@ class _LarkWriter:
     def continued(self) -> _LarkWriter:
         """Return a writer that goes on from the rules that this one has written."""
         other = copy(self)
-        # What it adds to its tables is not in those of this one.
+        # Copy the tables, so that additions do not change this writer's.
         for name, value in vars(self).items():
             if type(value) in (dict, list):
                 setattr(other, name, copy(value))
@@ -378,7 +378,8 @@ class _LarkWriter:
             for close in alone
             if close
         ):
-            # A stretch of the text would go on past such a mark; it ends with an excluded text.
+            # A stretch of the text would continue past such a marker, since it ends with an
+            # excluded text.
             return None
         return self._closed(prose, thens, alone, kept_out, signs)
 
@@ -473,7 +474,7 @@ class _LarkWriter:
             for at, symbols in enumerate(closes)
         ]
         # With excluded texts in stretches, llguidance does not see that any text without a sign may
-        # follow. It sees that of the end of a text, which may lead nowhere.
+        # follow. It does see the end of a text, so add one that leads nowhere.
         rest = [self.never]
         if () in thens:
             rest = thens[()]
@@ -727,7 +728,7 @@ def _but_not(regex: str, texts: tuple[str, ...]) -> str:
 def _prose(prose: FreeProse, *, quick: bool) -> str:
     """Write the terminal of a free text; with `quick`, nothing is excluded from it."""
     left, right = _EDGES[prose.left], _EDGES[prose.right]
-    # A first character is repeated: if it stands alone, llguidance does not see that a slice may
+    # Repeat the first character: if it stands alone, llguidance does not see that a slice may
     # follow, and the first mask of a text takes ten times as long.
     if left and right:
         text = f"{left}+(?:{_ANYTHING}{right})?"

@@ -351,12 +351,12 @@ class MemberRules:
         return self.table.rule((self.key, first), self._hint(first), lambda: self._node_from(first))
 
     def _node_from(self, first: int) -> Node:
-        # Only here, where the rule is known: a member may hold an object of the same kind.
+        # Computed only here, inside the rule: a member may contain an object of the same kind.
         straight = self._straight
         if straight is not None and any(name in self.required for name in self.names[first:]):
             return self._in_row(straight, first)
         for at in range(len(self.names) - 1, first, -1):
-            # The last ones first, so that the references of an object of many members are resolved.
+            # The last ones first, so that the references in an object of many members are resolved.
             self._state(at)
         return self._from(first)
 
@@ -483,7 +483,7 @@ class MemberRules:
             return self.table.brancher.branch(self._paths(at))
         if not self._mixed or at == len(self.names):
             return self._one_or_later(at)
-        # Made-up names may stand before all named members, and they continue from here.
+        # Undeclared names may precede all named members, which follow them here.
         others = self.table.brancher.branch(
             self._step_paths([(entry, at) for entry in self._entries[-1]])
         )

@@ -47,10 +47,10 @@ from .grammar_rules import (
     sequence_node,
 )
 
-# Free text up to one of several texts, as states: for grammars that cannot say "any text but".
+# Free text up to one of several texts, as states: for grammars that cannot express "any text but".
 #
-# The states are those of Aho and Corasick ("Efficient string matching", 1975): their number is
-# linear in the length of the texts, even where a template ends its turns with pages of text.
+# The automaton is by Aho and Corasick ("Efficient string matching", 1975): the number of states is
+# linear in the length of the texts, even if a template ends its turns with pages of text.
 
 
 class State(Struct, frozen=True):
@@ -108,7 +108,8 @@ class _Prefixes:
         self.to_close = {prefix for way in ways for prefix in way}
         self.close: dict[int, int] = {way[-1]: at for at, way in enumerate(ways)}
         """The longest close that a prefix ends with, by its index."""
-        # A longer one is excluded already, and would hide that a close begins within it.
+        # Leave out longer ones, which are excluded anyway, and would hide that a close begins
+        # inside them.
         least = [text for text in exclude if not any(_holds(text, other) for other in exclude)]
         self.kept_out = {self._add(text)[-1] for text in least}
         """Prefixes that end with an excluded text."""
@@ -356,7 +357,8 @@ class Brancher:
                 groups.append((prose, group))
         texts = [self.shared([leading_text(path) for path in group]) for _, group in groups]
         for (prose, group), text in zip(groups, texts, strict=True):
-            # The shorter of two closes that begin alike is seen first, so they have to be one exit.
+            # A reader sees the shorter of two closes with a common beginning first, so they must be
+            # one exit.
             cut = min(
                 (
                     shared
@@ -499,7 +501,7 @@ class RuleTable:
         try:
             self.rules_by_name[ref.name] = make()
         except SchemaError:
-            # Another tool that shares it is refused as well.
+            # Another tool that shares the rule is refused as well.
             del self._references[key]
             raise
         return ref

@@ -55,7 +55,7 @@ from .schema_survey import (
 )
 from .string_shape import StringShape, ensure_counted, string_shape
 
-# Schemas that llguidance does not load: many are asked about at once, and none twice.
+# Schemas that llguidance does not load: many are checked at once, and none twice.
 
 
 _MOST = 4096
@@ -149,7 +149,7 @@ def guidance_schema(schema: Json) -> GuidanceSchema:
         try:
             text = _json_text(schema)
         except (TypeError, ValueError):
-            text = ""  # The place is told below.
+            text = ""  # the call below reports the place
         if text and not _LONG.search(text):
             return GuidanceSchema(text)
     return _guidance_schema(_AS_JSON(schema))
@@ -189,7 +189,8 @@ def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) 
     `tools` has the owner of each schema; the error names all whose schemas are refused.
     """
     refused = schema_refusals([part for schema in schemas for part in schema.questions])
-    # An optional member may be one that no value meets.
+    # A refused part may be an optional member without a valid value, so check the whole schema,
+    # too.
     asked = [not refused.keys().isdisjoint(schema.questions) for schema in schemas]
     whole = schema_refusals([schema.text for schema in compress(schemas, asked)])
     for schema in schemas:
@@ -236,7 +237,7 @@ def _refusal_error(document: SchemaDocument, refusal: str) -> SchemaError:
         own = {keyword: schema[keyword] for keyword in _STRINGS if keyword in schema}
         if not own or not _refused(own):
             continue
-        # A keyword whose removal alone is enough is the minimum to leave out: llguidance is asked.
+        # Ask llguidance for the least to leave out: one keyword whose removal alone is enough.
         alone = [keyword for keyword in own if not _refused(without_keywords(own, keyword))]
         keyword = alone[-1] if alone else next(iter(own))
         return unwritable_keyword(keyword, pointer, _UNTOLD)
@@ -304,7 +305,7 @@ def _hold_counts(schema: Schema, pointer: str) -> None:
     why = "members that may be left out would have to be counted"
     closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
     if _all_needed(schema):
-        # The members beside them may come twice.
+        # The other members may be written twice.
         held = least <= len(required) + 1
     else:
         held = least <= (1 if closed else len(required))
@@ -371,7 +372,7 @@ def _patterns(schema: Schema) -> list[str]:
             {key: schema[key] for key in ("pattern", "format") if key in schema}, ROOT
         )
     except UnheldKeywordError:
-        return []  # Nothing leads here: what is reached was looked at.
+        return []  # unreachable: this place was checked before
     return [f"^(?:{rust_regex(regex)})$" for regex in shape.patterns]
 
 

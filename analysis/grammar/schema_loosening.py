@@ -117,7 +117,7 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
     tools = {**request.tools, **({} if request.json_schema is None else {"": request.json_schema})}
     seen = _SEEN.of(request.owners, (request.form, request.is_exact), dict[str, _Loosened])
     texts = {name: f"{bool(name)} {schema!r}" for name, schema in tools.items()}
-    # What was found of a schema is known in every list of tools that has it.
+    # Findings about a schema are shared by all lists of tools that contain it.
     found = {name: seen[text].of(name) for name, text in texts.items() if text in seen}
     grammar = _without_refused(write, request, tools, found)
     found |= {name: _Loosened(schema) for name, schema in tools.items() if name not in found}
@@ -136,7 +136,7 @@ def _without_refused(
     """Write a grammar of the tools, and add their refused schemas, loosened, to `found`."""
     suspects = [name for name, schema in tools.items() if name not in found and _is_suspect(schema)]
     if len(suspects) * _FEW <= len(tools) - len(found):
-        # Else all tools would be written in vain to find that one of these is refused.
+        # Otherwise all tools would be written only to find that one of these is refused.
         found |= {name: _looser(tools[name], _only(write, name), name) for name in suspects}
     attempt = 0
     while True:
@@ -144,8 +144,8 @@ def _without_refused(
             return write(*_loosened(request, found))
         except SchemaError as error:
             unknown = [name for name in tools if name not in found]
-            # Errors name the tools that are refused at one step of the writing. Of tools that share
-            # a rule they name one, so that further steps would find one after the other.
+            # An error names the tools refused at one step of writing. It names only one of the
+            # tools that share a rule, so further steps would find them one by one.
             named = error.tools if attempt < _STEPS else unknown
             tried = [name for name in unknown if name in named] or unknown
             found |= {name: _looser(tools[name], _only(write, name), name) for name in tried}
@@ -222,7 +222,7 @@ def _attempt(write: GrammarWriter[Written], tools: Mapping[str, Json], content: 
     try:
         write(tools, content)
     except GrammarError:
-        # A tool that the format cannot call is left out among others.
+        # Among other tools, the grammar leaves out one that the format cannot call.
         return
 
 
@@ -246,7 +246,7 @@ def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosen
                     keyword = pointer.rpartition("/")[2]
                     left_out.append(Loosening(tool, pointer, keyword, refusal.message))
                 elif refusal is error:
-                    # It stays although it was left out: nothing would change.
+                    # The error remains although the keyword was left out, so nothing would change.
                     raise error.moved(pointer).within(_owner(tool)) from None
         except SchemaError as error:
             raise error.within(_owner(tool)) from None

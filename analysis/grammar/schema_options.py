@@ -37,10 +37,10 @@ from .schema_numbers import interval_of, multiple_of
 from .schema_survey import TYPES, UNEVALUATED, unwritable_keyword
 from .string_shape import PATTERNS, UNHELD, string_shape
 
-# Flat schemas: keywords that constrain one value alone, in one spelling each.
+# Flat schemas: keywords that constrain a single value, in one spelling each.
 #
-# A flat schema holds `type` as a list, `enum` (also for `const`), `prefixItems` and `items` (also
-# for the older list of `items` with `additionalItems`), and no keyword that says nothing.
+# A flat schema has `type` as a list, `enum` (also for `const`), `prefixItems` and `items` (also for
+# the older list of `items` with `additionalItems`), and no keyword without an effect.
 
 
 STRING = ("minLength", "maxLength", "pattern", "format")
@@ -111,7 +111,7 @@ def merge_flat(first: Schema, second: Schema, pointer: str) -> Schema | None:
 _MEMBERS = ("patternProperties", "properties", "additionalProperties")
 """The first of them alone keeps the others from being joined."""
 
-# Whether a value meets a flat schema: for the values of an enum beside other keywords.
+# Whether a value meets a flat schema: for the values of an enum with other keywords.
 
 
 Flat: TypeAlias = Callable[[Json], list[Schema]]
@@ -209,7 +209,7 @@ def _counted(size: int, schema: Schema, what: str) -> bool:
     return (least is None or size >= least) and (most is None or size <= most)
 
 
-# Whether two flat schemas have no value in common, as far as can be told.
+# Whether two flat schemas certainly have no value in common.
 
 
 DEEPEST = 8
@@ -266,7 +266,7 @@ def _never_both(name: str, first: Schema, second: Schema, flat: Flat, depth: int
 
 def _member(name: str, schema: Schema) -> Json:
     if "patternProperties" in schema:
-        return True  # It might match the name, or not.
+        return True  # a pattern might match the name, or not
     return schema_map(schema, "properties").get(name, schema.get("additionalProperties", True))
 
 

@@ -118,7 +118,7 @@ class SchemaReader:
                     tell_apart(options, self.document, schema_place(schema, ROOT))
                 beside = without_keywords(schema, union)
                 joined = [_beside(beside, self.resolved(option)) for option in options]
-                # Keywords beside one union may be joined now that the union is gone.
+                # Keywords next to this union may be joined now that the union is resolved.
                 found = [self.resolved(option) for option in joined]
                 return found if len(found) > 1 else self.options(found[0])
         return [schema]
@@ -242,7 +242,7 @@ def _unheld(schema: Schema, kind: JsonType) -> Iterator[tuple[Schema, str]]:
         if keyword in schema and not _names_types(keyword, schema[keyword]):
             yield schema, keyword
     if "$ref" in schema or "allOf" in schema:
-        # These were not joined to the rest if a keyword depends on them.
+        # These keywords were not joined to the rest if another keyword depends on them.
         yield from ((schema, keyword) for keyword in _UNEVALUATED if keyword in schema)
     least = schema.get("minItems", 0)
     if kind is JsonType.ARRAY and least not in (0, 1):

@@ -122,7 +122,7 @@ class Satisfiability:
         try:
             return not self.option(option)
         except SchemaError:
-            # A writer raises this where it comes to the keyword.
+            # The writer raises the same error when it reaches the keyword.
             return False
 
     def schema(self, schema: Json, pointer: str, above: frozenset[str] = frozenset()) -> bool:
@@ -147,7 +147,7 @@ class Satisfiability:
         cuts = self._cuts
         found = self._flat(option, above | {key})
         if found or cuts == self._cuts:
-            # A False that a cut led to holds only here.
+            # If the search was cut short, False holds only here.
             self._known[key] = found
         return found
 
@@ -157,7 +157,7 @@ class Satisfiability:
             others = {keyword: held for keyword, held in schema.items() if keyword != "enum"}
             values = schemas_of(schema, "enum")
             return any(meets_schema(value, others, self._resolver.flat) for value in values)
-        # Types whose values hold no others come first: they take the least time.
+        # Try types without nested values first, which are the fastest.
         kinds = sorted(map(str, schemas_of(schema, "type") or TYPES), key=TYPES.index, reverse=True)
         return any(self._typed(kind, option, above) for kind in kinds)
 

@@ -137,7 +137,7 @@ def _check_choices(schema: Schema, pointer: str) -> None:
     unions = (len(schemas_of(part, union)) for part in parts for union in ("anyOf", "oneOf"))
     sizes = [size for size in unions if size > 1]
     cases = prod(sizes)
-    # One union alone is as long as its text.
+    # A single union has no more cases than its own text lists.
     if len(sizes) > 1 and cases > MOST_JOINED:
         raise SchemaError(
             f"choices beside choices give {cases} cases",
@@ -192,7 +192,7 @@ def _is_count(value: Json) -> bool:
 
 
 def _is_bound(value: Json) -> bool:
-    # Of an integer beyond the range of floats, `isfinite` raises.
+    # `isfinite` raises for an integer beyond the range of floats.
     return is_number(value) and (isinstance(value, int) or isfinite(value))
 
 

@@ -238,7 +238,7 @@ def ensure_counted(shape: StringShape, most: int, fewest: int) -> None:
     elif (shape.most or 0) > most:
         keyword, size = "maxLength", most
     elif any(counted_places(regex) > most for regex in shape.patterns):
-        # Where lengths have become part of the pattern they are looked at first.
+        # If lengths have become part of the pattern, blame them first.
         is_joined = not shape.least and shape.most is None
         lengths = [length for length in _LENGTHS if length in shape.keywords and is_joined]
         keyword, size = (*lengths, *shape.keywords)[0], most

@@ -393,7 +393,7 @@ def lark_string(text: str) -> str:
 
 _PLAIN = {
     "integer": r"-?(?:0|[1-9][0-9]*)",
-    # None beyond all floats: its reader would take it for a text.
+    # No number beyond the range of floats, which a reader would take for a text.
     "number": r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?",
     "boolean": "true|false",
     "null": "null",
@@ -526,7 +526,7 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     `closes` are texts that end a value. Raises UnheldKeywordError if that cannot be.
     """
     known = set(ways)
-    # A text of a shape is also one of any shape, and a reader might not see which it reads.
+    # A text with a shape is also a text without one, so a reader could not distinguish the two.
     ways = [way for way in ways if (free := _of_any_shape(way)) == way or free not in known]
     firsts = [way[0] for way in ways if way]
     for item in firsts:
@@ -535,7 +535,7 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     if not any(isinstance(first, JsonValue) for first in firsts):
         return distinct_paths(ways)
     proses = [first.shape for first in firsts if isinstance(first, FreeProse)]
-    # The end of such a text is seen by its escapes, with which it is read as one.
+    # A reader finds the end of these texts by their escapes, so treat them like free text.
     escaped = [first.shape for first in firsts if isinstance(first, PatternNode) and first.escapes]
     shape = next(filter(None, [*proses, *escaped]), None)
     if shape is None:

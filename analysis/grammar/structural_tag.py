@@ -204,8 +204,8 @@ class _TagWriter(GbnfWriter):
     def common_text(
         self, part: str, texts: tuple[str, ...], barred: AbstractSet[str], *, is_filled: bool
     ) -> str:
-        # A reader strips other texts, and leaves out empty ones. States for either take xgrammar
-        # seconds.
+        # For other texts, readers strip whitespace and omit empty ones, and states for these would
+        # take xgrammar seconds.
         if part != ARGUMENT:
             barred, is_filled = frozenset(), False
         return super().common_text(part, texts, barred, is_filled=is_filled)
@@ -328,7 +328,7 @@ def _triggered(
     """Write tags that may stand anywhere in free text, or None if no texts tell them from it."""
     section = tags.section()
     if section is None and tags.calls.section_open.strip():
-        # Of calls that nothing closes xgrammar cannot tell where they end.
+        # xgrammar cannot find the end of calls without a closer.
         return None
     texts = [trigger.value for trigger in triggers if trigger.is_word]
     found = tags.single(texts) if section is None else [section]
@@ -338,7 +338,7 @@ def _triggered(
     elements = tags.elements
     thought = _thought(turn, elements)
     calling: TagFormat = {"type": "triggered_tags", "triggers": [*texts], "tags": [*found]}
-    # In free text xgrammar (0.2.8) takes a token for text, and not for the token beside it.
+    # In free text, xgrammar (0.2.8) takes a token for text, and ignores the token of the same name.
     if all(text in elements.tokens.ids for text in texts) and not (
         thought and not thought["begin"]
     ):
@@ -435,7 +435,7 @@ class _RowTags(Struct, frozen=True):
             case TurnPart.CONTENT if self.content is not None:
                 return self.content
             case TurnPart.REASONING:
-                # In reasoning that a text closes, a trigger is a word like others.
+                # In reasoning with a closer, a trigger is an ordinary word.
                 block = self.rules.turn.reasoning
                 closed = block is not None and block.close.core
                 return _free_text(self.rules.in_reasoning, () if closed else self.triggers)

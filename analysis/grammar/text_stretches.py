@@ -92,7 +92,7 @@ def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> st
     for close in closes:
         text = "".join(symbol for symbol in close if isinstance(symbol, str))
         before.append(text)
-        # A token tells where a text ends before it.
+        # If a token follows, it already shows where the text ends.
         if isinstance(close[-1], str):
             to_tell.add(text)
     texts = tuple(text for text in dict.fromkeys([*before, *exclude]) if text)
@@ -354,8 +354,8 @@ class _Stretcher:
         alike: dict[object, tuple[_Stretch, list[str], list[str]]] = {}
         for end in self.signs[place[0]]:
             for stretch, but_not in self._with_lookalikes(place, end):
-                # Those of which nothing is taken away may be one terminal, and so may those that
-                # only their signs tell apart.
+                # Stretches without exclusions can share a terminal, and so can those that differ
+                # only in their signs.
                 own = stretch.end if but_not and stretch.end else None
                 key = (stretch.outcome, stretch.is_whole, not stretch.end, own)
                 _, texts, others = alike.setdefault(key, (stretch, [], []))
@@ -400,8 +400,8 @@ def slices_of(signs: Collection[str], *, edged: bool = False) -> tuple[str, ...]
     """
     if not signs:
         return ()
-    # Where two slices overlap and one of them is allowed, all of the other are looked at: so each
-    # of these is within the next.
+    # If two slices overlap and one of them is allowed, llguidance checks all tokens of the other,
+    # so each of these slices contains the one before it.
     every: list[str] = [""]
     for sign in sorted(signs, key=lambda sign: (len(sign), sign)):
         every.append("".join(sorted({*every[-1], *sign})))

@@ -52,12 +52,12 @@ from .schema_reader import SchemaReader
 
 # Triggers of lazy grammars: texts that begin the calls of an answer, and occur in no other answer.
 #
-# A server that waits for a trigger passes text until one is written, and holds the text from there
-# to the grammar, the trigger included. So a trigger begins what the lazy grammar accepts, and none
-# occurs in what the template writes of an answer without calls, or before them. It is as short as
-# that allows: after ``<|open|>tools<|sep|><|call|>`` the text ``<|open|>`` will do only if
-# nothing else is opened with it, and ``<|open|>tools<|sep|>`` if something is. Without a
-# marker or a word before it, a call is told from other text by its function's name: ``{"name":
+# A server that waits for a trigger passes on text until one is written, and constrains the text
+# from there by the grammar, including the trigger. So a trigger is a prefix of a text that the lazy
+# grammar accepts, and none occurs in the template's render of an answer without calls, or before
+# them. It is as short as that allows: of ``<|open|>tools<|sep|><|call|>``, ``<|open|>`` will do
+# only if nothing else is opened with it, and ``<|open|>tools<|sep|>`` otherwise. Without a marker
+# or a word before it, the function's name distinguishes a call from other text: ``{"name":
 # "get_weather"``.
 
 
@@ -187,7 +187,7 @@ def _trigger(
 
     `first`: the prompt has written the mark of the calls, so that they come first.
     """
-    # A marker comes before a name: a call of a tool that is not offered begins with it, too.
+    # Prefer a marker to a name, since calls of tools that are not offered begin with it, too.
     named = [head.through_name] if head.through_name else []
     for at_start, texts in ((False, _marked(head, calls)), (first, named)):
         for text in texts:
@@ -228,11 +228,12 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
-# Turns without what ends them.
+# Turns without their ends.
 #
-# Engines mask the tokens that end an answer inside a grammar, so a constraint that asks for one can
-# never be fulfilled, and one that allows it as text lets a model spell it. So no form of a grammar
-# holds an end: after `{}` in `to=functions.now<|message|>{}<|call|>` an engine lets the model stop.
+# Engines mask the tokens that end an answer inside a grammar, so a constraint that requires one can
+# never be fulfilled, and one that allows it as text lets a model spell it out. So no form of a
+# grammar contains an end: after `{}` in `to=functions.now<|message|>{}<|call|>`, an engine lets the
+# model stop.
 
 
 _UNENDED: IdentityCache[StrictTurn] = IdentityCache(256)
@@ -254,11 +255,11 @@ def _unended(strict: StrictTurn, ends: Sequence[str], eos: Sequence[str]) -> Str
 def _row_without_end(row: StrictRow, ends: Sequence[str]) -> StrictRow:
     last = row.items[-1] if row.items else None
     if isinstance(last, str) and last in ends:
-        # Such as `<|im_end|>`, which closes the reasoning that is all of an answer.
+        # For example `<|im_end|>`, which closes the reasoning of an answer without any other part.
         return StrictRow(row.items[:-1])
     if not row.end.core:
         return row
-    # The whitespace before an end stays behind content and calls, where models write it.
+    # Keep the whitespace before an end after content and calls, where models write it.
     kept = FormatLiteral() if isinstance(last, str) else FormatLiteral(before=row.end.before)
     return StrictRow(row.items, kept)
 
@@ -274,7 +275,7 @@ def _unended_calls(calls: CallFormat, ends: Sequence[str], eos: Sequence[str]) -
     )
     if row == calls.row or row is None:
         return calls
-    # A call after that token would never be written.
+    # The model stops at that token, so it never writes a second call.
     limit = CallLimit.FIRST if many else calls.limit
     return structs.replace(calls, row=row, empty_row=empty, limit=limit)
 
@@ -342,7 +343,7 @@ def rules_of_turn(
         key = (parallel, lazy, free, names_alone, *maker.heads)
         frame = _FRAMES.of(owners, key, lambda: maker.frame(lazy=lazy))
         kept = frame.rules
-    # In the same order whether the frame was cached or made here.
+    # Keep one order, whether the frame was cached or created here.
     table.rules_by_name.clear()
     table.rules_by_name.update({**frame.rules.rules_by_name, **dict.fromkeys(frame.open, NOTHING)})
     if calls is not None:
@@ -417,7 +418,7 @@ class TurnRules:
             if number not in ended and not any(text in other for other in others)
         )
         words = FreeProse(others, tokens=kept, may_be_empty=True, part="header")
-        # The first of them must not go on with the name.
+        # The first character of these words must not continue the name.
         ways = [(frame.last,), *((begin, words, frame.last) for begin in (" ", frame.first))]
         return HeaderTail(self.table.brancher.branch(ways), frame.last)
 

@@ -65,10 +65,10 @@ from .string_ways import (
     within_floats,
 )
 
-# Members of one of several objects: their common beginnings are written once.
+# Members of one of several objects: their common prefixes are written once.
 #
-# For `{city, days}` and `{city, night}` one rule covers the members after `city` in either:
-# readers of grammars that never backtrack could not tell before which object is meant.
+# For `{city, days}` and `{city, night}` one rule covers the members after `city` in either: readers
+# of grammars that never backtrack could not know earlier which object is meant.
 
 
 _Place: TypeAlias = tuple[int, int]
@@ -253,7 +253,7 @@ class ValueWriter(Struct, frozen=True):
     ) -> list[Path]:
         """Return the ways to write an object of one of several schemas that is not JSON."""
         if notation.string.open:
-            # The enclosure of strings counts where a value ends with its own bracket.
+            # If a value ends with its own bracket, the closing text of strings still counts.
             exclude = (*exclude, notation.string.close)
         objects = [only for schema in schemas for only in self.reader.objects(schema)]
         return self.one_of(objects, notation.object, notation, exclude)
@@ -283,8 +283,8 @@ class ValueWriter(Struct, frozen=True):
             others = _openings(notation, kinds) if is_any else []
             ways += string_ways(notation.string, schema, kept_out, others)
             if is_any:
-                # Any other value written bare is such a text, unless it is made of elements or its
-                # separator ends a text.
+                # Other bare values are included in such a text, unless they have elements or a
+                # separator that ends a text.
                 kinds = frozenset(kind for kind in kinds if _is_more(notation, kind, exclude))
         by_style: dict[JsonStyle, set[JsonType]] = {}
         for kind in sorted(kinds, key=_ORDER.__getitem__):
@@ -330,10 +330,11 @@ class ValueWriter(Struct, frozen=True):
         texts: Sequence[str],
     ) -> Hashable:
         """Return the key of a rule: all that the rule depends on."""
-        # Nothing inside the whole schema equals it, except by a reference.
+        # No part of the whole schema equals it, except through a reference.
         is_whole = schema is self.reader.root and not self.reader.document.refers
         schema_text = "" if is_whole else repr(schema)
-        # A schema without references means the same in every tool: most make up values of any type.
+        # A schema without references has the same meaning in every tool; most of them allow any
+        # type.
         is_own = is_whole or self._refers_back(schema_text)
         return what, self.reader.place if is_own else "", schema_text, id(container), tuple(texts)
 
@@ -524,13 +525,13 @@ class ValueWriter(Struct, frozen=True):
         key = self.key("members", schema, container, (*exclude, behind))
         last = close.strip()
         if last and container.entry[-1:] == (RowSlot.VALUE,):
-            # Nothing else ends the last text, so that its reader stops at any of these.
+            # Nothing else ends the last text, so its reader stops at each of these.
             if is_bare(outer.string):
                 exclude = (*exclude, last)
             elif outer.string.escape is StringEscape.VERBATIM:
                 exclude = (*exclude, outer.string.close + TemplateLiteral.of(last).first)
 
-        # The reader of a plain object knows exactly what its writer does.
+        # The reader and the writer of a plain object agree exactly.
         is_read_alike = part is None or (part.schema is schema and part.tells_members_alone)
 
         def entries(name: str, member: Json, made_up: Path) -> list[Path]:
@@ -542,7 +543,7 @@ class ValueWriter(Struct, frozen=True):
             return self.entries(name, member, container, outer, exclude, made_up, read_as)
 
         all_written = None not in container.typed.values()
-        # Every part of a plain schema is plain: its members need no walk of their own.
+        # Every part of a plain schema is plain, so its members need no check of their own.
         is_plain = all_written and plain_words(dict(schema)) is not None
 
         def writes(member: Json) -> bool:

@@ -211,20 +211,20 @@ class ValueReader(ArgumentsAround):
         text = "".join(reader.pieces)
         values = self.arguments.values
         if backslashed and (unescaped := python_text(text, string.open.strip())) is not None:
-            # The template escapes nothing, and a model that escapes writes Python.
+            # The template escapes nothing, and a model that does escape uses Python's escapes.
             text, self.repaired = unescaped, True
         if streams:
             self.emit(in_json(text) + '"')
         else:
             value = raw_value_json(text, schema, types, values, quoted=quoted)
-            # The entry says that its value is not a string, as `string="false"` does.
+            # The entry states that its value is not a string, e.g. with `string="false"`.
             flagged = len(self.rows) > 1 and "string" not in (types or STRING_ONLY)
             guessed = flagged and value.json.startswith('"')
             self.repaired = self.repaired or guessed or not value.own
             self.emit(value.json)
         if ended is ReadOutcome.REPAIRED:
             self.repaired = True
-            # If no other closer came, it may be one after all.
+            # If no other closer followed, this may be the closer after all.
             if not after.core or not (yield from at_text(self.tape, after.units[0])):
                 return None
         yield from self._take_units(after.units)
@@ -251,7 +251,7 @@ class ValueReader(ArgumentsAround):
                 break
             yield
         if scan.passed is not None and (tape.complete or size) and self._may_be_text(types):
-            # A value that does not become whole is a text that begins like an array or object.
+            # An incomplete value is a text that begins like an array or object.
             front = tape.text[tape.at : tape.at + (size or 0)].strip()
             size = size if size and is_value(front, self.arguments.values) else scan.passed
         if size is None:
@@ -265,7 +265,7 @@ class ValueReader(ArgumentsAround):
         else:
             own = True
             if self.arguments.values.string.open.strip() and not row.quote:
-                # The template quotes every string: what else is read is not as it writes it.
+                # The template quotes every string, so other text is not in the template's form.
                 if not is_value(text, self.arguments.values) and _FOREIGN.search(text):
                     return ReadOutcome.BAD
                 own = _is_own(text, self.arguments.values)
@@ -286,7 +286,7 @@ class ValueReader(ArgumentsAround):
         """Take the value that the end of the text closes, if it is whole."""
         tape = self.tape
         rest = tape.text[tape.at :]
-        # The front of a closer whose end is missing is not part of the value.
+        # The beginning of a truncated closer is not part of the value.
         begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
         text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
         if not tape.complete or not is_value(text, self.arguments.values):
@@ -404,7 +404,7 @@ class EntryReader:
         begun = tape.text[tape.at]
         is_sign = not begun.isalnum() and begun not in "_\"'"
         if stop is None and opening is None and not bare and is_sign:
-            # Only the front of the call's closer is there.
+            # Only the beginning of the call's closer is there.
             stop = yield from at_any(tape, begun_stops(self.values.stops))
         if stop is not None and (opening is None or len(stop) > len(opening.core)):
             self.emit("}")

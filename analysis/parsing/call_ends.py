@@ -55,7 +55,7 @@ class AfterArguments:
         known = self._known.get(closers)
         if known is None:
             known = self._after(closers)
-            # A closer may have the name in it, which is a text of the model.
+            # A closer may contain the function's name, which the model chooses, so limit the cache.
             if len(self._known) < _MOST_KNOWN:
                 self._known[closers] = known
         return known
@@ -326,7 +326,7 @@ class CallSurroundings(Struct, frozen=True):
 
     def argument_stops(self, closers: Sequence[str]) -> tuple[str, ...]:
         """Return the texts that may follow the arguments of a call with these closers."""
-        # A sign that closes a call, such as `)`, is found in text by the marker after it.
+        # A sign that closes a call, such as `)`, is recognized in text by the marker after it.
         close = self.section_close
         signs = closers if close.markers else ()
         ends = (f"{sign}{close.core}" for sign in signs if not is_unit(sign))

@@ -48,7 +48,7 @@ from .turn_request import (
 )
 from .value_decoding import decode_typed
 
-# What is found.
+# Results of the search.
 
 
 class RecoveredCall(NamedTuple):
@@ -128,7 +128,7 @@ class _Found(NamedTuple):
     """Whether nothing was read as arguments, so that markers have to enclose the name."""
 
 
-# Signs that models mistake for each other.
+# Signs that models confuse with each other.
 
 
 _OPENING, _CLOSING = "<＜〈‹[{(", ">＞〉›]})"
@@ -359,7 +359,7 @@ class CallRecovery:
             return None
         quoted = text[anchor.end : anchor.end + 1] in ("'", '"')
         own = self._token.match(text, anchor.end)
-        # The quote behind a name may begin a literal, such as `">`.
+        # The quote after a name may begin a literal, such as `">`.
         start = anchor.end + (quoted and (own is None or own.lastgroup != "own"))
         how = (f"`{anchor.prefix}` before the name",) if anchor.prefix else ()
         spans = (Span(anchor.start, anchor.end, SpanKind.NAME),)
@@ -376,7 +376,7 @@ class CallRecovery:
         except (ValueError, RecursionError):
             return False
         if not found.whole and any(marker in found.values for marker in self._inside):
-            # A closer that was not seen has left markup in a value.
+            # A value contains markup, so a closer was overlooked.
             return False
         required = part.schema.get("required") if is_mapping(part.schema) else None
         needed = set(map(str, required)) if is_row(required) else set[str]()

@@ -22,7 +22,7 @@ from .turn_request import TurnTree
 def call_texts(calls: CallFormat) -> list[str]:
     """Return the texts that the template writes around calls, and in them around their slots."""
     rows = [*calls.row, *(calls.empty_row or ())]
-    # A slot is a text by its type alone.
+    # The type alone shows that a piece is a literal, since slots are strings, too.
     texts = [piece for piece in rows if type(piece) is str]
     members = calls.arguments.members
     texts += [piece for piece in members.entry if type(piece) is str]
@@ -48,7 +48,7 @@ def foreign_call(turn: TurnTree, text: str) -> tuple[int, str] | None:
 
     None if there is no such call, or if the text has markup of this format's calls.
     """
-    # Most answers name no tool, and this is asked of each answer without a call.
+    # A quick test: this runs for each answer without a call, and most of them name no tool.
     named = [name for name in turn.offered or () if name in text]
     bare = text.rstrip()
     if not named or not (bare[-1] in _CLOSING_SIGNS or category(bare[-1]) in _CLOSING):
@@ -59,7 +59,7 @@ def foreign_call(turn: TurnTree, text: str) -> tuple[int, str] | None:
         for found in _call_pattern(name).finditer(text):
             at = found.start(found.lastindex or 0)
             line = text[text.rfind("\n", 0, at) + 1 : at]
-            # Without arguments, `{"name": "get_weather"}` may as well be an answer.
+            # Without arguments, `{"name": "get_weather"}` may just as well be an answer.
             called = any(sign in text[at:] for sign in "({[<")
             if called and _SENTENCE.search(line) is None:
                 return at, name

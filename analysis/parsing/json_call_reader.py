@@ -78,7 +78,7 @@ class JsonReader:
         if not self.is_filled and not self.early and self.other:
             return self._unread()
         if not self.is_filled:
-            # That it has no arguments is a guess: they may be under a misspelled key, or behind it.
+            # The call may have arguments after all, under a misspelled key or after it.
             self.repaired = self.repaired or not self.early
             self.collector.arguments("".join(self.early) or "{}")
         status = Status.REPAIRED if self.repaired else Status.OK
@@ -155,7 +155,7 @@ class JsonReader:
         call = self.call
         if call.name_is_key:
             return (yield from self._name_is_key(key))
-        # Messages hold what is called in a field of that name, whatever the template writes.
+        # OpenAI's messages nest the call in `function`, even if the template does not.
         nested = key == (call.function_field or _FUNCTION)
         if nested and self.name is None and (yield from at_text(self.tape, "{")):
             ended = yield from self._object(inner=True)
@@ -205,7 +205,7 @@ class JsonReader:
         if not name or (self.around.tentative and (offered is None or name not in offered)):
             return CallEnd.NO_CALL
         if self.around.tentative and not self.early:
-            # Without arguments it may still be any object with a name.
+            # Without arguments, this may be any object with a name.
             return None
         self.collector.open_call(name, self.id)
         if self.early:

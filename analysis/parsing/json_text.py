@@ -472,7 +472,7 @@ class _JsonReader:
             self._flush()
             self.emit(_WORDS.get(word, word))
         else:
-            # The text was cut inside a word, which might have become a value.
+            # The text ends inside a word, which might have become a value.
             if tape.closed and not tape.complete and match.end() == len(tape.text):
                 return self._cut()
             return ReadOutcome.BAD
@@ -519,7 +519,7 @@ class _JsonReader:
                 if not (yield from self._escape(emit)):
                     return False
                 continue
-            # JSON writes no control character as it is.
+            # JSON escapes every control character.
             self.repaired = self.repaired or char < " "
             emit(in_json(tape.take(1, SpanKind.ARGUMENTS)))
 

@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 # Markers spelled by ordinary tokens.
 #
 # `<call>` may be one token, and a model may also quote it with the ordinary tokens `<`, `call`,
-# `>`. The text is the same; the ids show that the second is text. Its last character is replaced by
-# a stand-in that no decoder returns and no marker has: no reader takes it for a marker, nothing is
-# held back for it, and offsets stay the same. The results of the readers are restored.
+# `>`. The text is the same, but the ids show that the second one is text. Its last character is
+# replaced by a stand-in that no decoder returns and no marker contains: no reader takes it for a
+# marker, nothing is held back for it, and offsets stay the same. The results of the readers are
+# restored.
 #
-# Engines return text later than ids if a character is not whole yet, and not always cut alike. So
-# text and ids are not aligned: the nth time that a marker is spelled in the text is the nth time
-# that it is spelled by the ids.
+# Engines return text later than ids if a character is incomplete, and not always cut in the same
+# places. So text and ids are not aligned: the nth occurrence of a marker in the text is the nth
+# occurrence in the ids.
 
 
 _STAND_IN = 0xDBE0
@@ -262,7 +263,7 @@ class ReasoningEnd:
         for id_ in ids:
             if state.over:
                 break
-            # The token of a marker has bytes that no other id has.
+            # The token of a marker has bytes that no other token has.
             state = self._step(state, self._units.get(id_) or self._tokenizer.piece(id_))
         return state
 

@@ -72,7 +72,7 @@ class CallIds:
             return "".join(self._source.choices(_SIGNS, k=_LENGTH))
         signs = b""
         while len(signs) < _LENGTH:
-            # Of the system's bytes only so many are used that no sign is likelier than others.
+            # Use only as many byte values as give every sign the same probability.
             signs += os.urandom(2 * _LENGTH).translate(_SIGN_OF_BYTE, _UNUSED)
         return signs[:_LENGTH].decode("ascii")
 
@@ -305,7 +305,8 @@ class MessageCollector:
         """Set the id of the open call if it is written after the name."""
         if self._call is not None:
             if not self.whole_calls:
-                # A call is passed on without the id however the text is cut into pieces.
+                # Pass the call on without the id, so that the result does not depend on how the
+                # text is cut.
                 self.flush()
             self._call = (self._call[0], call_id)
 
@@ -332,7 +333,7 @@ class MessageCollector:
         if emit != self.arguments or self.whole_calls or self._surplus:
             return plain_sink(emit)
         if not self._passed_on and not _begins(self._pieces):
-            # Nothing is passed on yet: `take` decides when the call has begun.
+            # Nothing was passed on yet: `take` decides when the call has begun.
             return LaneSink(self._pieces, self._pieces.append)
         return LaneSink(
             self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self.closed_calls)
@@ -354,7 +355,7 @@ class MessageCollector:
         if not self._passed_on:
             if not (all_ or _begins(pieces)):
                 return
-            # From here on it remains a call.
+            # From here on, the call cannot be taken back.
             name, call_id = self._call
             self._passed_on = True
             self._made_id = "" if call_id else self._make_id(name, len(self.closed_calls))

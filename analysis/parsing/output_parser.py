@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 
-# The end of the turn that an output lacks.
+# The end of the turn if an output lacks it.
 
 
 _PARTS = {
@@ -78,7 +78,7 @@ def missing_end(turn: TurnTree, spans: Sequence[Span]) -> str:
     return ends[0] if all(ends) else ""
 
 
-# A parser of one output that comes in pieces.
+# A parser of one output that arrives in pieces.
 
 
 def _not_a_text(value: object) -> RequestError:
@@ -179,7 +179,7 @@ class TurnStream(StreamParser):
         tape = self._tape
         lane = tape.lane
         if lane is not None:
-            # The usual case, which has to be cheap.
+            # The usual case, which has to be fast.
             if lane.held_text:
                 text = lane.held_text + text
                 if lane.joint.startswith(text):
@@ -243,7 +243,7 @@ class TurnStream(StreamParser):
         """Return the deltas of a piece that has passed to where deltas are made."""
         deltas = self._collector.take()
         if deltas:
-            # The call has begun: from now on each piece is a delta.
+            # The call has begun: from now on, each piece is a delta.
             self._tape.change_sink(lane)
         return deltas
 
@@ -334,13 +334,13 @@ class TurnStream(StreamParser):
         ):
             return replace_fields(message, status=Status.STRAY)
         if tape.closed and message.status.regular and not message.tool_calls and content:
-            # Content by a schema may name a tool.
+            # Content that follows a schema may name a tool.
             called = turn.calls is not None and not turn.json and foreign_call(turn, content)
             return replace_fields(message, status=Status.OTHER_FORMAT) if called else message
         return message
 
 
-# A parser of one output whose token ids are known: text that only spells a marker is text.
+# A parser of one output with known token ids: text that only spells out a marker is text.
 
 
 class IdentifiedStream(TurnStream):
@@ -397,7 +397,7 @@ def at_any_start(turns: Sequence[TurnTree]) -> TurnTree:
         row
         for turn in turns
         for tree in (turn, after_reasoning(turn))
-        # Reasoning that the prompt has opened is over where a grammar begins.
+        # The grammar begins after the reasoning that the prompt has opened.
         if tree.start is not TurnStart.REASONING
         for row in tree.strict.rows
     ]
@@ -573,7 +573,8 @@ class EitherStream(StreamParser):
             waiting.extend(reader.finish(complete=complete))
         certain = self._certain()
         if self._chosen is None:
-            # No call was opened: the template's, unless it alone has an irregular status.
+            # No call was opened: choose the template's format, unless it alone has an irregular
+            # status.
             self._chosen = self._choose(*(reader.message for reader in self._readers))
             certain += self._waiting[self._chosen]
         return certain
@@ -675,7 +676,7 @@ def is_written_turn(turn: TurnTree, text: str, message: ParsedMessage) -> bool:
         return False
     written = calls.write(given)
     if calls.arguments.verbatim and not calls.arguments.encoded:
-        # The template pastes JSON text, whatever its spaces.
+        # The template inserts JSON text verbatim, with any spaces.
         for call, read in zip(given, message.tool_calls, strict=True):
             dumped = json.dumps(dict(call.arguments), ensure_ascii=False)
             if read.arguments not in written:

@@ -304,7 +304,7 @@ def _text_start(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-# What was read as the message that goes into a history.
+# The parsed output as a message for the history.
 
 
 def message_of(parsed: ParsedMessage, text: str = "") -> Message:

@@ -26,7 +26,7 @@ def open_fence(tape: TextTape) -> Reading[str]:
     while True:
         found = _OPENING.match(tape.text, tape.at)
         if found is not None:
-            # The word behind the mark names the language: nothing of the message is lost.
+            # The word after the mark names the language, so no text of the message is lost.
             before = tape.junk_letter
             tape.take(found.end() - tape.at, SpanKind.JUNK)
             tape.junk_letter = before

@@ -113,7 +113,7 @@ class ArgumentTexts:
         for opening in self.openings:
             sign = opening.core or self.separator.core
             if len(sign) <= _SHORT or not opening.core:
-                # What closes an entry by its key may end with a marker of its own.
+                # The closer of an entry may repeat its key and end with a marker.
                 tails = {"", *(row.end.strip()[1:] for row in self.rows)}
                 yield from (f"{tail}{sign}" for tail in sorted(tails))
 
@@ -348,7 +348,7 @@ class RawReader:
         while True:
             found = stops.find(tape.text, max(tape.at, self.looked - tape.offset))
             if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
-                # A longer stop may have begun before this one and contain it.
+                # A longer stop may begin earlier and contain this one.
                 begun = stops.safe(tape.text, tape.at)
                 self._leave(min(begun, stops.written_before(tape.text, found, tape.at)))
                 yield
@@ -420,7 +420,7 @@ class RawReader:
             ahead = TextLookahead(tape, start + size)
             sight = yield from self._closer(ahead)
             if sight is _Sight.TEXT and not (quoted or self._closes or self.nests):
-                # It ends the value after all if no closer comes later.
+                # If no closer follows later, this one ends the value after all.
                 sight = _Sight.DOUBT
         else:
             text = tape.text[start - tape.offset : start - tape.offset + size]
@@ -573,7 +573,7 @@ class RawReader:
         """Take the rest of the text: whole if the model has ended, cut if it was stopped."""
         tape = self.around.tape
         if not tape.complete:
-            # The front of a possible closer is left, as it was before more text could come.
+            # Leave the beginning of a possible closer, as if more text could follow.
             at = max(tape.at, self.looked - tape.offset)
             self._pass(max(tape.at, self.stops.safe(tape.text, at)))
             return ReadOutcome.CUT
@@ -618,7 +618,7 @@ class RawReader:
         if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
             return _Sight.END
         if ahead.short and not around.tape.complete:
-            # The text was cut in the front of a text that may follow.
+            # The output is truncated inside a text that may follow.
             return _Sight.END
         keyed = TextLookahead(around.tape, around.tape.offset + ahead.at)
         if not begin and (yield from self._next_key(keyed)) is not None:

@@ -35,7 +35,7 @@ from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
 from .value_decoding import key_closers
 
-# Literals whose words a model may write otherwise.
+# Literals whose words a model may replace.
 
 
 def read_worded(tape: TextTape, literal: TemplateLiteral, stops: tuple[str, ...]) -> Reading[bool]:
@@ -317,7 +317,7 @@ class RowReader:
     def _closers(self, rest: Sequence[RowItem]) -> list[str]:
         """Return the texts that may follow the arguments."""
         if self.name and any(isinstance(item, FunctionName) for item in rest):
-            # The name comes again after the arguments, as part of the closer.
+            # The name is repeated after the arguments, as part of the closer.
             texts = [item.text for item in rest if isinstance(item, TemplateLiteral)]
             return [TemplateLiteral.of(self.name.join(texts)).first]
         return [item.first for item in rest if isinstance(item, TemplateLiteral) and item.core]

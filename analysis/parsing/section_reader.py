@@ -165,7 +165,7 @@ def _end_rests(turn: TurnTree) -> Iterator[Sequence[str]]:
     for end in turn.ends:
         for at in range(1, len(end.units) if len(end.markers) > 1 else 0):
             rest = end.units[at:]
-            # The last part of one end may be another one, or the front of it.
+            # The rest of one end may be another end, or the beginning of one.
             if not any(other.units[: len(rest)] == rest for other in turn.ends):
                 yield rest
 
@@ -230,7 +230,7 @@ class SectionReader:
             found = None
         if found is None:
             behind = closes and bool(collector.closed_calls) and not collector.broken
-            # Behind a text only a closer is no part of that.
+            # After a text, only a closer does not belong to the text.
             stray = collector.last is TurnPart.CALLS or text.lstrip().startswith(self._closers)
             junk = behind and stray and bool(text.strip()) and self.recovery.is_markup(text)
             if junk:
@@ -264,7 +264,7 @@ class SectionReader:
                 return text[:begun]
             if found is not None and (tape.closed or not self._turn_ends.unsure(text, found, 0)):
                 return text[: found.start]
-            # The front of an end may look like text that is no call.
+            # The beginning of an end may look like text without a call.
             sure = text if tape.closed else text[: self._turn_ends.safe(text, 0)]
             if len(text) < _LOOKED_AT and not self.recovery.may_hold(sure):
                 return None
@@ -303,7 +303,7 @@ class SectionReader:
             yield from ahead.space()
             begun = (*self._texts.between, *(self._offered or ()))
             found = yield from ahead.among(begun)
-            # A bracket closes a list that something else has opened, or is text.
+            # A bracket closes a list opened elsewhere, or is text.
             if found is not None and (found != "]" or collector.strays):
                 yield from self.recover(tape, collector, closes=True)
 
@@ -331,7 +331,7 @@ class SectionReader:
         opened, noise = yield from self._opens(tape)
         empty = noise is not None and opened and close.core
         if empty and (yield from self._close(tape, close)):
-            # A section without calls: the text in it may be a call that cannot be read.
+            # The section has no calls: text in it may be an unreadable call.
             if noise:
                 yield from self._give_up(tape, collector, start)
                 return False
@@ -340,7 +340,7 @@ class SectionReader:
             yield from self._close_fence(tape, collector, start, fence)
             return False
         if noise and self._holds_call(noise):
-            # The opener of a call is missing, and the rest of it comes before the next call.
+            # The opener of a call is missing, and the rest of that call precedes the next one.
             if (yield from self._give_up(tape, collector, start)) is _Unread.RECOVERED:
                 return False
             start = tape.position

@@ -157,14 +157,14 @@ class RecipientSearch:
 
     def __init__(self, word: str, space: str, names: ToolNames | None) -> None:
         """Compile the word and the namespace after it; `names` is None if any may be called."""
-        # The namespace of `to=functions.` may be missing before an offered tool.
+        # `functions.` in `to=functions.` may be missing before an offered tool.
         namespace = re.escape(space)
         if names is not None and names.names and word.endswith("="):
             namespace = f"(?P<space>{namespace})?" if space else ""
         name = rf"(?P<name>{_ANY_NAME.pattern})" if names is None else ""
         self._pattern = re.compile(rf"(?<!\w){re.escape(word)}{namespace}\s*{name}")
         self._names, self._space = names, space
-        # Behind a namespace such as `functions.` a tool that was not offered is called, too.
+        # After a namespace such as `functions.`, a tool that was not offered counts as called, too.
         self._names_any = bool(space) and not space[-1].isalnum()
 
     def search(self, header: str) -> FoundName | None:
@@ -264,7 +264,7 @@ def named_triggers(section: CallSection) -> Iterator[tuple[str, str]]:
         if not any(char.isalnum() for before in befores for char in before):
             return
     elif first.core:
-        # As written, and without the whitespace.
+        # With its whitespace, and without.
         befores.append(f"{section.open.text.lstrip()}{first.before}{first.core}{first.after}")
     behind = [_begin(call.row[at + 1])]
     if call.empty_row is not None and isinstance(call.empty_row[-1], TemplateLiteral):
@@ -319,7 +319,7 @@ def is_marked(section: CallSection) -> bool:
 class StopMark(Enum):
     """The meaning of a stop in free text."""
 
-    # Enum's own is written in Python, and marks are looked up for each stop.
+    # Enum's hash is slow Python code, and marks are looked up for each stop.
     __hash__ = object.__hash__
 
     HEADER = auto()
@@ -497,7 +497,7 @@ def _named_stops(turn: TurnTree, frame: ChannelFrame | None) -> Iterator[tuple[s
 def _content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> Texts:
     for end in turn.ends:
         yield _stop(end, StopMark.END)
-        # Of an end of several markers the first may be missing.
+        # The first marker of an end with several markers may be missing.
         if len(end.markers) > 1 and _is_only(turn, end.markers[-1], end):
             yield "", end.markers[-1], StopMark.END
     if turn.calls is not None:
@@ -509,7 +509,7 @@ def _content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> Texts:
     for literal in (turn.content.open, *turn.content.others):
         yield from _spellings(literal, StopMark.CONTENT)
     if turn.header.markers:
-        # A header of mere words cannot be found in text.
+        # A header of ordinary words cannot be recognized in text.
         yield _stop(turn.header, StopMark.HEADER)
     yield from _markers_without_word(turn)
 
@@ -569,7 +569,7 @@ def _joint_texts(turn: TurnTree, before: TurnPart | None) -> Iterator[str]:
                 continue
             if last is before and item.part is TurnPart.CALLS:
                 text += opening.removeprefix(item.written_start)
-                # Of the whitespace that two parts bring to their joint, models write less.
+                # If both parts have whitespace at their joint, models write less of it.
                 begun = opening.lstrip().removeprefix(item.written_start.lstrip())
                 core = text[: len(text) - len(begun)]
                 bare = core if begun[:1].isalnum() else core.rstrip()

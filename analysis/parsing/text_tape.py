@@ -315,7 +315,8 @@ class TextTape:
         if self.junk_letter is not None and self.junk_letter >= start:
             self.junk_letter = None
         if len(text) <= self.at:
-            # It is still there: a copy of all that follows would make repeats cost their square.
+            # The text is still on the tape, so move back: copying everything after it would be
+            # quadratic.
             self.at -= len(text)
         else:
             self.text = text + self.text[self.at :]

@@ -86,7 +86,7 @@ def opening_of_calls(format_: TurnFormat) -> TemplateLiteral:
     opening = TemplateLiteral.of(calls.section_open or _calls_marker(format_))
     close = "" if reasoning is None else reasoning.close.core
     if close and opening.core.startswith(close):
-        # The closer of the reasoning may be at its front.
+        # The opening may begin with the closer of the reasoning.
         return TemplateLiteral.of(opening.core[len(close) :] + opening.after)
     return opening
 
@@ -191,7 +191,7 @@ def strict_rows(
         if layout.refusal or (presence.calls and TurnPart.CALLS not in layout.parts):
             continue
         if goes_on and not layout.parts and _rest_after(layout.literals[0], written_text) is None:
-            # The layout is an empty turn, and the prompt has begun another layout.
+            # This layout is an empty turn, but the prompt has begun another layout.
             continue
         shown = format_.layouts.get(presence._replace(reasoning=True))
         # If the template refuses to render reasoning here, it does not drop it.
@@ -265,7 +265,7 @@ def _rest_of_layout(
         if not thinks:
             calls = format_.calls
             if over and (calls is None or not calls.section_open.startswith(over)):
-                # It begins the calls only where every turn closes the reasoning, and calls follow.
+                # It begins the calls only if every turn closes the reasoning, and calls follow.
                 over = ""
             yield _after_longer_prompt(
                 layout, over, _after_reasoning(format_.reasoning, bare, layout, written_text)
@@ -299,8 +299,8 @@ def _after_reasoning(
     text = bare
     if reasoning is not None and reasoning.close.core:
         _, closed, text = bare.rpartition(reasoning.close.core)
-        # After `<think></think>` a call still needs the blank line of `</think>\n\n<call>`. Before
-        # content it is left out: it could not be told from the content's own whitespace.
+        # After `<think></think>`, a call still needs the blank line of `</think>\n\n<call>`. Before
+        # content, leave it out: it could not be distinguished from the content's own whitespace.
         if closed and text.isspace() and layout.parts[:1] == (TurnPart.CALLS,):
             return text.removeprefix(written_text[len(written_text.rstrip()) :])
     if reasoning is not None and reasoning.open.core and reasoning.open.core in text:
@@ -346,7 +346,7 @@ def _with_end(items: tuple[StrictItem, ...], ends: Sequence[str]) -> StrictRow:
         return StrictRow(tuple(merged))
     end = next((text for text in ends if last.endswith(text)), None)
     rest = last.rstrip() if end is None else last.removesuffix(end)
-    # Whitespace alone does not close a text: a model may stop before it.
+    # Whitespace alone is not a closer: a model may stop before it.
     rest = "" if rest.isspace() else rest
     merged[-1] = rest
     items = tuple(item for item in merged if item != "")

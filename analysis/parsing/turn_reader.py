@@ -110,7 +110,7 @@ class HeaderReader:
             collector.strays = True
             return StopMark.HEADER
         if header and not header.endswith(frame.last):
-            # The text was cut inside the header.
+            # The output is truncated inside the header.
             tape.take(size, SpanKind.MARKUP)
             return StopMark.HEADER
         uncalled = any(opener in header for opener in self._uncalled)
@@ -318,7 +318,7 @@ class CallTrial:
         )
         cut = False
         try:
-            # No reader waits on a closed tape, so one step reads all.
+            # No reader waits on a closed tape, so one step reads everything.
             next(self._section.read(tape, collector))
         except StopIteration as ended:
             cut = bool(ended.value)
@@ -369,9 +369,9 @@ class ReasoningReader:
         self._opener = TemplateLiteral() if block is None else reasoning_opening(block)
         self._opener_signs = {text[:1] for text in (self._opener.core, *self._opener.markers)}
         close = "" if block is None else block.close.core
-        # The closer of reasoning may be the text that ends the turn, too.
+        # The closer of reasoning may also end the turn.
         self._ends = any(end.core == close for end in turn.ends)
-        # The headers of other roles begin with the same marker.
+        # Headers of other roles begin with the same marker.
         header = turn.header.units[0] if turn.header.is_marked else turn.header.mark
         cores = (*(end.core for end in turn.ends), header)
         self._behind_end = tuple(filter(None, cores))
@@ -395,7 +395,7 @@ class ReasoningReader:
         if stopped is not None and stopped.mark is StopMark.CALLS:
             stopped = yield from self._read_held(tape, collector, stopped.size)
         if stopped is None:
-            # The front of a stop that the text was cut in.
+            # The output is truncated inside a stop.
             tape.take(tape.left() if tape.closed and not tape.complete else 0, SpanKind.MARKUP)
             return
         if stopped.mark is not StopMark.REASONING_CLOSE:
@@ -447,7 +447,7 @@ class ReasoningReader:
 
     def _ends_there(self, tape: TextTape, size: int) -> Reading[bool]:
         """Return whether an end counts: no text, another end or a header comes after it."""
-        # Only so many characters are looked at, however many have come.
+        # Inspect a limited number of characters, however many have arrived.
         most = size + _MOST_SPACE + max(map(len, self._behind_end), default=0) + 1
         while True:
             behind = tape.text[tape.at + size : tape.at + most]
@@ -473,7 +473,8 @@ class ReasoningReader:
             behind = tape.text[tape.at : tape.at + (0 if stopped is None else stopped.size)]
             call = self._trial.find(text + behind, collector.schemas)
         if call is None:
-            # In a cut text the front of a call is neither reasoning nor a call: it is markup.
+            # If the output is truncated, the beginning of a call is neither reasoning nor a call,
+            # but markup.
             cut = stopped is None and not tape.complete
             if cut and self._trial is not None and self._trial.goes_on(text, collector.schemas):
                 tape.put_back(text)
@@ -690,7 +691,7 @@ class TurnReader:
         if mentioned and tape.follows(SpanKind.CONTENT):
             offset = tape.offset
             is_text = yield from self._is_text(tape, collector, opened, found)
-            # Text that was fed meanwhile has moved the offset of the stop.
+            # Text that arrived meanwhile has moved the offset of the stop.
             moved = tape.offset - offset
             found = replace(found, start=found.start - moved, end=found.end - moved)
             if is_text:
@@ -713,7 +714,7 @@ class TurnReader:
             return StopMark.END if ended else StopMark.CALLS
         found = replace(stop, start=begin - tape.offset, end=start - tape.offset)
         if tape.closed and not tape.complete and self._stops.unsure(tape.text, found, tape.at):
-            # A limit cut the output in a longer marker, of which the sign is the front.
+            # The output is truncated inside a longer marker that begins with this sign.
             collector.content(tape.take(begin - tape.position, SpanKind.CONTENT))
             tape.take(tape.left(), SpanKind.MARKUP)
             collector.status = Status.CUT

@@ -34,7 +34,7 @@ from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 from .parsed_message import Forgiven, MarkupIn, ReasoningIn, UnclosedReasoning
 
-# The cache of values made of formats.
+# The cache of values derived from formats.
 
 
 Made = TypeVar("Made")
@@ -272,7 +272,7 @@ def _parameters_of(schema: Json) -> SchemaPart:
         known, part = _kept_part(encode(schema))
     except (TypeError, ValueError, RecursionError):
         return SchemaPart.of(dict(schema))
-    # What JSON cannot tell apart, as a tuple and a list, is not the same schema.
+    # Schemas that differ only to Python, such as a tuple and a list, must not be confused.
     return part if known == schema else SchemaPart.of(dict(schema))
 
 
@@ -439,7 +439,7 @@ def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
     """Return the schemas of the parameters by function name."""
     found: dict[str, Json] = {}
     for at, tool in enumerate(tools):
-        # A request has many tools, and nearly all of them are the dicts that JSON gives.
+        # Fast path: nearly all tools of a request are the dicts that a JSON parser returns.
         function = tool.get("function") if tool.__class__ is dict else None
         if function is not None and function.__class__ is dict:
             name, schema = function.get("name"), function.get("parameters")
@@ -546,7 +546,7 @@ def prefilled_text(format_: TurnFormat, prompt: str) -> str:
     if not mark or mark not in prompt:
         return ""
     written = prompt.rpartition(mark)[2]
-    # Text after a stop is not of the message: it is the results of its calls in the same turn.
+    # Text after a stop does not belong to the message: it is results of calls in the same turn.
     ended = any(stop in written for stop in format_.stop_strings)
     return "" if ended or written.isspace() else written
 
@@ -586,7 +586,7 @@ def _after_opening(format_: TurnFormat, opening: TurnOpening, prompt: str) -> Pr
     start = _STARTS[opening.written]
     prefill, mark = "", format_.header_mark
     if opening.written is PromptProgress.OTHER and mark and mark in opening.text:
-        # The text after the header is not a whole part of the turn.
+        # The text after the header is only a fragment of a part.
         prefill = opening.text.rpartition(mark)[2].lstrip()
     if start is not TurnStart.REASONING:
         return PromptedTurn(

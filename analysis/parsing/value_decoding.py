@@ -110,7 +110,7 @@ class ValueDecoder(_Cursor):
             return self._quoted(json_only=text.escape is not StringEscape.PYTHON)
         opening, close = text.open.strip(), text.close.strip()
         if not opening or not self._takes(opening):
-            # Where markers quote strings, a model may write the quotes of JSON or Python.
+            # Even if markers quote strings, a model may use the quotes of JSON or Python.
             found = self._quoted() if len(opening) > 1 else None
             self.foreign = self.foreign or found is not None
             return found
@@ -141,7 +141,8 @@ class ValueDecoder(_Cursor):
                 return str(json.loads(whole, strict=False))
             except ValueError:
                 read = from_python(whole)
-                # A model may mean the backslash, unless Python itself writes it so.
+                # A model may mean a literal backslash, unless Python itself would write it like
+                # this.
                 self.mixed |= json_only or repr(read) != whole
                 return whole[1:-1] if read == whole else read
         self.mixed |= json_only
@@ -251,7 +252,7 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
         raise UnreadableValueError
     try:
         with warnings.catch_warnings():
-            # Such as a number before a letter: output of a model causes no warnings.
+            # For example a number before a letter: a model's output should cause no warnings.
             warnings.simplefilter("ignore", SyntaxWarning)
             return _plain(ast.literal_eval(text))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -477,7 +478,7 @@ def nested_opening(notation: ValueNotation, row: EntryRow, key: str) -> str:
             opens += key + inner.middle
             closes += key + inner.end if inner.keyed_close else ""
         end = key + row.end if row.keyed_close else ""
-        # Entries may share what stands between two of them with their neighbors.
+        # Entries may share the text between two of them with their neighbors.
         begins = opens.endswith(f"{row.before}{key}{row.middle}")
         if begins and closes.strip() and f"{row.after}{end}".startswith(closes):
             return opens.strip()

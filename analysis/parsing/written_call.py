@@ -95,7 +95,7 @@ class WrittenCall:
         names = sum(isinstance(item, FunctionName) for item in row)
         if finder is None or names != (naming is None):
             return None
-        # A brace alone may begin a marker that is repeated.
+        # A single brace may begin a repeated marker.
         opening = r"\{\s*[\"'}]"
         if not item.arguments.is_object:
             before = TemplateLiteral.of(entry_rows(item.arguments)[0].before)
@@ -263,7 +263,7 @@ def _entry_finder(
             else:
                 read = raw_value_json(value, part, types, values, quoted=False)
                 written = read.json
-                # A closer in quotes would be part of the value, which has to be whole then.
+                # A quoted closer would be part of the value, which would then have to be complete.
                 text_like = written[0] == '"' and _QUOTED.search(value)
                 if not read.own or text_like or (nests and nested_opening(values, row, key)):
                     return None
