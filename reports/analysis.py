@@ -146,7 +146,7 @@ def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text
 
 
 LABEL = len("Reasoning")
-"""Cells of the column of labels: those of the longest."""
+"""Width of the column of labels, in cells: the longest label."""
 HEIGHT = 22
 """Lines of a screen: a terminal of 24 lines also shows the command and its prompt."""
 TEMPLATE_LINES = 3

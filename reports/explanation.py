@@ -129,7 +129,7 @@ def cause_blocks(explained: ExplainedOutput, text: str) -> Blocks:
 
 
 def _not_asked(asked: Collection[str]) -> Iterator[tuple[str, Text]]:
-    """Yield how to ask the engines that nobody asked, since their parsers may lose the output."""
+    """Yield the command that tests the remaining engines, whose parsers may lose the output."""
     records = (engine.record for engine in ServerEngine)
     titles = [record.title for record in records if record.package not in asked]
     if titles:

@@ -379,7 +379,7 @@ def judge_answers(
 
 
 HASTE = (0.05, 0.2, 0.5)
-"""Probabilities that a walk closes what it may close: some walks are long, most are short."""
+"""Probabilities that a walk closes an open part: some walks are long, most are short."""
 
 
 @dataclass(frozen=True)

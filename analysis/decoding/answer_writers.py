@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 WARM_UP = 2
-"""Tokens written before time is measured: the first ones load what the device runs."""
+"""Tokens written before the measured ones, since the first tokens load the device's kernels."""
 
 
 class ModelError(AutoparserError):

@@ -121,7 +121,7 @@ WITHOUT: Mapping[str, str] = {
 
 
 class EnginePlugin(NamedTuple):
-    """What this package's plugin needs of an engine, and how its registration is checked there."""
+    """An engine's requirements for this package's plugin, and the check of its registration."""
 
     group: str
     """The group of its entry points, e.g. `"vllm.general_plugins"`."""
@@ -135,7 +135,7 @@ class EnginePlugin(NamedTuple):
     own_prompts: Callable[[], list[str]]
     """Returns the kinds of models whose prompts the engine renders without the template."""
     own_prompts_words: str
-    """Those kinds in words, and who reads their answers."""
+    """These kinds of models, and the parser of their answers, in words."""
 
 
 def moved_hooks(engine: str) -> dict[str, str | None]:

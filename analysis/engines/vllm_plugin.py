@@ -398,7 +398,7 @@ class ReasoningHalf(_ServedParser):
     def is_reasoning_end_streaming(
         self, input_ids: Sequence[int], delta_ids: Iterable[int]
     ) -> bool:
-        """Return whether the last ids end the reasoning; the cost is that of these ids.
+        """Return whether the last ids end the reasoning, in time proportional to their number.
 
         vLLM also asks about fewer ids than before, when it rejects ids that it had guessed.
         """

@@ -168,7 +168,7 @@ def _without_reasoning(turn: TurnTree) -> tuple[StrictRow, ...]:
     for rest in rests:
         if rest is None:
             return ()
-        # Whitespace after the closer belongs to it, but a model may also write it in the next part.
+        # Whitespace after the closer belongs to it, but let a model write it here all the same.
         bare = [item.lstrip() if isinstance(item, str) else item for item in rest.items[:1]]
         whole = (*filter(None, bare), *rest.items[1:])
         found.update(dict.fromkeys((rest, replace(rest, items=whole))))

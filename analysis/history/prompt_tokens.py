@@ -267,8 +267,8 @@ class TurnStop:
     ids: tuple[int, ...]
     """The tokens of the text, such as `(263,)`; one if it is a token of the vocabulary."""
     eos: int | None
-    """The token at which it is complete, such as `262`: it, or the last of several, or None if its
-    last marker is no token of the vocabulary."""
+    """The token that completes it, such as `262`: its only or last token, or None if its last
+    marker is not a token of the vocabulary."""
     inside: bool
     """Whether it also occurs inside turns: an output ends there only after content or a call."""
 

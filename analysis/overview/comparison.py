@@ -209,7 +209,7 @@ class AskedRenders(Struct, frozen=True):
 def changed_renders(
     left: Analysis, right: Analysis, setting: Setting | None = None
 ) -> tuple[tuple[RenderChange, ...], AskedRenders]:
-    """Render all requests with both templates; return the differences, and what was covered.
+    """Render all requests with both templates; return the differences, and the covered range.
 
     Each template gets messages in the shape that it expects. A special token that only one of the
     two models' files define is passed to both. Variables in `setting` are never switched.

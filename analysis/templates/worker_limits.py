@@ -1,4 +1,4 @@
-"""Hold a task in a worker to limits of time, memory and output.
+"""Limit the time, memory and output of a task in a worker.
 
     {% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}
 
@@ -150,7 +150,7 @@ def current_guard() -> RenderGuard | None:
 
 @contextmanager
 def hold_to_limits(limits: Limits, has: int | None, parent: int) -> Generator[RenderGuard]:
-    """Hold the block to the limits. Only for a worker's main thread: it sets signals.
+    """Apply the limits to the block. Only for a worker's main thread, since it sets signals.
 
     `has` is what `data_bytes` said of this process, `parent` the number of the process that started
     it: without that one, the task ends.

@@ -37,7 +37,7 @@ def tools_for(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
 def assert_reads(
     learned: LearnedFormat, texts: Sequence[dict[str, Any]], tools: Sequence[object] | None = None
 ) -> None:
-    """Read texts as the messages beside them; `tools` are those of the calls by default."""
+    """Parse each text to the message paired with it; `tools` default to the tools of the calls."""
     for text in texts:
         meant = message_in(text)
         parser = learned.parser(tools_for(meant.calls) if tools is None else tools)

@@ -101,7 +101,7 @@ REAL_COUNTS = (1, 10, 50, 100)
 
 
 def tools(count: int, run: int = 0) -> list[dict[str, Any]]:
-    """Offer so many tools of six properties each; those of another run have other names."""
+    """Return tools with six properties each; each run has other names."""
     return [_tool(at) for at in range(run * count, (run + 1) * count)]
 
 

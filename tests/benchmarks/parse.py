@@ -115,7 +115,7 @@ def median_time(make: Callable[[Tools], object], offered: Sequence[Tools]) -> fl
 
 
 def started(peer: str, model: ModelFormat) -> Start | str:
-    """Return the function that begins an answer in a peer's parser, or why there is none."""
+    """Return the function that begins an answer in a peer's parser, or why it has none."""
     try:
         start = PEERS[peer](model, tools(TOOLS))
         start()(model.answer[:4])

@@ -43,7 +43,7 @@ PROPERTIES: Mapping[str, object] = {
 
 
 def tools(count: int, run: int = 0) -> list[dict[str, Any]]:
-    """Offer so many tools; those of another run have other names, except the first."""
+    """Return tools; except for the first one, each run has other names."""
     return [
         function_tool(f"get_weather_{run}_{at}" if at else "get_weather", PROPERTIES)
         for at in range(count)

@@ -114,7 +114,7 @@ class Freed:
 
 @dataclass(frozen=True)
 class FreeFormat:
-    """The expression of a turn as `auto` reads and writes it, with what was answered about it."""
+    """The expression of a turn under `auto`, with the answers about it."""
 
     grammar: Grammar
     answers: dict[tuple[str, int], FreeAnswer] = field(default_factory=dict[Any, Any])

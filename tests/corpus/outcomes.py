@@ -35,7 +35,7 @@ class Outcome:
     name: str
     ending: Ending
     cause: str
-    """A behavior that the format cannot express, or why there is no analysis."""
+    """A behavior that the format cannot express, or the reason why the analysis failed."""
     message: str = ""
     """The error as a person reads it; of a crash, the exception."""
     renders: int = 0

@@ -192,8 +192,8 @@ class Rounds:
     name: str
     checked: bool
     counts: Counter[str] = field(default_factory=Counter[str])
-    """Turns; bridges, those with a note, and prefixes that break by one; prefixes that break by
-    rendering, and those of them where there is no bridge."""
+    """Turns; bridges, bridges with a note, and prefixes that a bridge breaks; prefixes that renders
+    break, and how many of these have no bridge."""
     needless: list[str] = field(default_factory=list[str])
     """Refusals where a render of the longer conversation would have kept the prefix."""
     silent: list[str] = field(default_factory=list[str])

@@ -64,7 +64,7 @@ class Stopped:
     first: str = ""
     """The first turn that ends elsewhere by position."""
     refused: str = ""
-    """Why there is no renderer: an unknown special token."""
+    """The reason if there is no renderer: an unknown special token."""
 
 
 def stopped_by(name: str, analysis: Analysis) -> Stopped:

@@ -56,7 +56,7 @@ class Setup:
     engine: EngineServer
     flags: Sequence[str] = ()
     exported: bool = False
-    """By the `response_template` that stands beside the template; else by the plugin."""
+    """Whether the `response_template` beside the template parses, instead of the plugin."""
 
     def settings(self, name: str) -> dict[str, object]:
         """Return the fields of the `tokenizer_config.json` of a fixture's model."""

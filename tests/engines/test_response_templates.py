@@ -22,8 +22,8 @@ from .running_engine import SGLANG, VLLM
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 TWICE_READ = "sglang"
-"""Its one parser leaves to the other a text whose markup is gone: a call that is closed by what
-stands after it is lost. A null that is written `None` stays that text."""
+"""Its first parser passes on a text without markup, so the second one loses a call that the text
+after it closes. A null written as `None` stays that text."""
 PRESENT = {engine.name: engine.python for engine in (VLLM, SGLANG) if engine.python}
 
 

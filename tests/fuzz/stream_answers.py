@@ -75,7 +75,7 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[st
 
 
 def _sum(pieces: Sequence[Sequence[Sequence[object]]]) -> tuple[str, list[int]]:
-    """Return the text of all deltas, those of one kind joined, and its length after each piece."""
+    """Return the text of all deltas, joined by kind, and its length after each piece."""
     texts, sizes, last = list[str](), [0], list[object]()
     for piece in pieces:
         size = sizes[-1]

@@ -51,7 +51,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     prompt: str | None = None
     """The end of the rendered prompt, or None for the template's default one."""
     tools: list[Tool | str] | Literal["any"] | None = None
-    """Names of tools.yaml, or tools; None: all of them; any: the request offers no list."""
+    """Names from tools.yaml, or tools; None for all of them, `any` for a request without a list."""
     request: dict[str, Any] = {}
     """Other options of `Analysis.parser`."""
     complete: bool = True
@@ -64,7 +64,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     junk: list[str] = []
     """The pieces of the output that belong to nothing."""
     behind_reasoning: str | None = None
-    """The text after the end of the reasoning; None: not compared, nor are those below."""
+    """The text after the end of the reasoning; None here and below if not compared."""
     missing_end: str | None = None
     finish_reason: str | None = None
     accepted: bool | None = None

@@ -134,7 +134,7 @@ def test_taking_back_gives_the_state_before(
     bytes_backend: GrammarBackend,
     plain_backend: GrammarBackend,
 ) -> None:
-    """Forth and back over the borders; masks are those of a gate that never went there."""
+    """Move forward and back across the borders; masks must equal those of a gate that did not."""
     backend = data.draw(st.sampled_from([bytes_backend, plain_backend]))
     guarded = gate(backend, SPACED, opening)
     texts = ["<think>a</think>\n\n{}", "a</think> {}", "</</think>{}", "\n{}", "<thin"]

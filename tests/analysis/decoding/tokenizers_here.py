@@ -1,4 +1,4 @@
-"""Tokenizers for these tests: a small one of bytes, and those of real models."""
+"""Tokenizers for these tests: a small one with byte tokens, and tokenizers of real models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def small(*added: str) -> ModelTokenizer:
 
 
 def piece_tokenizer(kind: str) -> Tokenizer:
-    """A vocabulary in the manner of SentencePiece: ▁ for a blank, bytes for what is missing."""
+    """A vocabulary like SentencePiece's: ▁ for a space, bytes for missing characters."""
     pieces = ["<unk>", "<|end|>", *(f"<0x{byte:02X}>" for byte in range(256))]
     pieces += ["▁", "▁a", *'ab{}":,1<>', "think", "/"]
     if kind == "unigram":

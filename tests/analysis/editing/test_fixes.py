@@ -75,8 +75,8 @@ def test_a_finding_is_fixed_by_the_smallest_edit_or_stays_with_a_reason(
 
 
 REWRITTEN = ("AP306", "AP311", "AP313", "AP317")
-"""What fires there would have to be written anew; `planted.yaml` has what small edits mend. Where a
-system message in parts raises, a developer's would, which AP313 drops and renders."""
+"""Rules whose firing examples need a rewrite; `planted.yaml` has examples that small edits fix. In
+AP313's, rendering a developer's message in parts would raise, as for a system message."""
 
 
 @pytest.mark.slow

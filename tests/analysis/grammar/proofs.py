@@ -201,7 +201,7 @@ def refusal(start: GrammarObject, text: str) -> str:
 
 
 def soundness(format_: TurnFormat, walks: int, load: Load, offer: Offer) -> Iterator[Fault | None]:
-    """Walk at random, and read what comes of it; texts that close something stand in JSON, too."""
+    """Walk at random and parse the results; closing texts are also written inside JSON."""
     for tools in offer.walked:
         grammar = grammar_for(format_, request_of(tools))
         compiled, parser = load(grammar), grammar.parser()

@@ -37,7 +37,7 @@ def qwen(*special: str) -> Tokenizer:
 
 @cache
 def stand_in(*special: str) -> Tokenizer:
-    """Return Qwen's vocabulary with its own special tokens, and those of another model."""
+    """Return Qwen's vocabulary with the special tokens of Qwen and of another model."""
     return qwen(*(token for _, token in sorted(QWEN3_5_SPECIAL_TOKENS)), *special)
 
 

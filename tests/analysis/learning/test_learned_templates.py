@@ -40,7 +40,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     fill: dict[str, str] = {}
     """The values of its places; the others are empty."""
     turn: str | None = None
-    """The assistant's turn; None: its content, and its calls where there is a `call`."""
+    """The assistant's turn, or None for its content, and its calls if there is a `call`."""
     call: str | None = None
     """One call, of the function `f` and the call `c`; [json] is the usual object."""
     call_opening: str = ""

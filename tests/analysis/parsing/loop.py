@@ -108,7 +108,7 @@ def _written(value: Json, container: ContainerNotation, notation: ValueNotation)
 
 
 def read(parsed: ParsedMessage, *, ids: bool) -> ComparedMessage:
-    """Return a parsed message as it can be compared. Raises ValueError for what is not JSON."""
+    """Return a parsed message for comparison. Raises ValueError for arguments that are not JSON."""
     calls = [
         (
             call.name,

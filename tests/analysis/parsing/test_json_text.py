@@ -1,4 +1,4 @@
-"""JSON in arguments: valid JSON passes as it is, Python's becomes JSON, and nothing raises."""
+"""JSON in arguments: valid JSON passes unchanged, Python's becomes JSON, and nothing raises."""
 
 from __future__ import annotations
 

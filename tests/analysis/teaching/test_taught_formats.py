@@ -42,9 +42,9 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     name: str
     template: str = ""
-    """A key of `templates` in the same table; empty: `CHAT`."""
+    """A key of `templates` in the same table, or empty for `CHAT`."""
     tools: str = ""
-    """A key of `tools`; empty: those of fixtures/learning."""
+    """A key of `tools`, or empty for the tools of fixtures/learning."""
     examples: list[dict[str, Any]] = []
     """As a file of examples holds them."""
     outputs: list[str] = []

@@ -1,4 +1,4 @@
-"""Renders of the corpus are those of transformers 5.23.0, text by text and failure by failure."""
+"""Renders of the corpus equal transformers 5.23.0's, text by text and failure by failure."""
 
 from __future__ import annotations
 
