@@ -374,7 +374,8 @@ def _repeatable(prober: Prober, template: ChatTemplate) -> None:
         try:
             texts.add(prober.render_messages(messages))
         except TemplateRenderError as error:
-            # It rendered before, so it raises at random, which is an unstable text, too.
+            # The template rendered this before, so it raises at random: that counts as another
+            # text.
             texts |= {"", str(error)}
     if len(texts) > 1:
         raise TemplateUnusableError(
@@ -404,7 +405,7 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
     )
 
     template, formats, crash = analysis.template, analysis.formats, analysis.check.forbidden
-    # The sentinels are chosen by the template's text alone, so these are the ones of the probes.
+    # Sentinels depend only on the template's text, so the probes have used the same ones.
     system = choose_sentinels(template.text).system
     markers = dict(analysis.markers.items())
     whole = AnalysisDocument(

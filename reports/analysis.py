@@ -220,7 +220,7 @@ def _head(learned: LearnedFormat, width: int) -> Iterator[Row]:
     template = learned.template
     name = visible(template.origin or "a text")
     room = width - LABEL - 2
-    # Of a long path the end is kept, which names the file.
+    # Keep the end of a long path, which names the file.
     origin = Text(name if len(name) <= room else f"…{name[1 - room :]}")
     if template.name not in (None, "default"):
         origin.append(f" (named {visible(str(template.name))})")

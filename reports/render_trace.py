@@ -210,7 +210,7 @@ def _runs(steps: Sequence[TraceStep]) -> list[int]:
     passes: list[int] = []
     for step in steps:
         if step.kind is StepKind.LOOP:
-            # A loop within another begins anew in each pass of the outer one.
+            # An inner loop begins again in each iteration of the outer one.
             passes.append(0)
         elif passes:
             passes[-1] += 1

@@ -450,7 +450,7 @@ def _joint(plain: str, start: int, end: int) -> int:
     """Return the place to break a line that is full at `end`."""
     for kind in (_OPENERS, " "):
         for at in range(end, start + (end - start) // 2, -1):
-            # Of several brackets or spaces, the first is the place: they stay together.
+            # Break before the first of adjacent brackets or spaces, so that they stay together.
             if plain[at] in kind and plain[at - 1] not in kind:
                 return at
     return end

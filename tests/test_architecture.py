@@ -27,7 +27,7 @@ def test_picture_of_layers_is_made_from_the_code() -> None:
     drawn = page_with(picture())
     how = "python -m tests.layer_picture"
     assert _RING_SIZE.sub("", shown) == _RING_SIZE.sub("", drawn), how
-    # Sizes may differ a little: nobody would maintain a picture that every change makes wrong.
+    # Sizes may differ a little: a picture that every change made wrong would not be maintained.
     for was, now in zip(_ring_sizes(shown), _ring_sizes(drawn), strict=True):
         assert was == pytest.approx(now, rel=0.1), how
 

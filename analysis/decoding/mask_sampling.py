@@ -97,7 +97,7 @@ def masked_walks(
     written: list[list[int]] = [[] for _ in grammars]
     forced = [0] * len(grammars)
     ended: set[int] = set()
-    # One step more than tokens, so that an answer of exactly `limit` tokens can still end.
+    # One more step than tokens, so that an answer of exactly `limit` tokens can still end.
     for _ in range(limit + 1):
         running = [
             place

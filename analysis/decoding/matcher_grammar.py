@@ -634,7 +634,7 @@ class ReasoningGate(GrammarObject):
 
     def _give(self, text: bytes) -> int | None:
         """Pass text after the end of the thinking to the constraint."""
-        # The token that ended the thinking is not the constraint's, so its rest is encoded anew.
+        # The token that ended the thinking is not the constraint's, so encode its rest again.
         tokens = self.tokenizer.encode_plain(text) if text else []
         for count, token in enumerate(tokens):
             if not self._grammar.try_accept(token):

@@ -493,7 +493,8 @@ class EditProof:
         if respelled and any(
             fault.kind in (FaultKind.OTHERWISE, FaultKind.REFUSED) for fault in mended
         ):
-            # It now renders like the plain conversation, whatever else was wrong with it.
+            # The edited template renders this like the plain conversation, whatever else was wrong
+            # with it.
             return ()
         others = [fault for fault in mended if not self._is_asked_for(fault)]
         # A missing text had no edges either.
@@ -578,7 +579,7 @@ class EditProof:
         if is_worse(before_or_plainly, faults):
             return None
         if any(fault.kind is FaultKind.OTHERWISE and fault not in faults for fault in wrong):
-            # It did not render like the plain conversation, so none of its text has to stay.
+            # The old text did not match the plain conversation, so none of it has to stay.
             return faults
         if sum(faults.values()) >= sum(wrong.values()):
             return None

@@ -405,7 +405,7 @@ class _FixSearch:
                     return candidate, True, reason
                 reason = max(reason, why, key=[*UnfixedReason].index)
                 proof = self._trials.proven(candidate.edits)
-                # It makes something better without removing the finding, so another edit may
+                # The edit improves something without removing the finding, so another edit may
                 # complete it.
                 if why is UnfixedReason.NOT_GONE and proof is not None and proof.better:
                     partial.append((proof.better, candidate))

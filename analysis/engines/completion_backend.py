@@ -250,7 +250,7 @@ class CompletionBackend:
         times = httpx2.Timeout(None, connect=CONNECT, pool=CONNECT)
         self._leading: str | None = None
         self._asking = asyncio.Lock()
-        # The environment's proxies are not meant for a backend.
+        # Ignore the environment's proxies, which do not apply to a backend.
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx2.AsyncClient(
             limits=bound, timeout=times, headers=headers, trust_env=False

@@ -139,7 +139,7 @@ class ProbeClient(ClosedAtExit):
         # No connection is reused: a server may close it at the moment of the next request, above
         # all after a failure, and a client cannot distinguish that from a crash.
         alone = httpx2.Limits(max_keepalive_connections=0)
-        # The environment's proxies are not meant for a server of this machine.
+        # Ignore the environment's proxies, which do not apply to a server on this machine.
         self._client = httpx2.Client(
             timeout=timeout, headers=headers, limits=alone, follow_redirects=False, trust_env=False
         )

@@ -212,7 +212,7 @@ def _of_engine(
             yield _answer(f"{engine} {option} {NAME}", known, words, way_out)
         if engine_facts.own_prompts:
             own = ", ".join(engine_facts.own_prompts)
-            # It depends on the model, which an environment does not name.
+            # This depends on the model, which an environment does not determine.
             words = PLUGINS[engine].own_prompts_words.format(own)
             yield CheckedPoint(f"{engine} renders by the template", CheckState.UNKNOWN, words)
 

@@ -430,7 +430,7 @@ def _score(
             found = nearest_reading(known.meanings, read(known, name), parts)
         except TextRefusedError:
             count[ReadVerdict.REFUSED] += 1
-            # They are equal only if every text so far was refused.
+            # The two counts are equal only if every text so far was refused.
             if count[ReadVerdict.REFUSED] == PATIENCE == sum(count.values()):
                 break
         else:

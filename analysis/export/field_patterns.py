@@ -153,7 +153,7 @@ def any_pattern(patterns: Iterable[str]) -> str:
 
 def behind_pattern(pattern: str) -> str:
     """Look back over whitespace for a pattern."""
-    # Of variable length, which the `regex` package of the target allows, and `re` does not.
+    # A lookbehind of variable length, which the target's `regex` package allows, unlike `re`.
     return rf"(?<={pattern}\s*)"
 
 

@@ -246,7 +246,7 @@ class CallWriter:
                     anew = first and not self.calls.index_goes_on
                     items.append(str(self.calls.index_base) if anew else _NUMBER)
                 case _ if self._header and at and row[at - 1] is RowSlot.NAME:
-                    # Such as `<|channel|>commentary json<|message|>`, of which `<|message|>` ends
+                    # For example `<|channel|>commentary json<|message|>`, where `<|message|>` ends
                     # the header.
                     begun, ended, rest = str(piece).rpartition(self._header.last)
                     free = ended and begun.strip()

@@ -556,7 +556,7 @@ def _cut_segments(
     found: list[Segment] = []
     for start, end in pairwise(ordered):
         owner = texts.get(start, owners.get(start, TEMPLATE))
-        # It begins where the segment before it does, so that both are equal except for the length
+        # It begins where the segment before it begins, so that both are equal except for the length
         # if they have the same owner and flags.
         segment = Segment(
             found[-1].start if found else start,

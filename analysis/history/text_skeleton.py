@@ -107,7 +107,7 @@ class RenderPattern:
         at = 0
         for piece in self.pieces:
             piece_text = piece.text(words)
-            # Blank content leaves no place by which the pieces around it could be told apart.
+            # If the content is blank, the pieces around it could not be distinguished.
             if not text.startswith(piece_text, at) or (piece.content and not piece_text.strip()):
                 return None
             found.append(
@@ -391,7 +391,7 @@ class Skeletons:
     def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
         """Return the turn with sentinels in place of its content and reasoning."""
         answered = [str(id_) for message in new if (id_ := message.get("tool_call_id"))]
-        # A call without an id gets the one that the new results name, as templates may look up the
+        # A call without an id gets the id that the new results name, as templates may look up the
         # call by it.
         spare = [*answered, *self.marks.ids[len(answered) :]]
         spare += (f"call{at:05d}" for at in range(len(spare), len(parsed.tool_calls)))

@@ -109,7 +109,7 @@ def prove_training_template(
         found = list(_find_deviations(whole, marked, dialogue, messages))
         masked += not found
         for deviation in found:
-            # One of each kind is shown: the battery repeats a deviation in every conversation.
+            # Show one of each kind: the battery repeats a deviation in every conversation.
             deviations.setdefault(
                 (deviation.conversation, deviation.message, deviation.turn), deviation
             )

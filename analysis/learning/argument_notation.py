@@ -279,7 +279,7 @@ def _stripped_edges(lead: str, trail: str) -> StrippedEdges | None:
     return None
 
 
-# The notations that Python itself writes, and the values that tell them apart.
+# The notations that Python itself writes, and values that distinguish them.
 
 
 _ORDERS = (MemberOrder.GIVEN, MemberOrder.SORTED, MemberOrder.SORTED_FOLDED)

@@ -112,7 +112,7 @@ def _prompts_of_setting(prober: Prober, setting: Setting) -> Iterator[PromptText
     if text is not None:
         yield PromptText(setting, text)
     bare = prompt_text(prober, setting, tools=False)
-    # Templates that handle tools only write no prompt without them.
+    # A template that only handles tools renders no prompt without them.
     if bare and bare != text:
         yield PromptText(setting, bare, tools=False)
 
@@ -441,7 +441,7 @@ def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | 
     if between[1] >= 0:
         head, _, tail = text.partition(INDEX_MARK)
         first = between[1]
-        # The number between two calls belongs to the call after it or to the one before it.
+        # The number between two calls belongs to the call on one side or the other.
         if before.endswith(f"{first - 1}{tail}"):
             base = first - 1
             before = before[: -len(f"{base}{tail}")] + INDEX_MARK + tail

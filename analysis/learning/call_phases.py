@@ -163,7 +163,7 @@ def examine_t3(
     prompts = [prompt.text for prompt in start.prompts]
     # Learn the header first: the rest of the text before the first part is that part's opening.
     header = learn_header(observer, layouts, prompts, cut, start.beginnings)
-    # Under another setting, the header is the one of the fullest format, without an empty block.
+    # Under another setting, use the header of the fullest format, without an empty block.
     if start.fullest is not None and _leaves_empty(start.fullest, header, layouts):
         # The empty block is not part of the header: the model may write a full one in its place.
         header = start.fullest.header

@@ -251,7 +251,7 @@ def _end_of_held_texts(text: str, at: int, value: Json) -> int | None:
     elif isinstance(value, list):
         parts = value
     elif isinstance(value, str) and not value.isalnum():
-        return at  # It may be escaped.
+        return at  # may be escaped
     else:
         word = "" if value is None or isinstance(value, bool) else str(value)
         found = text.find(word, at)

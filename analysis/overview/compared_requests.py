@@ -292,7 +292,7 @@ def _unusual_requests() -> Iterator[ComparedRequest]:
     )
 
 
-# One template of the two, as requests are played through it.
+# One of the two templates, and how requests are rendered by it.
 
 
 Outcome: TypeAlias = str | TemplateRenderError | None

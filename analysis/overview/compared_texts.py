@@ -180,7 +180,7 @@ class DifferenceSighting(Struct, frozen=True):
         change = self.difference
         if any(map(str.isalnum, change.left + change.right)):
             return ("",)
-        # Any word stands for all words, since those are the messages' own.
+        # Count any word as the same, since words come from the messages.
         return ("word" if change.unit_before.isalnum() else change.unit_before,)
 
 

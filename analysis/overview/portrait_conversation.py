@@ -220,8 +220,8 @@ def ten_turns(
     """
     unit = TOKENS if tokenizer is not None else BYTES
     encoder = tokenizer or made_tokenizer(analysis.grammar(None)).hf
-    # A renderer refuses stand-ins, whose texts would be wrong in a real prompt; here they are only
-    # counted.
+    # A renderer refuses templates with stand-ins, whose texts would be wrong in a real prompt; here
+    # tokens are only counted.
     analysis = _with_stand_ins(analysis)
     # A template may render calls but refuse this conversation with them.
     tried = [True, False] if analysis.formats.fullest.calls is not None and tools else [False]

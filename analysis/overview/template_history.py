@@ -40,7 +40,7 @@ def compare_history(
     """
     changes: list[RevisionChange] = []
     before: Analysis | str = ""
-    # The oldest first, so that each revision is analyzed once and compared with the one before.
+    # Oldest first, so that each revision is analyzed once and compared with its predecessor.
     for done, revision in enumerate(reversed(revisions)):
         if progress is not None:
             progress(done, len(revisions))

@@ -336,7 +336,7 @@ class CallRecovery:
         foreign = (token.text for token in tokens if not token.own)
         yield from (f"`{text}` is foreign" for text in dict.fromkeys(foreign))
 
-    # One call.
+    # Searching for one call.
 
     def _anchor(self, text: str, at: int) -> _Anchor | None:
         """Return the offered name at an offset; a word may have a namespace before it."""

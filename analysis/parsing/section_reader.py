@@ -64,7 +64,7 @@ from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import CallSection, IdentityCache, JsonCall, RowCall, TurnTree
 from .written_call import WrittenCall
 
-# One call.
+# Reading one call.
 
 
 def read_call(

@@ -129,7 +129,7 @@ def _refusal_error(error: BaseException, question: HubQuestion) -> AutoparserErr
     status = response_status(error)
     if status is None:
         return None
-    # One error may be several kinds; the narrowest comes first.
+    # An error may be of several kinds; the narrowest comes first.
     names = frozenset(name for cause in _causes(error) for name in _class_names(cause))
     revision = question.revision or "main"
     refusals: dict[str, tuple[type[AutoparserError], str, str]] = {

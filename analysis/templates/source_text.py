@@ -204,7 +204,7 @@ def source_excerpt(text: str, line: int, column: int | None) -> str:
         return ""
     shown = "".join(character if is_inert(character) else " " for character in lines[line - 1])
     caret = column - 1 if column else 0
-    # Of a long line, the part with the caret in its middle, without empty room at the end.
+    # From a long line, take the part around the caret, and waste no room at the end.
     start = max(0, min(caret - EXCERPT_WIDTH // 2, len(shown) - EXCERPT_WIDTH))
     head = "…" if start else ""
     tail = "…" if start + EXCERPT_WIDTH < len(shown) else ""

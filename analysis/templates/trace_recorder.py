@@ -144,7 +144,7 @@ def _find_loop(node: nodes.For, within: int | None, sites: list[FoundSite]) -> N
     loop = len(sites) - 1
     _find(node.iter, within, sites)
     if node.test is not None:
-        # The loop may have tested its next item already, so an iteration counts as one step.
+        # The body is within the loop, not within this test, which may have tested the next item.
         sites.append(FoundSite(StepKind.TEST, "if", node.test, loop))
         _find(node.test, loop, sites)
     _find_all([*node.body, *node.else_], loop, sites)

@@ -85,7 +85,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     }
     found = {"EVIL": EVIL, "MISSING": str(tmp_path / f"missing{EVIL[:30]}")}
     for name, text in texts.items():
-        # Slashes alone cannot stand in a name.
+        # A file name may contain anything but slashes.
         path = tmp_path / f"{name}{EVIL.replace('/', '')[:60]}.jinja"
         path.write_text(text, encoding="utf-8", newline="")
         found[name] = str(path)

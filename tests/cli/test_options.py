@@ -30,7 +30,7 @@ OF_ITS_OWN = {
     "python",  # one environment, or several
     "api_key",  # the key of a backend, or of this server
     "quiet",  # hides notes, and in `lint` the summary, too
-    "full",  # elsewhere, shows on one screen everything
+    "full",  # shows everything that the command otherwise cuts to one screen
 }
 """Options whose help says more in some command."""
 

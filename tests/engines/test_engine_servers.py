@@ -109,7 +109,7 @@ def test_every_message_is_that_of_the_parser(served: Served) -> None:
         [(call.name, dict(call.arguments)) for call in chat.message.calls] for chat in chats
     ]
     if setup.exported:
-        # These parsers hold arguments as values, and write them anew.
+        # These parsers decode arguments and encode them again.
         whole, parts, meant = (list(map(with_values, answers)) for answers in (whole, parts, meant))
     assert [
         (chat.script, chat.body["tool_choice"], *read_so)

@@ -43,7 +43,7 @@ def test_probe_names_the_engine_and_its_template(llama: RunningLlama) -> None:
     with ProbeClient(llama.url, timeout=20) as client:
         server = server_at(client)
         assert server.served.engine == "llama-server"
-        # It cuts the last newline.
+        # The server drops the last newline.
         assert f"{server.served.template}\n" == (ROOT / TEMPLATE).read_text("utf-8")
         assert [rung.rung for rung in server.rungs()] == [TextRoute.FORCED]
 

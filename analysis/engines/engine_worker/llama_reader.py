@@ -299,7 +299,7 @@ class LlamaCpp(AskedEngine):
             **self._request(question, self._settings[_key(question)] or {}),
             "logit_bias": [[script.first, BIAS]],
             "temperature": 0,
-            # The tokens of the text, and the one that ends it.
+            # The tokens of the text, and its end token.
             "max_tokens": script.length + 1,
             "parallel_tool_calls": True,
             **more,

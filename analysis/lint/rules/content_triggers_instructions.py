@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if change is None:
             continue
         if text == whole:
-            # One of the constants causes it; find out which.
+            # One of the constants is the cause; find out which.
             yield from _one_of(subject, constants, plain)
             return
         yield _hit(subject.marks.user, text, change, render, plain)

@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
         if now.rendered and later.rendered and now.text != later.text:
             at = prefix_length(now.text, later.text)
-            # Show the whole line, which tells the date's purpose.
+            # Show the whole line, since it shows the purpose of the date.
             start = now.text.rfind("\n", 0, at) + 1
             line = now.text[start:].partition("\n")[0]
             yield Hit(

@@ -57,7 +57,7 @@ def _conversations(subject: Subject) -> Iterator[PlayedConversation]:
     yield from subject.matrix
     # The matrix has only plain sentences: other texts may be lost, too.
     yield subject.play_whole(_CAPITALS)
-    # It also lacks a message with all parts, in which every form meets every other.
+    # The matrix also lacks a message with all parts, in which every form meets every other.
     for played in subject.matrix:
         dialogue = tuple(map(_with_reasoning, played.conversation.dialogue))
         if any(

@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _prompt(subject: Subject, setting: dict[str, bool]) -> Render:
-    # It may have no effect beside another switch with the same purpose, such as its alias.
+    # The switch may have no effect beside another one with the same purpose, such as its alias.
     alone = render_with(subject, (subject.user,), setting, generation=True)
     if alone.rendered:
         return alone

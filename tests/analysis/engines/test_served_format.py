@@ -193,7 +193,7 @@ def test_where_the_template_is_found() -> None:
     other = str(TEMPLATES / f"{NAMES[1]}.jinja")
     text, option = Path(other).read_text("utf-8"), "--chat-template"
     assert served_template(tokenizer, environment={}, arguments=[]).text == tokenizer.chat_template
-    # Of several options the last one counts, as it does for engines.
+    # If an option is repeated, the last one counts, as in the engines.
     twice = [[option, "x", option, other], [option, "x", f"{option}={other}"]]
     for arguments in ([option, other], [f"{option}={other}"], *twice):
         assert served_template(tokenizer, environment={}, arguments=arguments).text == text

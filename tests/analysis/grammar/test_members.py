@@ -101,7 +101,7 @@ FORMS = pytest.mark.parametrize("load", [by(in_lark()), by(in_gbnf), in_tag])
 def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> None:
     more, number, text = TABLE[said]
     if load is in_tag and not more:
-        # To tell other names from declared ones is too expensive in xgrammar.
+        # Distinguishing other names from declared ones is too expensive in xgrammar.
         number = text = False
     wrong: list[tuple[str, tuple[str, str]]] = []
     known = {name: form for name, form in called().items() if not names_stand_twice(form)}

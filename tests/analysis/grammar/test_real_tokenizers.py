@@ -56,7 +56,7 @@ def test_deepseek_has_markers_of_both_kinds() -> None:
         is_special = loaded.is_special_token(number)
         assert (token.content in tokenizer.opaque.ids) is is_special, token.content
     assert "</think>" in tokenizer.opaque.ids
-    # An added token that stands inside longer markers is text to llguidance.
+    # An added token that also occurs inside longer markers is text to llguidance.
     assert tokenizer.hf.token_to_id("｜DSML｜") is not None
     assert "｜DSML｜" not in tokenizer.opaque.ids
 
@@ -118,7 +118,7 @@ def test_long_text_is_accepted_to_its_end(
 
 @pytest.mark.parametrize("edged", [False, True])
 def test_first_mask_of_a_json_string_beside_texts_with_edges_walks_few_tokens(edged: bool) -> None:
-    # Of 248,077 tokens.
+    # Qwen's vocabulary has 248,077 tokens.
     tokenizer = qwen()
     guidance = tokenizer.ll_with(slices_of([">", "="], edged=edged))
     lark = 'start: %json {"type": "array", "items": {"type": "string"}}'

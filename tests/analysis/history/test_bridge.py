@@ -241,7 +241,7 @@ def test_reasoning_kept_on_purpose_costs_one_render(spent: Callable[[], Cost]) -
     [
         (1 << 22, ("How", "Which"), True),
         (100, ("How", "Which"), False),
-        # They are as long and end alike: only all of their ids tell them apart.
+        # Equally long with the same end: only all of their ids distinguish them.
         (1 << 22, ("How", "Why"), False),
     ],
 )
