@@ -374,8 +374,7 @@ def _repeatable(prober: Prober, template: ChatTemplate) -> None:
         try:
             texts.add(prober.render_messages(messages))
         except TemplateRenderError as error:
-            # The template rendered this before, so it raises at random: that counts as another
-            # text.
+            # The template rendered this before, so it raises at random: count that as a text.
             texts |= {"", str(error)}
     if len(texts) > 1:
         raise TemplateUnusableError(

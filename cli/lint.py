@@ -208,8 +208,7 @@ class LintOptions:
             raise AutoparserError("no rules selected", hint="select more rules, or ignore fewer")
         for given in (self.tokenizer, settings.tokenizer):
             if given is not None:
-                # Read it once here, so that a bad tokenizer is one error instead of one for every
-                # template.
+                # Read it once here, so that a bad tokenizer is one error, not one per template.
                 wings.load_tokenizer(given)
         lowest = settings.min_severity or wings.Severity.INFO
         severity = _chosen_value(self.min_severity, "--min-severity", lowest)

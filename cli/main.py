@@ -417,8 +417,7 @@ def _run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _end_unread()
     except SystemExit as end:
-        # Click exits like this if the reader has closed the pipe, and after answering a shell's
-        # completion request.
+        # Click exits like this if the reader has gone, and after a shell's completion request.
         return _end_unread() if isinstance(end.__context__, OSError) else int(end.code or 0)
     except OSError as error:
         if error.errno not in FULL:

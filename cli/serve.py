@@ -137,8 +137,7 @@ def serve(
         )
         endpoint.api_key, endpoint.origins = api_key, tuple(cors or ())
         if traffic_log is not None:
-            # Open the log after reading the template and the format, so that it cannot be one of
-            # their files.
+            # Open the log after all inputs are read, so that it is refused if it is one of them.
             with wings.writing(traffic_log, "name another file"):
                 log = opened.enter_context(wings.open_log(traffic_log))
             endpoint.report_answer = _log_writer(log)

@@ -115,8 +115,7 @@ def page(
             sections=list(_sections(blocks)),
             policy=f"default-src 'none'; style-src {_digest(style)};{allowed} img-src data:;"
             " base-uri 'none'; form-action 'none'",
-            # The style sheet and the script are files of this package, and the only unescaped
-            # texts.
+            # The style sheet and the script are the package's own, and the only unescaped texts.
             style=Markup(style),  # noqa: S704
             script=Markup(code),  # noqa: S704
             foot=f"autoparser {version}. {closing}",
@@ -158,8 +157,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         keep_trailing_newline=True,
         lstrip_blocks=True,
-        # Jinja applies this to every value, so that no macro can forget to escape invisible
-        # characters.
+        # Jinja applies this to every value, so that no macro can forget to escape one.
         finalize=_written_text,
     )
     filters: dict[str, Callable[..., object]] = {

@@ -254,8 +254,7 @@ def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
     pieces = compare_texts(left, right)
     own = [piece for piece in pieces if piece.side is not Side.BOTH]
     if len(own) == 1 and len(own[0].text) < SHORTEST_MATCH:
-        # The difference is less than a marker, as between `<think>` and `</think>`: show both
-        # whole.
+        # The difference is less than a marker, as in `<think>` and `</think>`: show both whole.
         start, end = prefix_length(left, right), 0
         start -= _matched(_MARKER_BEGUN.search(left, 0, start))
         end = suffix_length(left[start:], right[start:])

@@ -251,8 +251,7 @@ def json_fields_of(row: Row) -> JsonFields | None:
     """Read a call as JSON or a Python literal; return None if the name is not inside one."""
     if RowSlot.NAME not in row:
         return None
-    # Parsing as Python tries every end of the text, so only do it if the text contains Python's
-    # quotes.
+    # Parsing as Python tries every end of the text, so only do it if Python's quotes occur.
     python = any("'" in piece for piece in row if not isinstance(piece, RowSlot))
     text = _sample(row)
     for start, value, end in _values(text, python=python):

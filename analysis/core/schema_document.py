@@ -581,14 +581,12 @@ def _without_own(schema: Schema, keyword: str) -> Schema:
         return {**rest, **union_schema} if "anyOf" not in rest else {"allOf": [rest, union_schema]}
     rest = without_keywords(schema, keyword, *_WITH.get(keyword, ()))
     if keyword in _VALUES and schema.get(keyword) != [] and "type" not in rest:
-        # State the type: otherwise any value is allowed, and text without quotes must not begin
-        # like a list.
+        # State the type: if any value is allowed, a text without quotes cannot begin like a list.
         listed = schema.get(keyword)
         values = listed if keyword == "enum" and isinstance(listed, list) else [listed]
         kinds: list[Json] = [*sorted({str(type_of(value)) for value in values})]
         return {**rest, "type": kinds}
-    # State it explicitly: a notation that writes names twice closes an object that does not mention
-    # it.
+    # Be explicit: a notation that writes names twice closes an object that is silent about it.
     opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
     keywords = {keyword, *keys_within(schema.get(keyword))}
     names = keyword in _IN_PLACE and not keywords.isdisjoint(_NAMING)

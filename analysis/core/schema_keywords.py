@@ -285,8 +285,7 @@ def with_names_told_apart(schema: Json) -> Json:
 def _with_names_told_apart(schema: Schema) -> Json:
     given = schemas_of(schema, "oneOf")
     wanted = [names for names in map(_names_alone, given) if names is not None]
-    # An option without a type allows every value that is not an object, so several options would
-    # match.
+    # An option without a type allows every value but objects, so several options would match.
     of_any = [option for option in given if isinstance(option, dict) and "type" not in option]
     is_object = schema.get("type") == "object" or len(of_any) != 1
     if len(wanted) < 2 or len(wanted) < len(given) or not is_object:  # noqa: PLR2004 - a choice

@@ -105,8 +105,7 @@ def common_prefix(first: str, *others: str) -> str:
     """
     texts = (first, *others)
     length = min((prefix_length(first, other) for other in others), default=len(first))
-    # An end moved back to a unit of one text may split a unit of another, so repeat until none is
-    # split.
+    # Ending before a unit of one text may split a unit of the other, so repeat until stable.
     moved = True
     while moved:
         moved = False

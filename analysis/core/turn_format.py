@@ -252,8 +252,7 @@ def _possible_ends(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
     if part is TurnPart.CALLS and calls is None:
         return ()
     closer = () if calls is None else _last_call_marker(calls, format_.stop_strings)
-    # Stop strings end a turn, too: the beginning of the next message, or a token that the
-    # template's source names.
+    # Stop strings end a turn, too: the next message's beginning, or a token in the source.
     return _written_ends(format_, part) or closer or format_.stop_strings
 
 

@@ -168,8 +168,7 @@ class TagGrammar:
         """Write one of some parts."""
 
         def ways(behind: TagContinuation) -> list[Path]:
-            # Only without a continuation may a part be free text: a separate node would not know
-            # its end.
+            # Only without a continuation may a part be free text: a node does not know its end.
             if behind.nothing:
                 return [path for part in parts for path in part(behind)]
             node = choice_node(*(self._branch(part(TagContinuation())) for part in parts))

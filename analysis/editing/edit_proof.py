@@ -405,8 +405,7 @@ class EditProof:
             asked_for = not others and not bad
             beyond += bool(others)
             spoiled += bad
-            # The example of an unrequested fix names only that fix; other examples name the
-            # requested ones.
+            # An example of an unrequested fix names only that fix; others name requested ones.
             named = others or [fault for fault in mended if self._is_asked_for(fault)] or mended
             words = tuple(dict.fromkeys(fault.words for fault in named))
             text = before.text if before.rendered else None
@@ -493,8 +492,7 @@ class EditProof:
         if respelled and any(
             fault.kind in (FaultKind.OTHERWISE, FaultKind.REFUSED) for fault in mended
         ):
-            # The edited template renders this like the plain conversation, whatever else was wrong
-            # with it.
+            # The edited template renders this like the plain conversation; other faults may stay.
             return ()
         others = [fault for fault in mended if not self._is_asked_for(fault)]
         # A missing text had no edges either.
@@ -557,8 +555,7 @@ class EditProof:
     ) -> Mapping[RenderFault, int] | None:
         """Return the remaining faults, or None if the change is not an improvement."""
         conversation, wrong = self.conversations[at], self.faults(at)
-        # A faultless render must not change, no render may newly raise, and parts that a switch
-        # omits stay omitted.
+        # A faultless render must not change, none may newly raise, and a switch's omissions stay.
         if not wrong or not after.rendered or self._left_out(at):
             return None
         faults = faults_of(conversation, after.text, edited.text)

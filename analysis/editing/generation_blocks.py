@@ -210,12 +210,10 @@ class _BlockWriter:
     def _whose(self, item: TemplateItem, message: str) -> TextAuthorship:
         """Return the author of everything inside an item."""
         if item.kind is ItemKind.TAG:
-            # A variable set inside a block does not exist after it, so such a tag must stay
-            # outside.
+            # A variable set inside a block is gone after it, so such a tag must stay outside.
             forgotten = item.word == "set" and item.name and not self._scopes
             return TextAuthorship.OTHERS if forgotten else TextAuthorship.UNSEEN
-        # Their output is rendered elsewhere or changed first, so a block inside them would mark
-        # other text.
+        # Their output is rendered elsewhere or changed first, so a block inside is useless.
         if item.word in ("macro", "set", "call", "filter"):
             return TextAuthorship.OTHERS
         inside = {part for body in item.bodies for inner in body.items for part in self._all(inner)}

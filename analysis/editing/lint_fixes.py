@@ -405,8 +405,7 @@ class _FixSearch:
                     return candidate, True, reason
                 reason = max(reason, why, key=[*UnfixedReason].index)
                 proof = self._trials.proven(candidate.edits)
-                # The edit improves something without removing the finding, so another edit may
-                # complete it.
+                # An improvement that does not remove the finding may be completed by another edit.
                 if why is UnfixedReason.NOT_GONE and proof is not None and proof.better:
                     partial.append((proof.better, candidate))
         best = max(partial, key=lambda scored: (scored[0], -scored[1].size), default=None)

@@ -203,8 +203,7 @@ class _EditSearch:
         counted: dict[Cause, int] = {}
         found: list[PlayedStep] = []
         for step, cause, fault in self._broken:
-            # Steps with one cause usually break at one place of the template, so a few represent
-            # all.
+            # Steps with one cause usually break at one place, so a few represent all.
             if fault is Culprit.MODEL or counted.get(cause, 0) >= LIKENESSES or _holds(stage, step):
                 continue
             counted[cause] = counted.get(cause, 0) + 1

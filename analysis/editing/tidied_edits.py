@@ -457,8 +457,7 @@ class EditJudge(Protocol):
 def tidy_template(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) -> ChatTemplate:
     """Return the edited template in its simplest form."""
     template, spans = judge.with_text(apply_edits(text, edits)), spans_after(edits)
-    # Each form may enable another one, e.g. removing brackets around a side whose other half is
-    # gone.
+    # Each form may enable another one, e.g. removing brackets around what is left of a condition.
     for _ in range(MOST_FORMS):
         form = next(_plainer(judge, template, spans), None)
         if form is None:

@@ -100,8 +100,7 @@ def bounded_server(application: ASGIApp) -> uvicorn.Server:
     """Return a server for an application; run it with the sockets that it listens at."""
 
     class OwnProtocol(BoundedProtocol):
-        # A class attribute for each server: uvicorn creates the protocols without arguments of
-        # ours.
+        # A class attribute for each server: uvicorn creates the protocols with its own arguments.
         waiting: ClassVar[dict[BoundedProtocol, None]] = {}
 
     config = uvicorn.Config(

@@ -642,6 +642,5 @@ class KeyGuard:
             for name, value in scope["headers"]
             if name in (b"authorization", b"x-api-key")
         ]
-        # Compare in constant time, since timing would let an attacker guess the key letter by
-        # letter.
+        # Compare in constant time: timing would let an attacker guess the key letter by letter.
         return any(compare_digest(key, self._key) for key in given)

@@ -338,8 +338,7 @@ class ChatPreparer:
         answer_places = [
             at for at, message in enumerate(messages) if message.get("role") == "assistant"
         ]
-        # The earlier turn's ids contain the last answer, so only the messages after it are
-        # rendered.
+        # The earlier turn's ids contain the last answer, so only render the messages after it.
         new = messages[answer_places[-1] + 1 :] if answer_places else messages
         # Bridging changes the renderer's state, so only one thread at a time may use it.
         with self._bridging:

@@ -349,8 +349,7 @@ def _responses_tool(tool: object, place: str) -> dict[str, Any]:
         raise ChatError(f"unsupported tool type {kind!r}: only function tools work", place=place)
     function = {name: value for name, value in tool.items() if name != "type" and value is not None}
     if function.get("strict") is False:
-        # Clients always send it. Chat requests lack it, and templates would render it into the
-        # prompt.
+        # Clients always send it, chat requests lack it, and templates would render it.
         del function["strict"]
     return {"type": "function", "function": function}
 

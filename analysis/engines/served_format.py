@@ -214,8 +214,7 @@ def learn_shared(template: ChatTemplate) -> LearnedFormat:
     # Templates may contain surrogates, which UTF-8 cannot encode.
     name = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     file = folder / f"{name}.json"
-    # A server starts several processes at once: the others read the format that the first has
-    # learned.
+    # A server starts several processes at once: the others read the format that one has learned.
     with _alone(file.with_suffix(".lock")):
         return _read_shared(file, template) or _learn_and_share(file, template)
 

@@ -407,8 +407,7 @@ def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
     read = all(text.verdict in (ReadVerdict.EXACT, ReadVerdict.EDGES) for text in probe.texts)
     if read and not probe.streams_differ and (prompts is not None or not probe.prompts_differ):
         return
-    # An engine without named parsers only parses by its template, so another program has to parse
-    # its text.
+    # Without named parsers, an engine parses by its template only, so use another program.
     if flags is None:
         command = f"autoparser serve TEMPLATE --server {probe.url} --engine {probe.served.engine}"
         yield ProbeAdvice(AdviceKind.SERVE, command)

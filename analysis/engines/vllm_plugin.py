@@ -432,8 +432,7 @@ class ReasoningHalf(_ServedParser):
         parser = self._served_format.parser(self._plain_request, prompt=self._prompt)
         message = parser.parse(model_output)
         end = message.reasoning_end
-        # An answer that ends inside its reasoning has only reasoning; one without reasoning has
-        # only content.
+        # An answer that ends in its reasoning has only that; one without any has only content.
         if end is None:
             end = len(model_output) if message.reasoning_content else 0
         return message.reasoning_content, model_output[end:] or None

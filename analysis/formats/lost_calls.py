@@ -153,8 +153,7 @@ _REASONS = {
     OutputDeviation.CUT: LossReason.CUT,
     OutputDeviation.UNKNOWN_TOOL: LossReason.UNKNOWN_TOOL,
     OutputDeviation.SCHEMA: LossReason.SCHEMA,
-    # Most engines remove the end of a turn, and a marker at an edge may be text that the user
-    # wanted.
+    # Most engines remove the end of a turn, and the user may have wanted a marker at an edge.
     OutputDeviation.NO_END: LossReason.NOTHING,
     OutputDeviation.FOREIGN: LossReason.NOTHING,
 }

@@ -115,8 +115,7 @@ class CallWriter:
             # Text between calls already includes the whitespace there.
             spaced = bool(texts) and not f"{calls.separator}{calls.section_open}".strip()
             separator = "" if spaced else calls.separator
-            # If the end of a turn also closes each call but the first, an engine may stop before
-            # it.
+            # If the end of a turn closes each call but the first, an engine may stop before it.
             last = before_end(calls.later_close, self.stops)
             others = [
                 path
@@ -246,8 +245,7 @@ class CallWriter:
                     anew = first and not self.calls.index_goes_on
                     items.append(str(self.calls.index_base) if anew else _NUMBER)
                 case _ if self._header and at and row[at - 1] is RowSlot.NAME:
-                    # For example `<|channel|>commentary json<|message|>`, where `<|message|>` ends
-                    # the header.
+                    # For example `<|channel|>commentary json<|message|>`, with `<|message|>` last.
                     begun, ended, rest = str(piece).rpartition(self._header.last)
                     free = ended and begun.strip()
                     items += [self._header.words, rest] if free else [str(piece)]

@@ -61,8 +61,7 @@ def ended_by_calls(rows: tuple[StrictRow, ...]) -> tuple[StrictRow, ...]:
 def _widened(turn: TurnTree, marked: bool, parallel: bool) -> tuple[StrictRow, ...]:
     rows = dict.fromkeys((*turn.strict.rows, *_without_reasoning(turn)))
     if not marked and any(_joints(turn)):
-        # Without markers, only the text between content and calls separates them, so it is
-        # required.
+        # Without markers, only the text between content and calls separates them: require it.
         reads = _reading(turn)
         return tuple(row for row in rows if row in turn.strict.rows or reads(row))
     for row in tuple(rows):

@@ -208,8 +208,7 @@ class GbnfWriter:
         """Write a regular expression; a shape includes its quotes and escapes."""
         if node.shape is not None:
             text = self.shaped(node.shape)
-            # A separate rule that includes the quotes, since an escape may begin like the closing
-            # quote.
+            # A separate rule with the quotes, since an escape may begin like the closing quote.
             return self.table.add("quoted", text) if node.close else text
         whole = whole_pattern(f"^(?:{node.regex})$")
         if not node.but_not:

@@ -378,8 +378,7 @@ class _LarkWriter:
             for close in alone
             if close
         ):
-            # A stretch of the text would continue past such a marker, since it ends with an
-            # excluded text.
+            # A stretch, which ends with an excluded text, would continue past such a marker.
             return None
         return self._closed(prose, thens, alone, kept_out, signs)
 

@@ -108,8 +108,7 @@ class _Prefixes:
         self.to_close = {prefix for way in ways for prefix in way}
         self.close: dict[int, int] = {way[-1]: at for at, way in enumerate(ways)}
         """The longest close that a prefix ends with, by its index."""
-        # Leave out longer ones, which are excluded anyway, and would hide that a close begins
-        # inside them.
+        # Leave out longer ones: they are redundant, and hide that a close begins inside them.
         least = [text for text in exclude if not any(_holds(text, other) for other in exclude)]
         self.kept_out = {self._add(text)[-1] for text in least}
         """Prefixes that end with an excluded text."""
@@ -357,8 +356,7 @@ class Brancher:
                 groups.append((prose, group))
         texts = [self.shared([leading_text(path) for path in group]) for _, group in groups]
         for (prose, group), text in zip(groups, texts, strict=True):
-            # A reader sees the shorter of two closes with a common beginning first, so they must be
-            # one exit.
+            # A reader sees the shorter of two closes with a common prefix first: join their exits.
             cut = min(
                 (
                     shared

@@ -189,8 +189,7 @@ def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) 
     `tools` has the owner of each schema; the error names all whose schemas are refused.
     """
     refused = schema_refusals([part for schema in schemas for part in schema.questions])
-    # A refused part may be an optional member without a valid value, so check the whole schema,
-    # too.
+    # The refused part may be an optional member without a valid value, so check the whole schema.
     asked = [not refused.keys().isdisjoint(schema.questions) for schema in schemas]
     whole = schema_refusals([schema.text for schema in compress(schemas, asked)])
     for schema in schemas:

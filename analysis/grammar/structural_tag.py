@@ -204,8 +204,7 @@ class _TagWriter(GbnfWriter):
     def common_text(
         self, part: str, texts: tuple[str, ...], barred: AbstractSet[str], *, is_filled: bool
     ) -> str:
-        # For other texts, readers strip whitespace and omit empty ones, and states for these would
-        # take xgrammar seconds.
+        # Readers strip other texts and omit empty ones; states for that take xgrammar seconds.
         if part != ARGUMENT:
             barred, is_filled = frozenset(), False
         return super().common_text(part, texts, barred, is_filled=is_filled)

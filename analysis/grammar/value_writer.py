@@ -333,8 +333,7 @@ class ValueWriter(Struct, frozen=True):
         # No part of the whole schema equals it, except through a reference.
         is_whole = schema is self.reader.root and not self.reader.document.refers
         schema_text = "" if is_whole else repr(schema)
-        # A schema without references has the same meaning in every tool; most of them allow any
-        # type.
+        # A schema without references means the same in every tool; most allow any type.
         is_own = is_whole or self._refers_back(schema_text)
         return what, self.reader.place if is_own else "", schema_text, id(container), tuple(texts)
 

@@ -167,8 +167,7 @@ class History:
         plain = self._render_longer(base, turn, new, reasoning=False)
         thought = self._render_longer(base, turn, new, reasoning=True)
         dropped = thought is not None and not thought[1].startswith(thought[0])
-        # Try without reasoning first: a change there is an empty block or other text, not dropped
-        # reasoning.
+        # First without reasoning: a change there is an empty block or other text, not reasoning.
         if plain is not None and not plain[1].startswith(plain[0]):
             before, after = plain
             if not self.without_marks(after).startswith(self.without_marks(before)):

@@ -299,8 +299,7 @@ class Shares:
                     yield MessageShare(current + at, begin, stop, opened)
             start, prompted = cuts[-1]
             if following is not None:
-                # In later renders, this header separates the first message from the template's own
-                # text.
+                # In later renders, this header separates the first message from other text.
                 header = self._text[start:end]
                 self._joints.headers.setdefault(self._roles[then], set()).add(header)
 

@@ -246,8 +246,7 @@ class Renderer:
         calls: list[CallTokens] = []
         for at, step in enumerate(trajectory):
             prompt, written = ids_of(step.prompt_ids), ids_of(step.completion_ids)
-            # A row of training data is one token sequence, so it cannot contain ids that a template
-            # rewrote.
+            # A row is one token sequence, so it cannot contain ids that a template rewrote.
             check_step(at, prompt, ids)
             output = self._responses.parse(written, prompt, tools=tools, complete=step.complete)
             until = len(written) if output.stop is None else output.stop + 1

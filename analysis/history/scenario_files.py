@@ -238,8 +238,7 @@ class _ScenarioReader(Struct, frozen=True):
             name=entry.name,
             about=entry.about,
             message=message,
-            # Explicit reasoning, even if empty, is the author's choice; otherwise the prompt
-            # decides.
+            # Explicit reasoning, even if empty, is the author's choice; else the prompt decides.
             silent=message_entry is not None and message_entry.reasoning is not None,
             variations=variations,
             sampled=sampled,

@@ -213,8 +213,7 @@ class Marks:
             if styles[leaf] is Style.MIDDLE:
                 runs.append(self._run_around(text, leaf, place))
             elif not closes:
-                # The template wrote the beginning of this text twice; the first copy lacks the
-                # closing mark.
+                # The template repeated the beginning of this text; the first copy lacks its end.
                 if leaf in opened:
                     runs.append(self._run_from(text, leaf, opened[leaf]))
                 opened[leaf] = place
@@ -249,8 +248,7 @@ class Marks:
 def unused_word(haystack: str, least: int = 4) -> str:
     """Return a word of at least so many letters that occurs in `haystack` in no case."""
     lower = haystack.lower()
-    # Only letters, since signs and digits may be escaped, and rare ones, so that a short word is
-    # unused.
+    # Only letters, since digits and signs may be escaped, and rare ones, to find a short word.
     words = ("".join(letters) for n in count(least) for letters in product("zqxvw", repeat=n))
     return next(word for word in words if word not in lower)
 

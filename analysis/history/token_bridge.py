@@ -480,8 +480,7 @@ class Bridge:
         at = text.find(continuation.last.text, start)
         if at < 0:
             purpose.keep(RefusalReason.HISTORY_REWRITTEN, "the turn that the model wrote")
-            # Only with `force`: the sentinels are missing from the text, so use the end of the
-            # turn's own text.
+            # Only with `force`: without sentinels in the text, use the end of the turn's own text.
             return self._end_of_turn(continuation)
         place = at + len(continuation.last.text) - self._closer_length(continuation)
         thought = self._skeletons.marks.reasoning

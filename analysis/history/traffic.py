@@ -123,8 +123,7 @@ class _Conversations:
             shared = prefix_length(nearest, text)
             if shared == len(nearest):
                 return self.by_head[nearest] if nearest else ()
-            # A prefix of both comes before the nearest one, and is no longer than their common
-            # prefix.
+            # A prefix of both comes before the nearest one, and is at most their common prefix.
             text = text[:shared]
 
 
@@ -148,8 +147,7 @@ def _find_origin(
     turns: Sequence[LoggedTurn], turn: LoggedTurn, earlier: _Conversations
 ) -> int | None:
     beginning = earlier.beginning(turn.head)
-    # Of several answers to one prompt, one whose whole text is in the later prompt is certain; try
-    # the latest first.
+    # Of several answers to a prompt, one that the later prompt contains whole is certain.
     for at in reversed(beginning):
         if turn.head.startswith(turns[at].whole):
             return at
@@ -179,8 +177,7 @@ def _by_words(
     """Return the requests whose turns are in a prompt after its common prefix with theirs."""
     for at in recent:
         one = turns[at]
-        # If the beginning of a prompt was rewritten, e.g. a date in the system message, its end is
-        # unchanged.
+        # A rewritten prompt, e.g. with a new date in the system message, has the same end.
         lead, words = one.head[-LEAD:], one.words()
         lead_at = turn.head.rfind(lead) if lead else -1
         # A short answer such as Yes occurs in many conversations, and proves nothing.

@@ -213,8 +213,7 @@ def _equivalent_beginning(
                 turn = format_.write(one.message)
             except RefusedMessageError:
                 continue
-            # The format does not write this text, so the text does not show where the prompt begins
-            # a turn.
+            # The format does not write this text, so the prompt's part of the turn is unknown.
             if not turn.endswith(one.text):
                 return None
             begun.add(turn.removesuffix(one.text))

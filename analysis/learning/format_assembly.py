@@ -157,8 +157,7 @@ def _assemble_calls(observer: Observer, results: PhaseResults) -> CallFormat | N
     if not calls.is_marked:
         calls = structs.replace(calls, leads=edges.leads.markers)
     bare, layout = seen.enclosure.without, section.layouts[CALLS]
-    # Only around a call that is the whole turn is all other text known, so that the rest is the
-    # call.
+    # Only if the turn is nothing but the call is all other text known, and the rest is the call.
     if bare is None or layout.parts != (TurnPart.CALLS,):
         return calls
     head, tail = layout.literals[0] + calls.section_open, calls.section_close + layout.literals[1]

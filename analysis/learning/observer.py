@@ -96,8 +96,7 @@ class Observer:
         if alone.rendered and after.strip() and full.text.startswith(after, end):
             # An answered message may differ, as when only the last one offers the tools.
             return full.text[:end] + after
-        # The template may refuse a conversation without an answer, unless it has a generation
-        # prompt.
+        # The template may refuse an unanswered conversation, unless a prompt is requested.
         prompt = self.prober.probe((self.prober.user,), generation=True)
         shared = common_prefix(full.text, alone.text if alone.rendered else prompt.text)
         end = full.text.find(marks.user) + len(marks.user)
@@ -117,13 +116,11 @@ class Observer:
             return ""
         if not full.text.startswith(alone.text):
             rest = alone.text[prefix_length(alone.text, full.text) :]
-            # Tool definitions after the last message move behind the turn, and are the same text
-            # there.
+            # Tool definitions after the last message move behind the turn and stay the same.
             described = any(str(tool["name"]) in rest for tool in self.prober.tools)
             if described and full.text.endswith(rest):
                 return rest
-        # A common text after the user's words and after the turn may end both, or follow the whole
-        # conversation.
+        # A common text after the question and after the turn may end both, or end the whole render.
         shared = common_suffix(
             alone.text.rpartition(marks.user)[2], full.text.rpartition(marks.content)[2]
         )

@@ -206,8 +206,7 @@ def _addition_between(plain: _AroundParts, text: _AroundParts) -> _Added:
     """Return the text that a render has more than one without the parts, and its place."""
     between = diff_split(plain.between, text.between)
     if between.right:
-        # The placeholder may replace the separator of the texts; then the whole text between was
-        # added.
+        # The placeholder may replace the separator of the texts; then all of it was added.
         added = text.between if between.left else between.right
         outcome = PartsOutcome.DROPPED if plain.joins(added) else PartsOutcome.WRITTEN
         return _Added(outcome, added=added, place=MediaPlace.INLINE)

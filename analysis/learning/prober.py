@@ -297,8 +297,7 @@ class Prober:
             history=self.history if history is None else history,
         )
         other.meter = self.meter
-        # A cache key covers the setting and the dialogue with its history, but not the shape and
-        # tools.
+        # A cache key covers the setting and the dialogue with its history, not shape and tools.
         if other.shape == self.shape and tools is None and sentinels is None:
             other._renders = self._renders
         return other
@@ -343,8 +342,7 @@ class Prober:
             )
         except TemplateRenderError as error:
             if isinstance(error, TemplateLimitError):
-                # If no render has finished so far, the next one would not either, and each uses up
-                # its time.
+                # If no render has finished yet, the next one would also use up its time.
                 endless = error.limit is LimitKind.RENDER_TIME and not self.meter.characters
                 if endless or self.meter.beyond > MOST_BEYOND:
                     raise

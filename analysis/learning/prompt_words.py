@@ -329,8 +329,7 @@ def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> Reas
         answer = ToolResult(marks.answer, marks.names[0], marks.ids[0])
         loop = observer.prober.probe((observer.prober.user, called, answer))
         tool_loop = (marks.reasoning in loop.text) if loop.rendered else None
-        # An answer and a user message end the loop, and a template may drop its reasoning only
-        # then.
+        # An answer and a user message end the loop; a template may drop its reasoning then.
         over = called_turn(observer)
         answered_loop = (marks.reasoning in over.text) if over.rendered else None
     return ReasoningRetention(

@@ -243,8 +243,7 @@ class _Collector:
         # A name that is set without a test before it is the template's own.
         doubtful = [name for name in self.loaded if name in self.stored & self.questioned]
         if doubtful:
-            # A name tested only inside a macro that has it as a parameter is not a caller's
-            # variable.
+            # A name tested only in a macro that has it as a parameter is not the caller's.
             unset += undeclared_names(tree).intersection(doubtful)
         return tuple(name for name in self.loaded if name in unset)
 
@@ -528,8 +527,7 @@ class _ValueFlow:
             for keyword in call.kwargs:
                 if keyword.key in parameters:
                     self._hold(keyword.key, keyword.value)
-        # Clear the calls: this method runs for every question, and arguments need binding only
-        # once.
+        # Clear the calls: this runs for every question, and arguments need binding only once.
         self._calls.clear()
 
     @cached_property

@@ -185,8 +185,7 @@ def said_parts(message: Message) -> Iterator[SaidPart]:
             }
             name = LostText(key, "the name of an argument", whole=False)
             yield put(name, structs.replace(call, arguments=renamed))
-            # Other values have several spellings, such as `true` and `True`, and none of them is
-            # required.
+            # Other values have several spellings, such as `true` and `True`: require none.
             if isinstance(value, bool) or not isinstance(value, (str, int)):
                 continue
             given = LostText(str(value), "a call's arguments", whole=isinstance(value, int))

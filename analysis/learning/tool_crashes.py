@@ -172,8 +172,7 @@ def _smallest_tool(
         if not isinstance(less, dict) or trials >= MOST_TRIALS:
             continue
         trials += 1
-        # The smaller tool crashes with the same error and is mended in the same way: the cause is
-        # the same.
+        # The smaller tool has the same error and the same mend, so the cause is the same.
         if _same_error(render([less]).error, error) and render([mend.apply(less)]).error is None:
             tool = less
     return tool

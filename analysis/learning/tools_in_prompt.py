@@ -423,8 +423,7 @@ class _PartSearch:
             case list() if value:
                 for number, inner in enumerate(value):
                     yield from self._of_value(at, inner, (*path, number))
-            # A boolean has only one other value, which may occur elsewhere, so a search would prove
-            # nothing.
+            # The only other value of a boolean may occur elsewhere, so a search proves nothing.
             case bool():
                 yield _ToolPart(at, path, not value)
             case int() | float():

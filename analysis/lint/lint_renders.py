@@ -182,8 +182,7 @@ class LintRenders:
 
     def render(self, messages: Sequence[Mapping[str, Json]], setting: RenderSetting) -> Render:
         """Return the render of messages, from the cache if possible."""
-        # Lists and dictionaries cannot be keys; and unlike equality, `repr` distinguishes 1 from
-        # True.
+        # Lists and dictionaries cannot be keys; and unlike `==`, `repr` distinguishes 1 and True.
         key = repr((messages, self._tools_key(setting.tools), structs.replace(setting, tools=None)))
         known = self._renders.get(key)
         if known is None:

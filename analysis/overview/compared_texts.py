@@ -139,16 +139,14 @@ def _piece_offsets(pieces: Sequence[str]) -> list[int]:
 
 
 def _changed_places(left: Sequence[str], right: Sequence[str]) -> Iterator[_Place]:
-    # Frequent units, such as quotes, begin no match in a long block: otherwise it would take
-    # quadratic time.
+    # Frequent units, such as quotes, begin no match in a long block, which would be quadratic.
     matcher = SequenceMatcher(None, left, right)
     for tag, start, end, other_start, other_end in matcher.get_opcodes():
         if tag != "equal":
             yield start, end, other_start, other_end
 
 
-# A round: requests rendered by both templates under one setting, and the places where the texts
-# differ.
+# A round: requests rendered by both templates under one setting, and where the texts differ.
 
 
 SightingKey: TypeAlias = tuple[str, ...]

@@ -119,8 +119,7 @@ def _suggested_values(
                 yield name, word
         compared = suggestions.values.get(name) and name not in suggestions.flags
         if name not in inserted and not compared:
-            # As in the analysis, do not try booleans for a variable that is rendered or only
-            # compared with words.
+            # As in the analysis, no booleans for a variable rendered or compared with words.
             yield from ((name, True), (name, False))
         yield name, ANY_TEXT
     if "documents" in suggestions.names and "documents" not in usual:

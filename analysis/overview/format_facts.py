@@ -57,8 +57,7 @@ class FactChange(Struct, frozen=True):
 def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange, ...]:
     """Return the facts that differ, or that only one has, sorted by aspect."""
     ours, theirs = dict(_format_facts(left)), dict(_format_facts(right))
-    # Only renders show the treatment of content parts, so a format without its template has no such
-    # facts.
+    # Content parts are only known from renders, so a format without its template has no such facts.
     if isinstance(left, Analysis) and isinstance(right, Analysis):
         ours |= dict(_part_facts(left.content_parts))
         theirs |= dict(_part_facts(right.content_parts))

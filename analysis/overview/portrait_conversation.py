@@ -296,8 +296,7 @@ class _TenTurns:
         verdict = self._encoder.compare(prompt.text, text, after, newlines=False)
         bridge = self._bridge(self._bridged or tuple(asked), completion, new)
         place = prefix_length(written, after)
-        # The common beginning of two different words belongs to the difference: `<think>` and
-        # `<tool_call>`.
+        # The common beginning of two words belongs to the difference: `<think>`, `<tool_call>`.
         begun = _WORD_BEGUN.search(written, max(0, place - BREAK_CONTEXT), place)
         place -= len(begun.group()) if begun else 0
         broken = not verdict.holds

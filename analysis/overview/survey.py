@@ -83,8 +83,7 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
                 hint="name directories with templates, or template files",
             )
         if not path.is_file() and not path.is_dir():
-            # A template is read for its digest and again for its record, but a pipe can be read
-            # only once.
+            # A template is read twice, for its digest and its record, but a pipe only once.
             raise TemplateNotFoundError(
                 "neither a file nor a directory",
                 file=place,

@@ -305,8 +305,7 @@ class MessageCollector:
         """Set the id of the open call if it is written after the name."""
         if self._call is not None:
             if not self.whole_calls:
-                # Pass the call on without the id, so that the result does not depend on how the
-                # text is cut.
+                # Pass the call on without the id, however the text is cut into pieces.
                 self.flush()
             self._call = (self._call[0], call_id)
 

@@ -573,8 +573,7 @@ class EitherStream(StreamParser):
             waiting.extend(reader.finish(complete=complete))
         certain = self._certain()
         if self._chosen is None:
-            # No call was opened: choose the template's format, unless it alone has an irregular
-            # status.
+            # No call was opened: prefer the template's format unless it alone is irregular.
             self._chosen = self._choose(*(reader.message for reader in self._readers))
             certain += self._waiting[self._chosen]
         return certain

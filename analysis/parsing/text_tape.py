@@ -315,8 +315,7 @@ class TextTape:
         if self.junk_letter is not None and self.junk_letter >= start:
             self.junk_letter = None
         if len(text) <= self.at:
-            # The text is still on the tape, so move back: copying everything after it would be
-            # quadratic.
+            # The text is still on the tape, so move back: copying the rest would be quadratic.
             self.at -= len(text)
         else:
             self.text = text + self.text[self.at :]

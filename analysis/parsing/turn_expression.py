@@ -265,8 +265,7 @@ def _rest_of_layout(
         if not thinks:
             calls = format_.calls
             if over and (calls is None or not calls.section_open.startswith(over)):
-                # The text begins the calls only if every turn closes the reasoning, and calls
-                # follow.
+                # It begins the calls only if every turn closes the reasoning before calls.
                 over = ""
             yield _after_longer_prompt(
                 layout, over, _after_reasoning(format_.reasoning, bare, layout, written_text)

@@ -473,8 +473,7 @@ class ReasoningReader:
             behind = tape.text[tape.at : tape.at + (0 if stopped is None else stopped.size)]
             call = self._trial.find(text + behind, collector.schemas)
         if call is None:
-            # If the output is truncated, the beginning of a call is neither reasoning nor a call,
-            # but markup.
+            # In a truncated output, the beginning of a call is markup, not reasoning or a call.
             cut = stopped is None and not tape.complete
             if cut and self._trial is not None and self._trial.goes_on(text, collector.schemas):
                 tape.put_back(text)

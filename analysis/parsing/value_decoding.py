@@ -141,8 +141,7 @@ class ValueDecoder(_Cursor):
                 return str(json.loads(whole, strict=False))
             except ValueError:
                 read = from_python(whole)
-                # A model may mean a literal backslash, unless Python itself would write it like
-                # this.
+                # A model may mean a literal backslash, unless Python itself would write this.
                 self.mixed |= json_only or repr(read) != whole
                 return whole[1:-1] if read == whole else read
         self.mixed |= json_only

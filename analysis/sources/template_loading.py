@@ -96,8 +96,7 @@ def load_template(
     found = _templates_at(named, revision).choose(name, named)
     if not special_tokens:
         return found
-    # Imported here: the templates' module has imported it, and callers that only need a tokenizer
-    # do not.
+    # Imported here: callers that only look for a tokenizer do without it.
     from dataclasses import replace  # noqa: PLC0415
 
     return replace(found, special_tokens={**found.special_tokens, **special_tokens})

@@ -199,8 +199,7 @@ class TokenText:
 
         Raises TokenizerError for an id that the vocabulary does not have.
         """
-        # Decode only a few earlier ids: with all of them, each call would take as long as the
-        # output is.
+        # Decode only a few earlier ids, so that a call's time does not grow with the output.
         context = list(before[-CONTEXT:])
         try:
             head = self._tokenizer.decode(context, skip_special_tokens=False) if context else ""
@@ -321,8 +320,7 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
     @cached_property
     def opaque(self) -> OpaqueTokens:
         """The added tokens that are not text in a grammar."""
-        # Without an end token, do not guess one, which would load the whole tokenizer into
-        # llguidance.
+        # Without an end token, do not guess: that would load the tokenizer into llguidance.
         return opaque_tokens(self.hf, () if self.eos is None else self.eos_ids)
 
     @cached_property

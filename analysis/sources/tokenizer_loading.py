@@ -124,8 +124,7 @@ def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, b
     limit = ranks[token]
     while len(parts) > 2:  # noqa: PLR2004 - two parts are the merge
         pairs = [ranks.get(parts[at] + parts[at + 1], limit) for at in range(len(parts) - 1)]
-        # Merge like tiktoken: the pair of the lowest rank first, and no rank beyond the token's
-        # own.
+        # Merge like tiktoken: the pair of the lowest rank first, none beyond the token's own.
         best = min(pairs)
         if best >= limit:
             return

@@ -333,8 +333,7 @@ class _OutputTrial:
 
     def confirmed(self) -> ReadFormat:
         """Learn without the template's calls; calls in its prose count if outputs confirm them."""
-        # Calls in the prompt's prose may differ from the model's, so also learn from the outputs
-        # without them.
+        # Calls in the prompt's prose may differ from the model's, so also learn without them.
         silent = replace(self, base=without_calls(self.base))
         suggested: ReadFormat | None = None
         if self.base.calls is not None:
@@ -396,8 +395,7 @@ class _OutputTrial:
             found = replace(found, guesses=shown.guesses)
             if best is not None and found.rank < best.rank:
                 break
-            # A format concluded from parsed outputs is more reliable than one concluded from
-            # guesses.
+            # A format concluded from parsed outputs is more reliable than one from guesses.
             known, best = best, found
             examples = [
                 Example(

@@ -247,8 +247,7 @@ class SuggestedReader:
         text, prefix = example.output, example.prompt or self.prompt
         try:
             found = self.parse(text, self.document, prefix=prefix, tools=tools)
-            # Each dialect of the document names the reasoning field after the program that reads
-            # it.
+            # Each dialect names the reasoning field like the program that reads it.
             reasoning = (found.get(dialect.reasoning) for dialect in TemplateDialect)
             message = {
                 "content": found.get("content"),

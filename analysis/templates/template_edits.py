@@ -461,8 +461,7 @@ def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Template
             if kind not in "|(" and not sliced:
                 continue
             value = text[chain.start : start].rstrip()
-            # Remove the operation alone, or with those after it: `.split(x)[-1]` only makes sense
-            # as a whole.
+            # Remove it alone, or with the operations after it: `.split(x)[-1]` is one unit.
             for _, last, _ in chain.operations[first:]:
                 yield TemplateEdit(len(value) + chain.start, last, "")
             whole = text[chain.start : end]

@@ -182,8 +182,7 @@ class RenderGuard:
     def collect(self, pieces: Iterable[Piece], length: Callable[[Piece], int]) -> list[Piece]:
         """Return the pieces of a render, measured by `length`. Raises LimitReached."""
         most = self.limits.characters
-        # Not a context manager: this is the only overhead of a worker's render, and there are
-        # thousands.
+        # Not a context manager: thousands of renders have this as their only overhead.
         self.begin()
         try:
             return list(pieces) if most is None else _collect_bounded(pieces, length, most)

@@ -380,8 +380,7 @@ def _start_fork(here: Connection, there: Connection, terminal: bool) -> WorkerPr
     # Whatever happens, no code of the parent may continue in the child.
     try:
         here.close()
-        # Freeze existing objects: collecting them again would cost time, and copy pages shared with
-        # the parent.
+        # Freeze existing objects: collecting them costs time, and copies the parent's pages.
         gc.freeze()
         release_files(there.fileno(), output=terminal)
         serve_tasks(there, parent, interruptible=terminal)

@@ -115,8 +115,7 @@ def _case(template: InspectedTemplate, finding: LintFinding, *, fails: bool) -> 
     words = message_words(template, finding)
     return _Case(
         f"{finding.code} {finding.rule.name}",
-        # JUnit has no warnings: a finding that does not fail the run is the output of a passed
-        # test.
+        # JUnit has no warnings: a finding that does not fail the run goes to a passed test.
         "failure" if fails else "system-out",
         finding.severity.value,
         words,

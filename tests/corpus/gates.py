@@ -135,8 +135,7 @@ def misreading(asked: Asker, behind: Behind, parsed: ParsedMessage) -> str:
     different = _difference(expected, found)
     if not different:
         return ""
-    # If the template renders both messages alike and both have the same parts, they are equal to
-    # any reader.
+    # If the template renders both alike and they have the same parts, no reader can differ.
     alike = expected.presence == found.presence and _names(expected) == _names(found)
     return "" if alike and asked.render(found) == behind.whole else different
 

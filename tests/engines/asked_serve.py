@@ -46,8 +46,7 @@ def talk_of(*pieces: bytes, wait: float = 0.0, breaks: bool = False) -> Pieces:
 whole = talk_of(EVENT, LAST)
 
 
-# Sent in single bytes, which split characters, and with characters that some readers take for line
-# ends.
+# Sent byte by byte, which splits characters, and with line ends that some readers honor.
 _STRANGE = EVENT.replace(b"\n\n", b"\r\n\r\n").replace(b"{", '{"more": "\u2028\x85 é",'.encode(), 1)
 strange = talk_of(*(bytes([byte]) for byte in _STRANGE), LAST)
 

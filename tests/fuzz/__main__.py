@@ -118,8 +118,7 @@ def attack(target: Target, rng: random.Random, others: Sequence[Target] = ()) ->
         text = edited(rng, turn, target.pieces, rng.randint(1, MOST_EDITS))
     pieces = cut(rng, text)
     complete = rng.random() < 0.7
-    # A text of many thousand characters takes too long character by character; pieces split it,
-    # too.
+    # A long text takes too long character by character; the pieces split it, too.
     single = [[*text]] if len(text) < LONG else []
     try:
         what = disagreement(parser, text, pieces, *single, complete=complete)

@@ -230,8 +230,7 @@ class LlamaCpp(AskedEngine):
         """Start the server with the template. There is nothing that `auto` could choose."""
         self._server, self._tools = None, loaded["tools"]
         self._settings, self._whole = {}, {}
-        # A text that follows several prompts needs one script, which the request selects by its
-        # first token.
+        # Several prompts with one text share a script; the request selects it by its first token.
         texts = list(dict.fromkeys(question["text"] for question in loaded["texts"]))
         with TemporaryDirectory() as folder:
             model = Path(folder) / "scripted.gguf"

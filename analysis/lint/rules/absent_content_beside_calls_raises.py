@@ -23,8 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         tools=subject.usual_tools,
     )
     if usual.rendered and absent.error is not None:
-        # In requests, a result follows each call; only trainers send conversations that end with a
-        # call.
+        # In requests, a result follows each call; only trainers' conversations end with a call.
         answered = subject.render(_answered(subject), tools=subject.usual_tools, generation=True)
         last = ", as the last message," if answered.rendered else ""
         yield raising_hit(

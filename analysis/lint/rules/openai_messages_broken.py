@@ -47,8 +47,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             if hit is not None and joined not in told:
                 told.add(joined)
                 yield hit
-            # If all departures together raise, callers fix those that raise alone and send the
-            # others unchanged.
+            # If all of them raise together, callers fix those that raise alone and send the rest.
             if outcome is not FormOutcome.RAISED:
                 break
 

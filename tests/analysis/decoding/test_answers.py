@@ -209,8 +209,7 @@ def test_random_walks_have_no_faults(name: str, options: dict[str, Any]) -> None
     report = judge_answers(asked.walks(6, seed=0, limit=4000), asked.judge)
     assert report.ok, report.examples
     assert (report.answers, report.wrong, report.faults) == (6, 0, {})
-    # Numbers may be spelled in another way, or be too large to pass to a template, and a text may
-    # consist of whitespace.
+    # Other spellings of numbers, numbers too large for a template, and mere whitespace occur.
     reformed = MessageRendering.SPELLING, MessageRendering.WHITESPACE
     assert set(report.renderings) <= {MessageRendering.SAME, *reformed, MessageRendering.UNWRITTEN}
     assert report.clean == report.renderings[MessageRendering.SAME] > 0

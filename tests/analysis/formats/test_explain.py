@@ -111,8 +111,7 @@ def test_the_prompt_of_another_setting_is_named(
     assert (found.cause.kind, found.cause.setting) == (CauseKind.OTHER_PROMPT, setting)
 
 
-# Turns that parse to a different message; in the last one, the end of a turn also closes its
-# reasoning.
+# Turns that parse to a different message; in the last one, their end also closes reasoning.
 AMBIGUOUS = {"a6-key-is-tag", "j3-4-tagged-array", "j8-python-dict", "p1-2-python-list"}
 AMBIGUOUS |= {"p1-3-double-quotes", "p1-4-unquoted", "p1-6-no-separator", "reasoning-delimiter"}
 AMBIGUOUS |= {"j3-8-header-recipient"}

@@ -64,8 +64,7 @@ def cases() -> list[Any]:
     for at, row in enumerate(TABLE):
         for template in row["templates"]:
             for dialect in map(GrammarDialect, row.get("dialects", [*GrammarDialect])):
-                # The quick cases alternate between the dialects; each dialect gets a sixth of the
-                # rows.
+                # Quick cases alternate between dialects; each dialect gets a sixth of the rows.
                 quick = template in QUICK and at % 6 == 3 * (dialect is GrammarDialect.GBNF)
                 name = f"{row['name']} ({template}, {dialect})"
                 case = Case(row, template, dialect)

@@ -359,8 +359,7 @@ def test_answers_keep_order_and_a_killed_task_loses_only_its_own(
     assert steps == [len(values)] * len(values)
 
 
-# The cache returns answers unchanged or not at all, and its key covers everything that affects
-# them.
+# The cache returns answers unchanged or not at all; its key covers everything they depend on.
 
 KEY = "ab" + "0" * 62
 MESSAGE = {"role": "user", "content": ["é", 1, 1.0, True, None, {"big": 2**63}]}

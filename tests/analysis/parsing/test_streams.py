@@ -188,8 +188,7 @@ def test_a_short_answer_in_single_characters_runs_few_functions(fixture: str, ca
     finally:
         sys.setprofile(None)
     assert stream.message.tool_calls
-    # Besides one `feed` per character, few calls are made: the text between two parts is read at
-    # once.
+    # Text between two parts is read at once, so few calls are made besides `feed`.
     assert len(called) - called.count("feed") < 200
 
 
