@@ -387,7 +387,10 @@ class EntryReader:
     def _entry_or_end(self) -> Reading[ReadOutcome | None]:
         """Read an entry or a separator, or return how the arguments end here."""
         tape = self.tape
-        head = self.values.texts.entry_head
+        head, begun = self.values.texts.entry_head, self.values.texts.begun_head
+        if begun.fullmatch(tape.text, tape.at) and not tape.closed:
+            tape.waits_within(begun)
+            yield
         match = None if head is None else head.match(tape.text, tape.at)
         if match is not None and match[1] in self.values.schema.names:
             ends = (match.start(1), match.end(1), match.end())
@@ -478,9 +481,9 @@ class EntryReader:
 
     def _skip_repeated(self, opening: TemplateLiteral, end: int) -> None:
         """Take a repeated opener of a key if a declared key comes after it."""
-        if not opening.core:
-            return
         tape = self.tape
+        if not opening.core or tape.text.find(opening.core, tape.at, end) < 0:
+            return
         repeats = re.compile(rf"(?:\s*{re.escape(opening.core)})+\s*")
         match = repeats.match(tape.text, tape.at, end)
         if match is not None and tape.text[match.end() : end].strip() in self.values.schema.names:

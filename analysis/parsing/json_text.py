@@ -303,7 +303,7 @@ class _Next(Enum):
     """A comma, or the closer of the innermost container."""
 
 
-_SCALAR = frozenset({_Next.KEY, _Next.VALUE})
+_SCALAR = (_Next.KEY, _Next.VALUE)
 
 
 class _JsonReader:
@@ -499,7 +499,14 @@ class _JsonReader:
         tape.take(1, SpanKind.ARGUMENTS)
         emit('"')
         run = _RUNS[quote]
-        lane = TextLane(_OTHER[quote], SpanKind.ARGUMENTS, emit, _passed if quote == '"' else None)
+        lane = TextLane(
+            _OTHER[quote],
+            SpanKind.ARGUMENTS,
+            emit,
+            _passed if quote == '"' else None,
+            signs=("\\", quote) if quote == '"' else ("", ""),
+            controls=True,
+        )
         while True:
             if tape.at >= len(tape.text) and not (yield from tape.wait(1)):
                 return False

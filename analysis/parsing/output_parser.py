@@ -186,7 +186,10 @@ class TurnStream(StreamParser):
                     lane.held_text = text
                     return []
                 lane.held_text = ""
-            if lane.search(text) is not None:
+            signs = lane.signs
+            if (
+                signs[0] in text or signs[1] in text or (lane.controls and not text.isprintable())
+            ) and lane.search(text) is not None:
                 return self._feed_in_part(lane, text)
             if lane.ends and text[-1] in lane.ends:
                 # Usually at most one such sign is at the end.
@@ -194,12 +197,11 @@ class TurnStream(StreamParser):
                     return self._feed_in_part(lane, text)
                 lane.held_text = text[-1]
                 text = text[:-1]
-            write = lane.write
-            if write is not None:
-                written = write(text)
-                if written != text:
+            if lane.quote is not None:
+                quoted = lane.quote(text)
+                if len(quoted) > len(text) + 2:
                     lane.raw.append((len(lane.sink.pieces), text))
-                    text = written
+                    text = quoted[1:-1]
             lane.append(text)
             kind = lane.delta
             return self._taken(lane) if kind is None else [Delta(kind, text, lane.index)]
@@ -231,10 +233,9 @@ class TurnStream(StreamParser):
             return self._feed_reader(text)
         if not passed:
             return []
-        if lane.write is not None:
-            written = lane.write(passed)
+        if lane.quote is not None:
             lane.raw.append((len(lane.sink.pieces), passed))
-            passed = written
+            passed = lane.quote(passed)[1:-1]
         lane.append(passed)
         kind = lane.delta
         return self._taken(lane) if kind is None else [Delta(kind, passed, lane.index)]

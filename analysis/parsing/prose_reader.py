@@ -180,8 +180,7 @@ def read_prose(
         if tape.closed and found is None:
             return None
         if found is None:
-            passed, ends = stops.passed, stops.ends
-            tape.pass_by(TextLane(stops.search, kind, emit, passed, ends=ends, begun=joints.begun))
+            tape.pass_by(stops.lane(kind, emit, begun=joints.begun))
         if tape.lane is None:
             left = tape.at < len(tape.text)
             tape.still = (left and joints.while_begun(tape)) or stops.while_begun(tape)

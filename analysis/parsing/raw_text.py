@@ -18,6 +18,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
+from json.encoder import encode_basestring
 from typing import NamedTuple
 
 from autoparser.analysis.core.call_format import ArgumentFormat
@@ -29,7 +30,7 @@ from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .json_text import Emit, QuoteScan, ReadOutcome, in_json
 from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead, skip_space
-from .text_tape import Reading, SpanKind, TextLane, TextTape
+from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import IdentityCache
 from .value_decoding import (
     STRING_ONLY,
@@ -57,6 +58,12 @@ class ArgumentTexts:
         self.rows = entry_rows(arguments)
         self.separator = TemplateLiteral.of(arguments.members.separator)
         self.openings = tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in self.rows))
+        self.begin = tuple(unit for opening in self.openings for unit in opening.units[:1])
+        """The first unit of each opening of an entry."""
+        self.behind_closer = (self.separator.core, *self.begin, *self.stops)
+        """Texts that may follow the closer of a value."""
+        self.begun_head = re.compile("(?!)")
+        """The pattern of a prefix of an entry up to its value."""
         self.entry_head = self._entry_head(arguments)
         """The pattern of an entry up to its value as the template writes it, with the key as group
         1; None if only a reader can find them."""
@@ -75,9 +82,12 @@ class ArgumentTexts:
             stop.startswith(opening.core) for stop in self.stops
         ):
             return None
-        return re.compile(
-            rf"\s*{re.escape(opening.core)}([\w.-]+){re.escape(middle.core + middle.after)}"
-        )
+        before, behind = opening.core, middle.core + middle.after
+        begun = [re.escape(before[:size]) for size in range(1, len(before))]
+        key = rf"{re.escape(before)}[\w.-]{{0,{_LONGEST_WORD}}}"
+        begun += [key + re.escape(behind[:size]) for size in range(len(behind))]
+        self.begun_head = re.compile("|".join(begun))
+        return re.compile(rf"\s*{re.escape(before)}([\w.-]+){re.escape(behind)}")
 
     @classmethod
     def of(cls, arguments: ArgumentFormat, stops: Sequence[str], space: str) -> ArgumentTexts:
@@ -119,6 +129,8 @@ class ArgumentTexts:
 
 
 _KEY_SIGN = re.compile(r"[\w.-]")
+_LONGEST_WORD = 256
+"""Characters of a key within which the text before a value is waited for as a whole."""
 _TEXTS: IdentityCache[ArgumentTexts] = IdentityCache(256)
 _MOST_VALUES = 256
 """Keys are texts of models where an entry ends with its key: so many are kept."""
@@ -233,7 +245,6 @@ class ValueTexts:
             stops += [("", "\\", _Stop.ESCAPE), ("", "\\\\", _Stop.ESCAPE)]
             stops += [("", f"\\{after.units[0]}", _Stop.ESCAPED)]
         self.stops = StopTable(stops)
-        self.search = self.stops.search
 
 
 def value_ends(
@@ -324,14 +335,8 @@ class RawReader:
         self.backslashed = backslashed
         self.held = False
         """Whether a backslash has come, so that the text is not passed on before it is whole."""
-        self.lane = TextLane(
-            texts.search,
-            SpanKind.ARGUMENTS,
-            emit or self._keep,
-            self.stops.passed,
-            ends=self.stops.ends,
-            write=None if emit is None else in_json,
-        )
+        quote = None if emit is None else encode_basestring
+        self.lane = self.stops.lane(SpanKind.ARGUMENTS, emit or self._keep, quote=quote)
         self.looked = self.scanned = around.tape.position
 
     @property
@@ -505,7 +510,7 @@ class RawReader:
         """End the value at `end`, or at an earlier doubt if it is not whole at `end`."""
         tape = self.around.tape
         repaired = outcome is ReadOutcome.REPAIRED
-        tried = {_Sight.QUOTED, _Sight.DOUBT} if self.nests and repaired else {_Sight.QUOTED}
+        tried = (_Sight.QUOTED, _Sight.DOUBT) if self.nests and repaired else (_Sight.QUOTED,)
         may_break = any(doubt.sight in tried for doubt in self.doubts)
         broken = may_break and not self._is_whole(end - tape.offset)
         for doubt in self.doubts:
@@ -611,9 +616,7 @@ class RawReader:
         A key without the separator before it is accepted if no other closer comes.
         """
         around = self.around
-        begin = [unit for opening in around.openings for unit in opening.units[:1]]
-        wanted = [around.separator.core, *begin, *around.stops]
-        wanted = self._closes or wanted
+        begin, wanted = around.texts.begin, self._closes or around.texts.behind_closer
         yield from ahead.space()
         if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
             return _Sight.END

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 
-from .text_tape import WHITESPACE, Reading, SpanKind, TextTape
+from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
 
 Label = TypeVar("Label")
 
@@ -159,8 +159,10 @@ class StopTable(Generic[Label]):
             size = len(stop.before) + max(self._names.lengths, default=0) + len(stop.after)
             longest = max(longest, size)
         self._reach = (longest, max(map(len, spaces)))
-        self.ends = "".join(sorted(self._held_signs)) + "`" if self._fences else ""
+        self.ends = "".join(sorted(self._held_signs)) + "`" * self._fences
         """Characters held back at the end of a text; they are too common to search for."""
+        sign = firsts if len(firsts) == 1 and not self._fences else ""
+        self._signs = (sign, sign)
         self._searched = sorted({*texts, *heads})
         self._known: dict[str, tuple[tuple[str, int], ...] | None] = {}
         """The stops that contain those that were found."""
@@ -189,8 +191,23 @@ class StopTable(Generic[Label]):
     def searching(self, also: str) -> re.Pattern[str]:
         """Return the pattern of texts that may belong to a stop, and of characters in `also`."""
         parts = [*map(re.escape, also), *_beginnings(self._searched, _LOOKED_AT)]
-        parts += ["``"] if self.ends else [rf"{re.escape(space)}\Z" for space in self._held_signs]
+        parts += ["``"] * self._fences
         return re.compile("|".join(parts) or "(?!)")
+
+    def lane(
+        self,
+        kind: SpanKind,
+        emit: Callable[[str], None],
+        *,
+        quote: Callable[[str], str] | None = None,
+        begun: Callable[[str], str] | None = None,
+    ) -> TextLane:
+        """Return the lane of text in which none of these comes."""
+        search, signs, ends = self.search, self._signs, self.ends
+        passed = self.passed
+        return TextLane(
+            search, kind, emit, passed, signs=signs, ends=ends, quote=quote, begun=begun
+        )
 
     def up_to(self, stop: str) -> re.Pattern[str]:
         """Return the pattern of a text up to this stop that has no sign of another one."""

@@ -90,18 +90,23 @@ class TextLane:
         emit: Callable[[str], None],
         passed: Callable[[str], int | None] | None = None,
         *,
+        signs: tuple[str, str] = ("", ""),
+        controls: bool = False,
         ends: str = "",
-        write: Callable[[str], str] | None = None,
+        quote: Callable[[str], str] | None = None,
         begun: Callable[[str], str] | None = None,
     ) -> None:
         """Store the search for texts that may matter, and the target of all others.
 
-        For a text with a match, `passed` returns the length that may still pass, as `write` encodes
-        it, or None if the reader has to see it. A character in `ends` may matter only as the last
-        of a text. A text that has `begun` a joint, which the reader need not see yet, is held.
+        For a text with a match, `passed` returns the length that may still pass, as `quote` encodes
+        it inside of quotes, or None if the reader has to see it. Only a text with one of `signs`
+        has a match, the empty one in every text, or with `controls` one that does not print. A
+        character in `ends` may matter only as the last of a text. A text that has `begun` a joint,
+        which the reader need not see yet, is held.
         """
         self.search, self.kind, self.emit, self.passed = search, kind, emit, passed
-        self.ends, self.write, self.begun = ends, write, begun
+        self.signs, self.controls = signs, controls
+        self.ends, self.quote, self.begun = ends, quote, begun
         self.held_text = ""
         """The text that is held back."""
         self.joint = ""
@@ -211,11 +216,11 @@ class TextTape:
             passed[at - lane.start] = text
         lane.raw = []
         lane.start += len(passed)
-        size = sum(map(len, passed))
-        self.offset += size
-        self._spans[-1].end += size
+        text = "".join(passed)
+        self.offset += len(text)
+        self._spans[-1].end += len(text)
         if self._recorded is not None:
-            self._recorded += passed
+            self._recorded.append(text)
 
     def waits_for_rest(self, wanted: str, start: int) -> None:
         """Let the reader wait while all text from the offset `start` on is a front of `wanted`."""
@@ -225,6 +230,11 @@ class TextTape:
             return len(begun) < len(wanted) and wanted.startswith(begun)
 
         self.still = still
+
+    def waits_within(self, pattern: re.Pattern[str]) -> None:
+        """Let the reader wait while all text left matches a pattern."""
+        start = self.position
+        self.still = lambda: pattern.fullmatch(self.text, start - self.offset) is not None
 
     def waits_for(self, sign: str) -> None:
         """Let the reader wait until a sign comes in new text."""
