@@ -14,10 +14,11 @@ from __future__ import annotations
 import os
 import string
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_format import TurnPart
 
 from .json_text import missing_closers
@@ -94,8 +95,56 @@ class _Prose(Struct):
         return "".join(self.pieces) or None
 
 
+class _ReadCall(NamedTuple):
+    """The fields of a `ParsedCall`, which takes longer to make: it is made for the message."""
+
+    name: str
+    arguments: str
+    id: str
+    status: Status
+    made_id: str
+    schema: Json
+    departures: tuple[str, ...] = ()
+
+
 class MessageCollector:
     """Receives the texts and calls that the readers find, in order."""
+
+    # What most streams never change belongs to the class, so that a collector is made quickly.
+    needs_all = False
+    """Whether a call was found that counts only where all is forgiven."""
+    vain_searches = 0
+    """Number of places at which recovery was tried and took nothing."""
+    status = Status.OK
+    ended = False
+    """Whether the end of the turn was seen, and no text of the message after it."""
+    last: TurnPart | None = None
+    """The part of the message that came last, or None if none has."""
+    reasoning_end: int | None = None
+    """The offset after the first closer of the reasoning, or None if it is not closed."""
+    unclosed = False
+    """Whether a closer of the call that closed last was missing."""
+    deferred = ""
+    """A text that is content if more content comes before it is known not to be."""
+    muted = False
+    """Whether calls opened from now on are surplus: read but not passed on."""
+    strays = False
+    """Whether there was a closer without an opening."""
+    broken = False
+    """Whether markup of calls has become content, so that closers of calls do, too."""
+    unclosed_section: tuple[int, int] | None = None
+    """Where calls ended whose section did not close: offset, and number of content pieces."""
+    _call: tuple[str, str] | None = None
+    _made_id = ""
+    _sent_count = 0
+    _passed_on = False
+    """Whether the open call was passed on: enough of its arguments has come."""
+    _surplus = False
+    """Whether the open call exceeds the allowed number: it is not passed on."""
+    _prompted: TextTape | None = None
+    """The tape that contains the prefill, or None if no prefill is left."""
+    _prompt_end = 0
+    """Offset of the end of the prefill."""
 
     def __init__(
         self,
@@ -117,52 +166,19 @@ class MessageCollector:
         """
         self.tool_names, self.schemas = tool_names, schemas
         self.forgive, self.markup = forgive, markup
-        self.needs_all = False
-        """Whether a call was found that counts only where all is forgiven."""
-        self.vain_searches = 0
-        """Number of places at which recovery was tried and took nothing."""
         self._unread: list[str] = []
         self._held_reasoning: list[str] | None = [] if holds_reasoning else None
-        self.status = Status.OK
-        self.ended = False
-        """Whether the end of the turn was seen, and no text of the message after it."""
-        self.last: TurnPart | None = None
-        """The part of the message that came last, or None if none has."""
-        self.reasoning_end: int | None = None
-        """The offset after the first closer of the reasoning, or None if it is not closed."""
-        self.unclosed = False
-        """Whether a closer of the call that closed last was missing."""
         self.whole_calls = whole_calls
         self._make_id = make_id
-        self._made_id = ""
         self._deltas: list[Delta] = []
         self._content = _Prose(DeltaKind.CONTENT)
-        self.deferred = ""
-        """A text that is content if more content comes before it is known not to be."""
         separate = reasoning == "separate"
         self._raw = reasoning == "raw"
         self._reasoning = _Prose(DeltaKind.REASONING) if separate else self._content
-        self.closed_calls: list[ParsedCall] = []
+        self._read_calls: list[_ReadCall] = []
+        self._closed_calls: list[ParsedCall] = []
         self._attempts: list[CallAttempt] = []
-        self._call: tuple[str, str] | None = None
         self._pieces: list[str] = []
-        self._sent_count = 0
-        self._passed_on = False
-        """Whether the open call was passed on: enough of its arguments has come."""
-        self.muted = False
-        """Whether calls opened from now on are surplus: read but not passed on."""
-        self._surplus = False
-        """Whether the open call exceeds the allowed number: it is not passed on."""
-        self.strays = False
-        """Whether there was a closer without an opening."""
-        self.broken = False
-        """Whether markup of calls has become content, so that closers of calls do, too."""
-        self.unclosed_section: tuple[int, int] | None = None
-        """Where calls ended whose section did not close: offset, and number of content pieces."""
-        self._prompted: TextTape | None = None
-        """The tape that contains the prefill, or None if no prefill is left."""
-        self._prompt_end = 0
-        """Offset of the end of the prefill."""
 
     def reasoning(self, text: str) -> None:
         """Add to the reasoning."""
@@ -335,7 +351,7 @@ class MessageCollector:
             # Nothing was passed on yet: `take` decides when the call has begun.
             return LaneSink(self._pieces, self._pieces.append)
         return LaneSink(
-            self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self.closed_calls)
+            self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._read_calls)
         )
 
     def note_passed(self) -> None:
@@ -357,13 +373,13 @@ class MessageCollector:
             # From here on, the call cannot be taken back.
             name, call_id = self._call
             self._passed_on = True
-            self._made_id = "" if call_id else self._make_id(name, len(self.closed_calls))
+            self._made_id = "" if call_id else self._make_id(name, len(self._read_calls))
             sent_id = call_id or self._made_id
-            self._deltas.append(Delta(DeltaKind.CALL, name, len(self.closed_calls), sent_id))
+            self._deltas.append(Delta(DeltaKind.CALL, name, len(self._read_calls), sent_id))
         text = "".join(pieces[self._sent_count :])
         self._sent_count = len(pieces)
         if text:
-            self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self.closed_calls)))
+            self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self._read_calls)))
 
     @property
     def calling(self) -> bool:
@@ -393,7 +409,7 @@ class MessageCollector:
         self.ended, self.unclosed = False, bool(departures)
         if self.muted:
             return
-        index = len(self.closed_calls)
+        index = len(self._read_calls)
         made_id = "" if call_id else self._make_id(name, index)
         self._deltas.append(Delta(DeltaKind.CALL, name, index, call_id or made_id))
         self._deltas.append(Delta(DeltaKind.ARGUMENTS, arguments, index))
@@ -401,8 +417,8 @@ class MessageCollector:
         if self.tool_names is not None and name not in self.tool_names:
             status = Status.UNKNOWN_TOOL
         schema = self.schemas.given(name)
-        self.closed_calls.append(
-            ParsedCall(name, arguments, call_id, status, made_id, schema, departures)
+        self._read_calls.append(
+            _ReadCall(name, arguments, call_id, status, made_id, schema, departures)
         )
         self.last = TurnPart.CALLS
 
@@ -418,7 +434,7 @@ class MessageCollector:
         self._call = None
         self._pieces, self._sent_count = [], 0
         if call is not None:
-            self.closed_calls.append(call)
+            self._read_calls.append(call)
             self.last = TurnPart.CALLS
 
     def give_up_call(self) -> bool:
@@ -432,30 +448,37 @@ class MessageCollector:
             self._pieces.append(missing_closers("".join(self._pieces)))
             self.flush()
             call = self._open_call(Status.MALFORMED)
-            self.closed_calls += [] if call is None else [call]
+            self._read_calls += [] if call is None else [call]
             self.last = TurnPart.CALLS
         self._call = None
         self._pieces, self._sent_count = [], 0
         return begun
 
-    def _open_call(self, status: Status) -> ParsedCall | None:
+    @property
+    def closed_calls(self) -> list[ParsedCall]:
+        """The calls that have closed."""
+        calls = self._closed_calls
+        calls += [ParsedCall(*call) for call in self._read_calls[len(calls) :]]
+        return calls
+
+    def _open_call(self, status: Status) -> _ReadCall | None:
         """Return the open call so far, or None if none was passed on."""
         if self._call is None or not self._passed_on:
             return None
         name, call_id = self._call
         arguments, schema = "".join(self._pieces), self.schemas.given(name)
-        return ParsedCall(name, arguments, call_id, status, self._made_id, schema)
+        return _ReadCall(name, arguments, call_id, status, self._made_id, schema)
 
     def attempted(self, start: int, end: int, status: Status | None = None) -> None:
         """Note the extent of a call; without a status it is the one that closed last."""
-        found = self.closed_calls[-1].status if status is None else status
+        found = self._read_calls[-1].status if status is None else status
         self._attempts.append(CallAttempt(start, end, found))
 
     def finish_reason(self, *, complete: bool) -> FinishReason:
         """Return OpenAI's finish reason of the text, which has ended."""
         if self._call is not None or not complete:
             return "length"
-        return "tool_calls" if self.closed_calls else "stop"
+        return "tool_calls" if self._read_calls else "stop"
 
     def message(
         self,
@@ -477,7 +500,7 @@ class MessageCollector:
             self._content.text(),
             reasoning,
             tuple(self.closed_calls),
-            partial,
+            None if partial is None else ParsedCall(*partial),
             self._status(complete=complete, unfinished=bool(missing_end)),
             spans,
             missing_end,
@@ -491,13 +514,13 @@ class MessageCollector:
         """Return the worst status of the text and its calls."""
         if self._call is not None or not complete:
             return Status.CUT
-        if self.needs_all and not self.closed_calls:
+        if self.needs_all and not self._read_calls:
             return Status.NEEDS_ALL
         if self.status is not Status.OK:
             return self.status
         if self.strays:
             return Status.STRAY
-        if any(call.status is Status.REPAIRED for call in self.closed_calls):
+        if any(call.status is Status.REPAIRED for call in self._read_calls):
             return Status.REPAIRED
         return Status.UNFINISHED if unfinished else Status.OK
 
