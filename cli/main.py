@@ -16,7 +16,6 @@ left to typer. For example, `autoparser parse x --reasoning inlne` exits with 2 
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import sys
@@ -336,10 +335,6 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 """A shell's exit code of a program whose reader has closed the pipe: 128 plus SIGPIPE's number."""
 
-RARELY = 50_000
-"""New objects between two runs of the cycle collector; the default of 700 runs it hundreds of times
-a start."""
-
 
 app = typer.Typer(
     name="autoparser",
@@ -459,8 +454,6 @@ _CHOICES, _QUOTED = "is not one of", re.compile(r"'([^']*)'")
 
 def main() -> None:
     """Run the command line."""
-    # Start-up allocates many objects that last, and hardly any garbage.
-    gc.set_threshold(RARELY)
     # The log of a server is read by its operator, who wants to see all of it.
     if sys.argv[1:2] != ["serve"]:
         hold_library_messages()

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
-from markupsafe import escape
 from msgspec import UNSET, Struct, UnsetType, field
 
 from .conversation import MediaKind
@@ -114,8 +113,16 @@ def _from_json(inside: str) -> str:
         return inside
 
 
-def _from_html(inside: str) -> str:
-    # Imported here because its table of entities is large, and few templates escape so.
+def _to_html(text: str) -> str:
+    # Imported here like its inverse: few templates escape so.
+    from markupsafe import escape  # noqa: PLC0415
+
+    return str(escape(text))
+
+
+def from_html(inside: str) -> str:
+    """Return a text with HTML's references replaced by their characters."""
+    # Imported here because its table of entities is large.
     from html import unescape  # noqa: PLC0415
 
     return unescape(inside)
@@ -139,10 +146,10 @@ _BY_RULE: Mapping[StringEscape, tuple[Callable[[str], str], Callable[[str], str]
     StringEscape.JSON: (_to_json, _from_json),
     StringEscape.PYTHON: (repr, from_python),
     StringEscape.JSON_ASCII: (lambda text: json.dumps(text)[1:-1], _from_json),
-    StringEscape.HTML: (lambda text: str(escape(text)), _from_html),
+    StringEscape.HTML: (_to_html, from_html),
     StringEscape.JSON_HTML: (
-        lambda text: str(escape(_to_json(text))),
-        lambda inside: _from_json(_from_html(inside)),
+        lambda text: _to_html(_to_json(text)),
+        lambda inside: _from_json(from_html(inside)),
     ),
 }
 """The functions that escape and unescape a string."""

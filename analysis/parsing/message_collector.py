@@ -12,7 +12,6 @@ closed, so that most broken calls turn into content without a delta that a clien
 from __future__ import annotations
 
 import os
-import string
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 # Ids of calls that are written without one.
 
 
-_SIGNS = string.ascii_letters + string.digits
+_SIGNS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _UNUSED = bytes(range(256 - 256 % len(_SIGNS), 256))
 _SIGN_OF_BYTE = "".join(_SIGNS[byte % len(_SIGNS)] for byte in range(256)).encode("ascii")
 _LENGTH = 9

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -29,7 +30,6 @@ from .call_ends import (
     call_closers,
     section_closers,
 )
-from .call_recovery import CallRecovery
 from .json_call_reader import JsonReader
 from .message_collector import MessageCollector
 from .parsed_message import Status
@@ -63,6 +63,9 @@ from .text_lookahead import (
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import CallSection, IdentityCache, JsonCall, RowCall, TurnTree
 from .written_call import WrittenCall
+
+if TYPE_CHECKING:
+    from .call_recovery import CallRecovery
 
 # Reading one call.
 
@@ -208,6 +211,9 @@ class SectionReader:
     @cached_property
     def recovery(self) -> CallRecovery:
         """The search for calls that this reader cannot read."""
+        # Most programs never need it.
+        from .call_recovery import CallRecovery  # noqa: PLC0415
+
         return CallRecovery(self._turn, self.section, self._around)
 
     def recover(

@@ -9,7 +9,6 @@ An `EntryRow` has the literals of an entry of arguments, and the types of the va
 from __future__ import annotations
 
 import ast
-import html
 import json
 import math
 import re
@@ -30,7 +29,12 @@ from autoparser.analysis.core.errors import is_mapping, is_row
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import StringEscape, StringText, from_python
+from autoparser.analysis.core.text_format import (
+    StringEscape,
+    StringText,
+    from_html,
+    from_python,
+)
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
@@ -241,7 +245,7 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
     except (UnreadableValueError, RecursionError, ValueError):
         pass
     if notation.string.escape in _HTML:
-        text = html.unescape(text)
+        text = from_html(text)
     try:
         return require_finite(json.loads(text, strict=False))
     except (ValueError, RecursionError):
@@ -261,7 +265,7 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
 def is_written_value(text: str, notation: ValueNotation) -> bool:
     """Return whether a text is a value as the notation writes it, or JSON or Python do."""
     if notation.string.escape in _HTML and StringText(escape=StringEscape.HTML).has_written(text):
-        text = html.unescape(text)
+        text = from_html(text)
     for spelling in (notation, *_SPELLINGS):
         decoder = ValueDecoder(text)
         try:

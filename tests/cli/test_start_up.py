@@ -84,7 +84,7 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
     assert commands_in(found) == {"parse"}
     assert wings_in(found) <= {"core", "templates", "formats", "parsing", "sources", "learning"}
     heavy = {"jinja2", "yaml", "jsonschema", "huggingface_hub", "tokenizers", "numpy", "pydantic"}
-    heavy |= {"rich.console", "hashlib", "tempfile"}
+    heavy |= {"rich.console", "hashlib", "tempfile", "markupsafe", "html.entities"}
     assert not found & {*heavy, "multiprocessing", "autoparser.analysis.learning.prober"}
     for modules, names in ((shown, READ_FOR_MESSAGES), (written, ("message_document",))):
         reports = {name for name in modules if name.startswith("autoparser.reports.")}
