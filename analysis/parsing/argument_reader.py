@@ -387,9 +387,9 @@ class EntryReader:
     def _entry_or_end(self) -> Reading[ReadOutcome | None]:
         """Read an entry or a separator, or return how the arguments end here."""
         tape = self.tape
-        head, begun = self.values.texts.entry_head, self.values.texts.begun_head
-        if begun.fullmatch(tape.text, tape.at) and not tape.closed:
-            tape.waits_within(begun)
+        head, prefix = self.values.texts.entry_head, self.values.texts.begun_head
+        if prefix.fullmatch(tape.text, tape.at) and not tape.closed:
+            tape.waits_within(prefix)
             yield
         match = None if head is None else head.match(tape.text, tape.at)
         if match is not None and match[1] in self.values.schema.names:

@@ -84,8 +84,8 @@ class ArgumentTexts:
             return None
         before, behind = opening.core, middle.core + middle.after
         begun = [re.escape(before[:size]) for size in range(1, len(before))]
-        key = rf"{re.escape(before)}[\w.-]{{0,{_LONGEST_WORD}}}"
-        begun += [key + re.escape(behind[:size]) for size in range(len(behind))]
+        keyed = rf"{re.escape(before)}[\w.-]{{0,{_LONGEST_WORD}}}"
+        begun += [keyed + re.escape(behind[:size]) for size in range(len(behind))]
         self.begun_head = re.compile("|".join(begun))
         return re.compile(rf"\s*{re.escape(before)}([\w.-]+){re.escape(behind)}")
 

@@ -17,10 +17,13 @@ from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, Status
 from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
+from autoparser.analysis.parsing.text_tape import LaneSink, TextLane
 
 from .loop import TOOLS, analysis_of, streamed
 
 JSON, TAGGED = "j1-json-in-tags", "a1-function-parameter"
+ENTRIES = "a2-key-value-tags"
+ENTRY = "<tool_call>get_forecast\n<arg_key>city</arg_key>\n<arg_value>"
 CITY = "Oslo, or wherever it is that you are now"
 BEGUN = f'<tool_call>\n{{"name": "get_forecast", "arguments": {{"city": "{CITY}"'
 CALL = f"{BEGUN}}}}}\n</tool_call>"
@@ -39,6 +42,37 @@ def test_the_end_of_the_reasoning_is_known_at_its_closer() -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     ends = [(stream.feed(char), stream.reasoning_end)[1] for char in "<think>Hm.</think>Hi."]
     assert ends == [None] * 17 + [18] * 4
+
+
+@pytest.mark.parametrize(
+    ("fixture", "head", "piece", "written", "sign"),
+    [
+        (JSON, BEGUN[:-1], " and so 'on'", " and so 'on'", '\\"'),
+        (ENTRIES, f"{ENTRY}Oslo", ' "a"\nb', r" \"a\"\nb", "a <"),
+    ],
+)
+def test_a_piece_of_an_argument_is_searched_only_with_a_sign_of_its_end(
+    fixture: str,
+    head: str,
+    piece: str,
+    written: str,
+    sign: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lanes, open_lane = list[TextLane](), TextLane.open
+
+    def opening(lane: TextLane, sink: LaneSink, held_text: str) -> None:
+        lanes.append(lane)
+        open_lane(lane, sink, held_text)
+
+    monkeypatch.setattr(TextLane, "open", opening)
+    stream = analysis_of(fixture).parser(TOOLS).stream()
+    stream.feed(f"{head}{' more' * 40}")
+    searched = list[str]()
+    lanes[-1].search = searched.append
+    assert [(delta.text, searched) for delta in stream.feed(piece)] == [(written, [])]
+    stream.feed(sign)
+    assert searched == [sign]
 
 
 def test_finish_reason_is_the_last_delta_once() -> None:
