@@ -193,10 +193,12 @@ class TurnStream(StreamParser):
                 return self._feed_in_part(lane, text)
             if lane.ends and text[-1] in lane.ends:
                 # Usually at most one such sign is at the end.
-                if text[-2:-1] in lane.ends:
+                if text[-2:-1] in lane.ends and len(text) > 1:
                     return self._feed_in_part(lane, text)
                 lane.held_text = text[-1]
                 text = text[:-1]
+                if not text:
+                    return []
             if lane.quote is not None:
                 quoted = lane.quote(text)
                 if len(quoted) > len(text) + 2:
