@@ -2,7 +2,7 @@
 
 import gc
 
-RARELY = 200_000
+RARELY = 50_000
 """New objects between two runs of the cycle collector; the default of 700 runs it hundreds of times
 a start."""
 
