@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .lazy_names import lazy_imports
 
 if TYPE_CHECKING:
-    from autoparser.analysis.history.history_renders import (
+    from autoparser.analysis.history.bridge_refusals import (
         BridgeRefusal as BridgeRefusal,
         RefusalReason as RefusalReason,
     )

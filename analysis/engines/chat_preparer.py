@@ -34,7 +34,8 @@ from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
 from autoparser.analysis.grammar.turn_rules import deciding_parts
-from autoparser.analysis.history.history_renders import BridgeRefusal, Message
+from autoparser.analysis.history.bridge_refusals import BridgeRefusal
+from autoparser.analysis.history.history_renders import Message
 from autoparser.analysis.history.prompt_tokens import messages_of
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.parsing.output_parser import OutputParser

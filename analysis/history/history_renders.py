@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import TypeAlias
 
 from autoparser.analysis.core.errors import TemplateRenderError
@@ -19,101 +18,6 @@ from autoparser.analysis.templates.chat_template import (
     prepared_tools,
 )
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
-
-# The reasoning that a bridge keeps on purpose, and the reasons why a bridge is refused.
-
-
-class Retention(StrEnum):
-    """The reasoning that stays in the prompt although the template's rules would drop it."""
-
-    NONE = "none"
-    TOOL_CYCLE = "tool_cycle"
-    """Reasoning is kept while only tool results follow."""
-    ALL = "all"
-
-    def keeps(self, roles: Sequence[str]) -> bool:
-        """Whether reasoning is kept when messages of these roles follow."""
-        if self is Retention.TOOL_CYCLE:
-            return all(role == "tool" for role in roles)
-        return self is Retention.ALL
-
-
-class RefusalReason(StrEnum):
-    """The reasons to refuse a bridge."""
-
-    NOTHING_NEW = "there is no new message"
-    ASSISTANT = "an assistant message is among the new ones; what a model wrote comes as ids"
-    REASONING_DROPPED = "the template drops reasoning from the history"
-    PROMPT_REWRITTEN = "the template does not keep in the history what its prompt has written"
-    HISTORY_REWRITTEN = "the template changes the text of earlier messages"
-    END_DIFFERS = "the template ends the turn in the history otherwise than the model did"
-    END_UNKNOWN = "it is not known how the template ends such a turn"
-    BEHIND_STOP = "after the stop token stands what the template does not write"
-    DEPENDS = "what the template writes of new messages depends on the whole conversation"
-    OTHER_TOOLS = "the prompt does not have a tool that is offered now"
-    NO_CALL = "a tool result follows, but no call could be read from the output"
-    REFUSED = "the template refuses the conversation"
-    NOT_ENCODED = "the tokenizer does not give back the text of the new messages"
-
-
-@dataclass(frozen=True, slots=True)
-class BridgeRefusal:
-    """A refused bridge with its reason: render the whole conversation instead. It is falsy."""
-
-    reason: RefusalReason
-    """Why the bridge is refused, e.g. `RefusalReason.REASONING_DROPPED`."""
-    detail: str = ""
-    """The affected part of the conversation, such as `"of an earlier turn"`, or the template's
-    error message."""
-
-    def __bool__(self) -> bool:
-        """Return False: a refusal is not a prompt."""
-        return False
-
-    def __str__(self) -> str:
-        """Return the reason and the detail as one line."""
-        return f"{self.reason.value}: {self.detail}" if self.detail else self.reason.value
-
-
-class RefusedBridge(Exception):
-    """Carries a refusal out of the steps of a bridge."""
-
-    def __init__(self, reason: RefusalReason, detail: str = "") -> None:
-        """Refuse."""
-        super().__init__(reason.value)
-        self.refusal = BridgeRefusal(reason, detail)
-
-
-@dataclass(slots=True)
-class Purpose:
-    """The text that one bridge keeps although the template would rewrite it, listed in notes."""
-
-    retention: Retention
-    """The reasoning to keep although the template would drop it, such as `Retention.ALL`."""
-    roles: tuple[str, ...]
-    """The roles of the messages that follow, such as `("user",)`."""
-    force: bool
-    """Whether everything is kept that can be, not only reasoning."""
-    notes: list[str]
-    """The text that is kept, e.g. `["kept, although the template drops reasoning …"]`."""
-
-    def keep_reasoning(self, reason: RefusalReason, detail: str) -> None:
-        """Note that reasoning is kept. Raises RefusedBridge unless the caller requested it."""
-        self._keep(reason, detail, on_purpose=self.force or self.retention.keeps(self.roles))
-
-    def keep_end(self, reason: RefusalReason, detail: str) -> None:
-        """Note that another end of the turn is kept. Raises RefusedBridge."""
-        self._keep(reason, detail, on_purpose=self.force or self.retention is Retention.ALL)
-
-    def keep(self, reason: RefusalReason, detail: str = "") -> None:
-        """Note that other text is kept. Raises RefusedBridge."""
-        self._keep(reason, detail, on_purpose=self.force)
-
-    def _keep(self, reason: RefusalReason, detail: str, *, on_purpose: bool) -> None:
-        if not on_purpose:
-            raise RefusedBridge(reason, detail)
-        self.notes.append(f"kept, although {BridgeRefusal(reason, detail)}")
-
 
 Message: TypeAlias = Mapping[str, object]
 Messages: TypeAlias = Sequence[Message]

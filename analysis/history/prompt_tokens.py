@@ -35,7 +35,8 @@ from autoparser.analysis.templates.chat_template import (
 )
 from autoparser.analysis.templates.source_text import PASSED
 
-from .history_renders import Message, Retention
+from .bridge_refusals import Retention
+from .history_renders import Message
 from .message_attribution import Attributed, Segment
 
 # A caller's arguments, checked: messages, tools, switches, and the reasoning to keep.

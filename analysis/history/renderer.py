@@ -24,7 +24,8 @@ from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestErro
 from autoparser.analysis.sources.tokenizer import FastTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
-from .history_renders import BridgeRefusal, HistoryRenders
+from .bridge_refusals import BridgeRefusal
+from .history_renders import HistoryRenders
 from .media_tokens import (
     Expand,
     check_placed,

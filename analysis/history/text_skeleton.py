@@ -45,12 +45,14 @@ from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.turn_request import request_of
 from autoparser.analysis.templates.chat_template import prepared_messages
 
+from .bridge_refusals import (
+    RefusalReason,
+    RefusedBridge,
+)
 from .history_renders import (
     HistoryRenders,
     Message,
     Messages,
-    RefusalReason,
-    RefusedBridge,
 )
 from .message_attribution import Segment, common_length
 from .prompt_tokens import tools_key

@@ -31,15 +31,15 @@ from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.text_alignment import edge_units
 from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
 
-from .earlier_turns import EarlierTurns, History, dropped_block
-from .history_renders import (
+from .bridge_refusals import (
     BridgeRefusal,
-    Messages,
     Purpose,
     RefusalReason,
     RefusedBridge,
     Retention,
 )
+from .earlier_turns import EarlierTurns, History, dropped_block
+from .history_renders import Messages
 from .media_tokens import media_parts
 from .message_attribution import (
     TEMPLATE,

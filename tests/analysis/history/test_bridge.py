@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from autoparser import Renderer
-from autoparser.analysis.history.history_renders import BridgeRefusal, HistoryRenders
+from autoparser.analysis.history.bridge_refusals import BridgeRefusal
+from autoparser.analysis.history.history_renders import HistoryRenders
 from autoparser.analysis.sources.tokenizer import TokenText
 from autoparser.render import RenderedTokens
 from tests.lanes import sampled

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from autoparser import Analysis, ChatTemplate, Renderer, analyze
-from autoparser.analysis.history.history_renders import BridgeRefusal
+from autoparser.analysis.history.bridge_refusals import BridgeRefusal
 from autoparser.analysis.history.prompt_tokens import MediaTokens
 from autoparser.errors import RequestError
 from autoparser.render import RenderedTokens
