@@ -1,6 +1,6 @@
-"""Read constraints on an answer: exactly one of JSON schema, regex, grammar, structural tag.
+"""Read constraints on an answer: a JSON schema, a regex, a grammar or a structural tag.
 
-    request fields -> one_constraint -> Constraint (kind, text in normal form)
+    Constraint.regex("[ab]+")  ->  Constraint (kind, text in normal form)
 
 Schemas are read, given their whitespace and normalized; grammars in Lark and GBNF are brought into
 the form that llguidance takes for one tokenizer. Equal constraints need one compilation.
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -358,92 +357,6 @@ class Constraint:
         document = {"whitespace": whitespace, "tag": dict(tag)}
         text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
         return cls(ConstraintKind.STRUCTURAL_TAG, text)
-
-
-def one_constraint(
-    *,
-    json_schema: object | None = None,
-    regex: str | None = None,
-    ebnf: str | None = None,
-    structural_tag: object | None = None,
-    response_format: Mapping[str, Any] | None = None,
-    tool_choice: object = None,
-    whitespace: Whitespace = "flexible",
-) -> Constraint | None:
-    """Read a request's fields; return its one constraint, or None if the answer is free.
-
-    ``response_format`` is the API's object. ``tool_choice`` is given if the request's tools
-    make a constraint of their own (``required``, or one tool by name); that excludes all others.
-    Raises ``ConstraintError``, which names the two that contradict each other.
-    """
-    given: dict[str, object] = {
-        name: value
-        for name, value in (
-            ("json_schema", json_schema),
-            ("regex", regex),
-            ("ebnf", ebnf),
-            ("structural_tag", structural_tag),
-        )
-        if value is not None
-    }
-    answer = _response_format(response_format)
-    if tool_choice not in (None, "auto", "none"):
-        if answer is not None:
-            raise ConstraintError("Tool calling conflicts with explicit response_format")
-        for name in given:
-            raise ConstraintError(f"Tool calling conflicts with explicit {name}")
-    if answer is not None:
-        # Next to another constraint, it is only needed to name both in the error below.
-        given = {**given, "response_format": None} if given else {answer[0]: answer[1]}
-    if len(given) > 1:
-        first, second = list(given)[:2]
-        raise ConstraintError(
-            f"Cannot specify both '{first}' and '{second}' in the same request",
-            hint="use one constraint per request",
-        )
-    return next(
-        (_constraint(name, value, whitespace) for name, value in given.items()),
-        None,
-    )
-
-
-def _constraint(name: str, value: object, whitespace: Whitespace) -> Constraint:
-    match ConstraintKind(name):
-        case ConstraintKind.JSON_SCHEMA:
-            return Constraint.json_schema(value, whitespace=whitespace)
-        case ConstraintKind.REGEX:
-            return Constraint.regex(_text(value, name))
-        case ConstraintKind.EBNF:
-            return Constraint.ebnf(_text(value, name))
-        case ConstraintKind.STRUCTURAL_TAG:
-            return Constraint.structural_tag(value, whitespace=whitespace)
-
-
-def _response_format(value: Mapping[str, Any] | None) -> tuple[str, object] | None:
-    """Read the API's ``response_format``: the constraint's field and its value."""
-    if value is None:
-        return None
-    match value.get("type"):
-        case "text":
-            return None
-        case "json_object":
-            return "json_schema", {"type": "object"}
-        case "json_schema":
-            inner = value.get("json_schema")
-            if not is_mapping(inner):
-                raise ConstraintError("missing json_schema", place="response_format")
-            return "json_schema", inner.get("schema", ANY_JSON)
-        case "regex" | "ebnf" as kind:
-            return kind, value.get(kind)
-        case "structural_tag":
-            # Other fields, such as those of the API, do no harm there.
-            return "structural_tag", value
-        case other:
-            raise ConstraintError(
-                f"unknown type {other!r}",
-                place="response_format",
-                hint="choose from text, json_object, json_schema, regex, ebnf and structural_tag",
-            )
 
 
 def _text(value: object, place: str) -> str:

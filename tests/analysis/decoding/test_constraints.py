@@ -1,4 +1,4 @@
-"""Constraints of every kind as request fields: accepted values and refusals.
+"""Constraints of every kind: accepted values and refusals.
 
 The table is `constraints.yaml`; its formats of structural tags are xgrammar's, and it reads them.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, one_constraint
+from autoparser.analysis.decoding.constraints import Constraint, ConstraintError
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.lanes import sampled
@@ -24,9 +24,8 @@ ACCEPTED: list[dict[str, Any]] = TABLE["accepted"]
 
 
 def compiled(backend: GrammarBackend, request: dict[str, Any]) -> Any:
-    constraint = one_constraint(**request)
-    assert constraint is not None
-    return backend.grammar(constraint)
+    (kind, value), *options = request.items()
+    return backend.grammar(getattr(Constraint, kind)(value, **dict(options)))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_xgrammar_reads_each_format_alike(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", TABLE["errors"], ids=lambda case: case["says"])
-def test_a_request_without_one_valid_constraint_is_refused_in_one_line(
+def test_an_invalid_constraint_is_refused_in_one_line(
     case: dict[str, Any], bytes_backend: GrammarBackend
 ) -> None:
     for _ in range(2):
@@ -83,17 +82,16 @@ def test_a_request_without_one_valid_constraint_is_refused_in_one_line(
         assert "<state>" not in str(caught.value)
 
 
-@pytest.mark.parametrize("case", TABLE["fields"], ids=lambda case: str(case["fields"])[:70])
-def test_a_request_has_at_most_one_constraint(case: dict[str, Any]) -> None:
-    kind, said = next(iter(case.get("constraint", {}).items()), ("", None))
-    expected = getattr(Constraint, kind)(said) if kind else None
-    assert one_constraint(**case["fields"]) == expected
-
-
 def test_a_class_of_pydantic_and_true_are_schemas() -> None:
     model = SimpleNamespace(model_json_schema=lambda: {"type": "object"})
-    assert one_constraint(json_schema=model) == Constraint.json_schema({"type": "object"})
-    assert one_constraint(json_schema=True) == Constraint.json_schema({})
+    assert Constraint.json_schema(model) == Constraint.json_schema({"type": "object"})
+    assert Constraint.json_schema(True) == Constraint.json_schema({})
+
+
+def test_a_structural_tag_as_json_text_equals_its_object() -> None:
+    empty = {"structures": [], "triggers": []}
+    text = '{"structures": [], "triggers": []}'
+    assert Constraint.structural_tag(text) == Constraint.structural_tag(empty)
 
 
 def test_order_of_properties_is_part_of_a_schema_and_of_keywords_is_not() -> None:
