@@ -1,6 +1,6 @@
 """Learn a format from a template and unlabeled outputs: raw texts, and the tools offered.
 
-`learn_outputs` extends a template's analysis, `format_of_outputs` learns the calls alone. Each
+`learn_outputs` extends a template's analysis; an `OutputTrial` learns the calls alone. Each
 proposal of what the outputs may mean is turned into a format, which then reads all outputs; the
 format is concluded again from that reading.
 
@@ -206,7 +206,7 @@ def learn_outputs(
         for at, each in enumerate(outputs)
     ]
     base = analysis.format
-    trial = _OutputTrial(logged, base, OfferedTools(tools), tokens)
+    trial = OutputTrial(logged, base, OfferedTools(tools), tokens)
     own = trial.read_by(base).readings
     rest = [reading.output for reading in own if reading.problem]
     kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
@@ -304,22 +304,8 @@ def _free(message: Message) -> int:
     return len(message.content) + len(message.reasoning) + calls
 
 
-def format_of_outputs(
-    outputs: Sequence[LoggedOutput],
-    base: TurnFormat,
-    tools: Sequence[Tool],
-    tokens: Sequence[str] = (),
-) -> ReadFormat:
-    """Learn how calls are written from outputs alone; added `tokens` suggest markers.
-
-    `base` has the header, the openings and the ends, and the template's markup of reasoning.
-    Raises OutputError if no output holds a possible call, or no format reads any.
-    """
-    return _OutputTrial(outputs, base, OfferedTools(tools), tokens).concluded()
-
-
 @dataclass(frozen=True, slots=True)
-class _OutputTrial:
+class OutputTrial:
     """Outputs to learn from, with their tools, tokens and format."""
 
     outputs: Sequence[LoggedOutput]
@@ -352,7 +338,10 @@ class _OutputTrial:
         return found
 
     def concluded(self) -> ReadFormat:
-        """Turn every proposal into a format; return the one that reads most."""
+        """Turn every proposal into a format; return the one that reads most.
+
+        Raises OutputError if no output holds a possible call, or no format reads any.
+        """
         begun = (
             _reader(self.base, self.offered)
             if TurnPart.REASONING in self.base.shown_parts

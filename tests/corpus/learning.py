@@ -32,12 +32,12 @@ from autoparser.analysis.decoding.constraints import ConstraintError
 from autoparser.analysis.learning.continuations import turns_after
 from autoparser.analysis.learning.example_conclusion import learn_examples
 from autoparser.analysis.learning.examples import Example, without_calls
-from autoparser.analysis.learning.outputs import LoggedOutput
+from autoparser.analysis.learning.outputs import LoggedOutput, OfferedTools
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import message_of
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
-from autoparser.analysis.teaching.output_learning import format_of_outputs
+from autoparser.analysis.teaching.output_learning import OutputTrial
 from autoparser.analysis.teaching.taught_analysis import reads_as
 
 from .closed_loop import loop_cases
@@ -277,7 +277,7 @@ def output_readings(
 
 def _of_outputs(texts: Sequence[str], hidden: TurnFormat) -> tuple[TurnFormat, set[int]]:
     given = [LoggedOutput(text, place=f"line {at}") for at, text in enumerate(texts, start=1)]
-    found = format_of_outputs(given, hidden, TOOLS)
+    found = OutputTrial(given, hidden, OfferedTools(TOOLS), ()).concluded()
     odd = {reading.output.place for reading in found.readings if reading.problem}
     return found.format, {at for at, output in enumerate(given) if output.place in odd}
 
