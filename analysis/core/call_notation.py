@@ -24,6 +24,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from .conversation import Json
+from .documents import JsonDocument
 from .schema_keywords import JsonType, type_of
 from .text_format import StringEscape, StringText
 
@@ -224,23 +225,29 @@ _NAME, _ID, _ARGUMENTS = "zname", "zid", "zarguments"
 _INDEX = 7
 
 
-class JsonFields(Struct, frozen=True):
-    """The keys of a call that is written as JSON, and the text around that JSON."""
+class JsonFieldsDocument(JsonDocument, frozen=True):
+    """The fields of a call that is one JSON value."""
 
     fun_name_is_key: bool = False
-    """Whether the name is the key of the arguments: `{"find": {"city": "Oslo"}}`."""
+    """Whether the name is the key of the arguments, as in
+    `{"get_forecast": {"city": "Oslo", "days": 3}}`."""
     function_field: str = ""
-    """The key of the object with name and arguments, e.g. `"function"`; empty if not nested."""
+    """The key of the object with name and arguments, such as `"function"`; empty if not nested."""
     name_field: str = ""
-    """The key of the name, e.g. `"name"`."""
+    """The key of the name, such as `"name"`."""
     args_field: str = ""
-    """The key of the arguments, e.g. `"arguments"`."""
+    """The key of the arguments, such as `"arguments"`."""
     id_field: str = ""
-    """The key of the id, e.g. `"id"`; empty if the call has none."""
+    """The key of the id, such as `"id"`; empty if the call has none."""
     gen_id_field: str = ""
     """The key of an id that the template generates by counting, such as `"tool_call_id"`."""
     parameter_order: tuple[str, ...] = ()
-    """The order of these keys, e.g. `("name", "arguments")`."""
+    """The order of these keys, such as `("name", "arguments")`."""
+
+
+class JsonFields(JsonFieldsDocument, frozen=True):
+    """The same fields, and the text around the JSON."""
+
     before: str = ""
     """The text before the JSON, e.g. `"<tool>"`."""
     after: str = ""

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType, convert
 
+from autoparser.analysis.core.call_notation import JsonFieldsDocument
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import (
     Count,
@@ -27,13 +28,14 @@ from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVaria
 from autoparser.analysis.core.text_alignment import DiffSplit
 from autoparser.analysis.core.text_format import ContentParts
 from autoparser.analysis.core.turn_format import Formats
-from autoparser.analysis.core.verdicts import EvidenceKind, Gate
+from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.learning.prober import Finding, Probe
 from autoparser.analysis.learning.shape_negotiation import ShapeTrial
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from autoparser.analysis.parsing.expression_document import ExpressionDocument
 
 from .format_document import CheckDocument, FormatDocument
+from .format_file import PhaseConclusion
 from .format_view import CallIdPosition, ContentMode, FormatFlags, ReasoningMode, ToolFormat
 from .learned_format import LearnedFormat
 
@@ -85,18 +87,9 @@ class EvidenceDocument(JsonDocument, frozen=True):
     `"<|assistant|>"` for these two."""
 
 
-class PhaseDocument(JsonDocument, frozen=True):
+class PhaseDocument(PhaseConclusion, frozen=True):
     """A phase's conclusion, with its renders."""
 
-    phase: Annotated[str, Meta(pattern="^[A-Z][0-9]$")]
-    """The code of the phase, such as `"T1"`."""
-    title: str
-    """The subject of the phase, such as `"tool calls"`."""
-    conclusion: str
-    """One line for a person, such as `"the name is written once after '<use '"`."""
-    kind: EvidenceKind
-    """The source of the conclusion, such as `"render"`: renders, examples, outputs, or the prompt's
-    words alone."""
     markers: dict[str, str]
     """The markers that this phase found, such as `{"tool_section_start": "<|tool_calls|>"}`."""
     evidence: tuple[EvidenceDocument, ...]
@@ -252,26 +245,6 @@ class ModesDocument(JsonDocument, frozen=True):
     """The kind of notation of calls, such as `"JSON_NATIVE"`."""
     call_id: CallIdPosition
     """The place of the id in a call, such as `"POST_ARGS"`."""
-
-
-class JsonFieldsDocument(JsonDocument, frozen=True):
-    """The fields of a call that is one JSON value."""
-
-    fun_name_is_key: bool
-    """Whether the name is the key of the arguments, as in
-    `{"get_forecast": {"city": "Oslo", "days": 3}}`."""
-    function_field: str
-    """The key of the object with name and arguments, such as `"function"`."""
-    name_field: str
-    """The key of the name, such as `"name"`."""
-    args_field: str
-    """The key of the arguments, such as `"arguments"`."""
-    id_field: str
-    """The key of the id, such as `"id"`."""
-    gen_id_field: str
-    """The key of an id that the template generates by counting, such as `"tool_call_id"`."""
-    parameter_order: tuple[str, ...]
-    """The order of these keys, such as `["name", "arguments"]`."""
 
 
 class AnalysisDocument(JsonDocument, frozen=True):

@@ -53,18 +53,23 @@ class SavedTemplate(JsonDocument, frozen=True):
     """The special tokens of its renders, such as `{"bos_token": "<s>"}`."""
 
 
-class SavedPhase(JsonDocument, frozen=True):
-    """A phase's conclusion, without its renders."""
+class PhaseConclusion(JsonDocument, frozen=True):
+    """A phase, what it concluded, and from what."""
 
     phase: Annotated[str, Meta(pattern="^[A-Z][0-9]$")]
     """The code of the phase, such as `"T1"`."""
     title: str
     """The subject of the phase, such as `"tool calls"`."""
     conclusion: str
-    """One line for a person, such as `"no message field is rendered as reasoning"`."""
+    """One line for a person, such as `"the name is written once after '<use '"`."""
     kind: EvidenceKind
     """The source of the conclusion, such as `"render"`: renders, examples, outputs, or the prompt's
     words alone."""
+
+
+class SavedPhase(PhaseConclusion, frozen=True):
+    """A phase's conclusion, without its renders."""
+
     markers: tuple[str, ...]
     """The markers that this phase found, by name, such as `["per_call_start", "per_call_end"]`."""
 

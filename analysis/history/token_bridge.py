@@ -387,11 +387,11 @@ class Bridge:
         turn = NewTurn(self._skeletons.turn(message, new), new, self._lead_of(response), number)
         key = SettledKind(
             turn.turn.presence,
-            len(message.tool_calls),
             turn.lead,
             number,
             purpose.roles,
             purpose.force,
+            len(message.tool_calls),
             tuple(base.prompt for base in bases),
         )
         if key not in self._settled_notes:
@@ -410,13 +410,13 @@ class Bridge:
             *(str(message["name"]) for message in turn.new if "name" in message),
         )
         kind = PlacedKind(
-            base.prompt,
             turn.turn.presence,
             turn.lead,
             turn.number,
-            named,
             purpose.roles,
             purpose.force,
+            base.prompt,
+            named,
         )
         shorter = self._shorter.base(kind)
         if shorter is not None:

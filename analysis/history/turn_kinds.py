@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from autoparser.analysis.core.conversation import Presence
 
 
@@ -24,13 +26,11 @@ class AnsweredKind(NamedTuple):
     """The base's prompt."""
 
 
-class SettledKind(NamedTuple):
-    """Decides whether the turn stays after each base that the prompt may end with."""
+class TurnKind(Struct, frozen=True):
+    """What decides about a turn after one base, and after several."""
 
     presence: Presence
     """The parts of the turn, such as `Presence(reasoning=True, content=False, calls=True)`."""
-    calls: int
-    """How many calls the turn has, such as `1`."""
     lead: str | None
     """The text before the content or the calls of a turn that has nothing else, such as
     `"</think>"`."""
@@ -40,28 +40,25 @@ class SettledKind(NamedTuple):
     """The roles of the new messages, e.g. `("user",)`."""
     force: bool
     """Whether changes that can be kept are kept."""
+
+
+class SettledKind(TurnKind, frozen=True):
+    """Decides whether the turn stays after each base that the prompt may end with."""
+
+    calls: int
+    """How many calls the turn has, such as `1`."""
     prompts: tuple[str, ...]
     """The prompts of the bases."""
 
 
-class PlacedKind(NamedTuple):
+class PlacedKind(TurnKind, frozen=True):
     """Decides after which shorter base the turn is bridged in the same way."""
 
     prompt: str
     """The prompt of the whole base."""
-    presence: Presence
-    """The parts of the turn, such as `Presence(reasoning=True, content=True, calls=False)`."""
-    lead: str | None
-    """As in `SettledKind`."""
-    number: int | None
-    """As in `SettledKind`."""
     names: tuple[str, ...]
     """The tools that the turn calls and the new messages name, in order, such as
     `("get_weather", "get_weather")`."""
-    roles: tuple[str, ...]
-    """The roles of the new messages, e.g. `("user",)`."""
-    force: bool
-    """As in `SettledKind`."""
 
 
 class KeptKind(NamedTuple):
