@@ -12,12 +12,12 @@ from .lazy_names import lazy_imports
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import analysis_document as analysis_document
     from autoparser.analysis.core.conversation import Presence as Presence
-    from autoparser.analysis.core.provenance import Provenance as Provenance
-    from autoparser.analysis.core.switches import Switch as Switch
-    from autoparser.analysis.core.turn_format import (
+    from autoparser.analysis.core.format_choice import (
         Formats as Formats,
         PromptFormat as PromptFormat,
     )
+    from autoparser.analysis.core.provenance import Provenance as Provenance
+    from autoparser.analysis.core.switches import Switch as Switch
     from autoparser.analysis.core.verdicts import (
         Check as Check,
         Failure as Failure,

@@ -12,8 +12,12 @@ from collections.abc import Callable, Sequence
 
 from rich.text import Text
 
+from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import Formats, StopText, TurnFormat
+from autoparser.analysis.core.turn_format import (
+    StopText,
+    TurnFormat,
+)
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.formats.learned_format import LearnedFormat
 

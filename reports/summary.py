@@ -9,6 +9,10 @@ from rich.text import Text
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import ArgumentForm, ArgumentFormat, CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Json, MediaKind, Presence
+from autoparser.analysis.core.format_choice import (
+    Formats,
+    PromptFormat,
+)
 from autoparser.analysis.core.message_shape import StringArguments, departures_of
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_format import (
@@ -17,7 +21,6 @@ from autoparser.analysis.core.text_format import (
     PartsOutcome,
     TurnPart,
 )
-from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, ReasoningRetention
 from autoparser.analysis.formats.format_view import (
     ContentMode,

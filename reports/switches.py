@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
-from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.formats.learned_format import LearnedFormat
 

@@ -46,8 +46,8 @@ READERS = {
         (
             *("analysis/engines/plugin_check.py", "analysis/engines/probed_texts.py"),
             *("analysis/history/round_trips.py", "analysis/history/scenario_files.py"),
-            *("analysis/history/training_template.py", "analysis/lint/conversation_matrix.py"),
-            *("analysis/lint/rule.py", "analysis/overview/debugged_prompts.py"),
+            *("analysis/history/training_template.py", "analysis/lint/rule.py"),
+            *("analysis/lint/rule_conversations.py", "analysis/overview/debugged_prompts.py"),
             *("cli/model_files.py", "reports/pages.py"),
         ),
         "a file of the package",

@@ -28,9 +28,13 @@ from .errors import (
     nearest_word,
     spelling_hint,
 )
-from .schema_document import SchemaDocument, SchemaFlaw, schema_flaws
+from .schema_document import SchemaDocument
 from .schema_keywords import SchemaError
 from .schema_parts import kinds_of
+from .schema_validation import (
+    SchemaFlaw,
+    schema_flaws,
+)
 
 _TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
 _MESSAGE = "{role: user, content: …}"

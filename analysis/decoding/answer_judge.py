@@ -31,9 +31,13 @@ from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import MemberOrder
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.schema_document import Validate, schema_validator
+from autoparser.analysis.core.format_choice import PromptFormat
+from autoparser.analysis.core.schema_validation import (
+    Validate,
+    schema_validator,
+)
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.turn_format import PromptFormat, TurnFormat
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.grammar.grammar_rules import (
     ChoiceNode,
     FreeTextNode,

@@ -27,9 +27,13 @@ from typing import NamedTuple, Protocol
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.schema_keywords import schema_map
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.turn_format import PromptFormat, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_format import (
+    RefusedMessageError,
+    TurnFormat,
+)
 from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, message_of

@@ -32,14 +32,17 @@ from autoparser.analysis.core.conversation import (
     ToolCall,
     function_of,
 )
+from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.message_battery import (
     MIXED_TOOL,
     BatteryCase,
     battery_messages,
     loose_tools,
 )
-from autoparser.analysis.core.schema_document import Validate, schema_validator
-from autoparser.analysis.core.turn_format import PromptFormat
+from autoparser.analysis.core.schema_validation import (
+    Validate,
+    schema_validator,
+)
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.learning.continuations import ASKED, turns_after
 from autoparser.analysis.parsing.output_parser import OutputParser

@@ -20,7 +20,10 @@ from functools import cache
 from typing import Any
 
 from autoparser.analysis.core.errors import escape_text
-from autoparser.analysis.core.schema_document import SchemaBreach, schema_breaches
+from autoparser.analysis.core.schema_validation import (
+    SchemaBreach,
+    schema_breaches,
+)
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage
 
 _LOG = logging.getLogger("autoparser")

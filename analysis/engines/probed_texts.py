@@ -44,7 +44,7 @@ from autoparser.analysis.core.message_battery import (
     loose_tools,
 )
 from autoparser.analysis.core.message_shape import MessageShape, offered_tools
-from autoparser.analysis.core.schema_document import schema_validator
+from autoparser.analysis.core.schema_validation import schema_validator
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.learning import continuations
 from autoparser.analysis.learning.template_turns import QUESTION, TemplateTurns

@@ -23,9 +23,13 @@ from msgspec import convert, structs
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import is_mapping, kind_of
+from autoparser.analysis.core.format_choice import (
+    Formats,
+    PromptFormat,
+)
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
-from autoparser.analysis.core.turn_format import Formats, PromptFormat, TurnFormat
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
 from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression, formats_of_request

@@ -22,8 +22,8 @@ from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import nearest_word
+from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.text_alignment import edge_units, is_unit, prefix_length
-from autoparser.analysis.core.turn_format import PromptFormat
 from autoparser.analysis.decoding.message_rendering import AnswerRewriter, FormatTurns
 from autoparser.analysis.parsing.foreign_calls import units_in
 from autoparser.analysis.parsing.output_parser import OutputParser

@@ -14,8 +14,11 @@ from msgspec import structs
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import json_of, text_digest
 from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
+from autoparser.analysis.core.format_choice import (
+    Formats,
+    PromptFormat,
+)
 from autoparser.analysis.core.provenance import SourceKind
-from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.verdicts import Gate
 
 from .format_document import check_read, format_read

@@ -16,8 +16,11 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.format_choice import (
+    Formats,
+    PromptFormat,
+)
 from autoparser.analysis.core.message_battery import loose_tools
-from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.core.verdicts import Gate, GateFault, GateQuestion
 from autoparser.analysis.learning.continuations import Earlier, TemplateContinuation, turns_after

@@ -65,8 +65,12 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, is_loose, schema_place
+from autoparser.analysis.core.schema_document import (
+    ROOT,
+    schema_place,
+)
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, UnheldKeywordError
+from autoparser.analysis.core.schema_loosened import is_loose
 
 from .grammar_rules import (
     NOTHING,

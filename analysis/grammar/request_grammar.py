@@ -22,6 +22,10 @@ from msgspec import Struct, structs
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError, is_mapping
+from autoparser.analysis.core.format_choice import (
+    Formats,
+    PromptFormat,
+)
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     map_schemas,
@@ -29,7 +33,6 @@ from autoparser.analysis.core.schema_keywords import (
     without_free_names,
 )
 from autoparser.analysis.core.text_alignment import TemplateLiteral as FormatLiteral
-from autoparser.analysis.core.turn_format import Formats, PromptFormat
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import (

@@ -19,8 +19,12 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import escape_text
-from autoparser.analysis.core.schema_document import nearest_place, with_places, without_keyword
+from autoparser.analysis.core.schema_document import with_places
 from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
+from autoparser.analysis.core.schema_loosened import (
+    nearest_place,
+    without_keyword,
+)
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
 from .call_writer import GrammarError

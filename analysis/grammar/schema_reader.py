@@ -14,7 +14,6 @@ from autoparser.analysis.core.schema_document import (
     ROOT,
     SchemaDocument,
     schema_place,
-    schema_validator,
 )
 from autoparser.analysis.core.schema_keywords import (
     JsonType,
@@ -30,6 +29,7 @@ from autoparser.analysis.core.schema_keywords import (
     without_keywords,
 )
 from autoparser.analysis.core.schema_parts import ANY, NOTHING, flat_conjunction, kinds_of
+from autoparser.analysis.core.schema_validation import schema_validator
 
 from .schema_options import MOST_OPTIONS, tell_apart
 from .schema_satisfiability import may_be_met

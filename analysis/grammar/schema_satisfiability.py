@@ -22,8 +22,6 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import (
     ROOT,
     SchemaDocument,
-    nearest_place,
-    without_keyword,
 )
 from autoparser.analysis.core.schema_keywords import (
     Schema,
@@ -34,6 +32,10 @@ from autoparser.analysis.core.schema_keywords import (
     pointer_below,
     schema_map,
     schemas_of,
+)
+from autoparser.analysis.core.schema_loosened import (
+    nearest_place,
+    without_keyword,
 )
 from autoparser.analysis.core.schema_parts import shortest_conjunction
 

@@ -8,12 +8,10 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from jiter import from_json
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_notation import RowSlot
@@ -25,7 +23,7 @@ from autoparser.analysis.core.conversation import (
     ToolResult,
     UserMessage,
 )
-from autoparser.analysis.core.errors import TemplateRenderError, is_mapping
+from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_shape import (
     CallForm,
     ContentForm,
@@ -40,6 +38,7 @@ from autoparser.analysis.learning.prober import Prober
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import SpanKind
 
+from .partial_json import readable_part
 from .scenarios import (
     Answers,
     ArgumentsAs,
@@ -51,37 +50,7 @@ from .scenarios import (
     UnreadCalls,
 )
 
-# JSON that was cut: the part of an object that engines read.
-
-
-def readable_part(text: str) -> Mapping[str, Json]:
-    """Return the object in the longest prefix of a text that more text could complete to JSON.
-
-    A string that was cut ends where it was cut; a key without a value is left out, and so is a
-    number or a word that was cut in its middle. Empty if no beginning holds an object.
-
-    For example `{"city": "Oslo", "days": 3, "draft": tr` is the city and the days, and so is
-    `{"city": "Oslo", "days": 3, draft`, which no text could make JSON.
-    """
-    text = text.lstrip()
-    # A prefix that cannot become JSON cannot with more text either, so bisection finds the longest.
-    ends = range(1, len(text) + 1)
-    readable = bisect_left(ends, 1, key=lambda end: _parse_json(text[:end]) is _UNREADABLE)
-    value = _parse_json(text[:readable])
-    return value if is_mapping(value) else {}
-
-
-_UNREADABLE = object()
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return from_json(text.encode(errors="surrogatepass"), partial_mode="trailing-strings")
-    except ValueError:
-        return _UNREADABLE
-
-
-# Messages as an engine passes them to the template: the parsed turn, and the turns before it.
+# Messages as an engine hands them to the template: the turn that was parsed, and those before it.
 #
 # For example, an engine that passes on neither reasoning nor content beside calls turns an earlier
 # `{reasoning_content: "A lookup is due.", content: "Let me look.", tool_calls: […]}` into

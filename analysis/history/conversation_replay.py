@@ -19,10 +19,14 @@ from msgspec.structs import replace
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.format_choice import (
+    PromptFormat,
+    opening_at_end,
+)
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import PartsOutcome
-from autoparser.analysis.core.turn_format import PromptFormat, TurnFormat, opening_at_end
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage

@@ -20,6 +20,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, UserMessage
+from autoparser.analysis.core.format_choice import (
+    Formats,
+    opening_at_end,
+)
 from autoparser.analysis.core.message_battery import (
     CITY_TOOL,
     BatteryCase,
@@ -29,10 +33,8 @@ from autoparser.analysis.core.message_battery import (
 from autoparser.analysis.core.message_shape import FormDeparture
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.core.turn_format import (
-    Formats,
     RefusedMessageError,
     TurnFormat,
-    opening_at_end,
 )
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 

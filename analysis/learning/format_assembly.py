@@ -33,16 +33,16 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import ArgumentForm, ArgumentFormat, CallFormat
 from autoparser.analysis.core.call_notation import RowSlot, json_notation
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.core.text_alignment import diff_split
-from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import (
+from autoparser.analysis.core.format_choice import (
     Formats,
     PromptFormat,
-    TurnFormat,
     share_settings,
     written_alike,
 )
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.text_alignment import diff_split
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.core.verdicts import EvidenceKind
 

@@ -21,9 +21,12 @@ from msgspec import Meta, Struct
 from autoparser.analysis.core.conversation import Json, Tool, function_of
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError, is_mapping
-from autoparser.analysis.core.schema_document import Validate, schema_validator
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
+from autoparser.analysis.core.schema_validation import (
+    Validate,
+    schema_validator,
+)
 
 from .example_alignment import is_wordly
 

@@ -16,28 +16,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-import yaml
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
     Message,
-    Tool,
     ToolCall,
     ToolResult,
     UserMessage,
-    tool_for,
 )
 from autoparser.analysis.core.message_shape import ContentForm, MessageShape
-from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.learning.plain_words import sentinel_sentence
-from autoparser.analysis.learning.prober import Sentinels, sentinel_sets
+from autoparser.analysis.learning.prober import sentinel_sets
 
 from .hit import Hit, HitEvidence
 from .lint_renders import Render, compare_renders, show_render
@@ -334,24 +329,7 @@ class PlayedConversation:
         return mine.scene != its.scene, beside, abs(mine.size - its.size)
 
 
-# Tools for the conversations that rules render.
-
-
-def functions_for(marks: Sentinels) -> tuple[Tool, ...]:
-    """Return three functions with the string parameters and one parameter of every other type."""
-    properties = dict.fromkeys(marks.keys, "string")
-    properties |= {
-        key: str(kind) for kind, key in marks.typed_keys.items() if kind is not JsonType.NULL
-    }
-    return tuple(tool_for(name, "Does what it says.", properties) for name in marks.names)
-
-
-@cache
-def real_shapes() -> tuple[Tool, ...]:
-    """Return functions in the shapes of published servers' tools."""
-    text = (Path(__file__).parent / "real_shapes.yaml").read_text(encoding="utf-8")
-    found: list[Tool] = yaml.safe_load(text)
-    return tuple(found)
+# The conversations of a template.
 
 
 class MatrixScope(Struct, frozen=True):

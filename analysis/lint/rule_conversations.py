@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
+
+import yaml
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
 from autoparser.analysis.core.message_battery import LONG_TEXT_SIZE, long_text
@@ -205,6 +209,14 @@ def render_with(
         # template takes.
         as_given=subject.shape.empty_content is EmptyContent.NULL,
     )
+
+
+@cache
+def real_shapes() -> tuple[Tool, ...]:
+    """Return functions in the shapes of published servers' tools."""
+    text = (Path(__file__).parent / "real_shapes.yaml").read_text(encoding="utf-8")
+    found: list[Tool] = yaml.safe_load(text)
+    return tuple(found)
 
 
 def render_offer(subject: Subject, *functions: Tool) -> Render:

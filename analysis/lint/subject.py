@@ -29,6 +29,7 @@ from autoparser.analysis.core.conversation import (
     ToolCall,
     ToolResult,
     UserMessage,
+    tool_for,
 )
 from autoparser.analysis.core.errors import (
     AutoparserError,
@@ -39,6 +40,7 @@ from autoparser.analysis.core.errors import (
     TemplateUnusableError,
 )
 from autoparser.analysis.core.message_shape import EmptyContent, MessageShape, offered_tools
+from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 from autoparser.analysis.learning.suggestions import (
@@ -55,7 +57,6 @@ from .conversation_matrix import (
     PlayedConversation,
     WholeConversation,
     conversations_for,
-    functions_for,
     texts_for,
 )
 from .forced_branches import ForcedRun, force_branches
@@ -202,8 +203,12 @@ class Subject:
 
     @cached_property
     def functions(self) -> tuple[Tool, ...]:
-        """The functions of the tools, without the wrapper of any shape."""
-        return functions_for(self.marks)
+        """Three functions with the string parameters and one parameter of every other type."""
+        properties = dict.fromkeys(self.marks.keys, "string")
+        for kind, key in self.marks.typed_keys.items():
+            if kind is not JsonType.NULL:
+                properties[key] = str(kind)
+        return tuple(tool_for(name, "Does what it says.", properties) for name in self.marks.names)
 
     @property
     def rendering(self) -> ChatTemplate:

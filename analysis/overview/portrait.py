@@ -32,8 +32,8 @@ from autoparser.analysis.history.round_trips import RoundTrip, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
-from autoparser.analysis.lint.conversation_matrix import real_shapes
 from autoparser.analysis.lint.linting import LintReport, lint
+from autoparser.analysis.lint.rule_conversations import real_shapes
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of

@@ -13,7 +13,7 @@ from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.shown import Shown
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.schema_document import SchemaBreach
+    from autoparser.analysis.core.schema_validation import SchemaBreach
 
 from .text_tape import Span, SpanKind
 
@@ -185,7 +185,7 @@ class ParsedCall:
         if self.schema is None:
             return ()
         # jsonschema takes longer to import than most answers to parse.
-        from autoparser.analysis.core.schema_document import schema_breaches  # noqa: PLC0415
+        from autoparser.analysis.core.schema_validation import schema_breaches  # noqa: PLC0415
 
         try:
             return schema_breaches(self.schema, json.loads(self.arguments))

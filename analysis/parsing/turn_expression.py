@@ -19,9 +19,14 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import CallFormat, FreeWord
 from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.format_choice import (
+    Formats,
+    PromptFormat,
+    opening_at_end,
+)
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral, common_suffix
 from autoparser.analysis.core.text_format import StrippedEdges, TurnLayout, TurnPart
-from autoparser.analysis.core.turn_format import Formats, PromptFormat, TurnFormat, opening_at_end
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
 
 from .turn_request import (

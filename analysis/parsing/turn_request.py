@@ -26,10 +26,11 @@ from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.conversation import Json, Presence, function_of
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError, kind_of
+from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_format import StrippedEdges, TurnPart
-from autoparser.analysis.core.turn_format import PromptFormat, TurnFormat
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 from .parsed_message import Forgiven, MarkupIn, ReasoningIn, UnclosedReasoning

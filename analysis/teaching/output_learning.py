@@ -32,9 +32,10 @@ from msgspec import structs
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, Tool, ToolCall
 from autoparser.analysis.core.documents import place_in
+from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
 from autoparser.analysis.learning.example_conclusion import (
     is_turn,

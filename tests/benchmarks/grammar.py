@@ -40,8 +40,9 @@ from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.schema_document import without_keyword
-from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.core.format_choice import Formats
+from autoparser.analysis.core.schema_loosened import without_keyword
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.matcher_grammar import GrammarObject, new_mask

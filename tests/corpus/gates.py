@@ -22,8 +22,9 @@ from msgspec import structs
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.switches import SwitchEffect
-from autoparser.analysis.core.turn_format import Formats, RefusedMessageError
+from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 
 from .behind import MESSAGES, OFFERED, Asker, Behind, Silence, without

@@ -23,7 +23,7 @@ from llguidance import grammar_from
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.schema_document import without_keyword
+from autoparser.analysis.core.schema_loosened import without_keyword
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import GrammarForm

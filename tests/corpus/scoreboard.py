@@ -33,7 +33,7 @@ from canitoolcall.results import Observation, ParsedToolCall, ParseResult, Strea
 
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.learning.examples import Example
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Delta, ParsedMessage

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolSpelling
-from autoparser.analysis.lint.conversation_matrix import real_shapes
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import (
     compare_renders,
@@ -14,7 +13,7 @@ from autoparser.analysis.lint.lint_renders import (
     show_render,
 )
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import render_offer
+from autoparser.analysis.lint.rule_conversations import real_shapes, render_offer
 from autoparser.analysis.lint.subject import Subject
 
 _OF_OTHER_RULES = (ToolSpelling.PYTHON, ToolSpelling.LETTERS)

@@ -15,8 +15,6 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import (
     ROOT,
     SchemaDocument,
-    schema_breaches,
-    schema_flaws,
 )
 from autoparser.analysis.core.schema_keywords import (
     JsonType,
@@ -30,6 +28,10 @@ from autoparser.analysis.core.schema_parts import (
     SchemaPart,
     flat_conjunction,
     kinds_of,
+)
+from autoparser.analysis.core.schema_validation import (
+    schema_breaches,
+    schema_flaws,
 )
 from autoparser.analysis.grammar.schema_reader import SchemaReader
 from tests.case_tables import case_tables

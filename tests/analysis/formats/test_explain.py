@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.turn_format import PromptFormat, RefusedMessageError
+from autoparser.analysis.core.format_choice import PromptFormat
+from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.formats.output_explanation import (
     CauseKind,
     DeviationExplanation,

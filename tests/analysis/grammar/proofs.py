@@ -10,10 +10,12 @@ from functools import cache
 from random import Random
 
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.message_battery import battery_messages
-from autoparser.analysis.core.turn_format import (
+from autoparser.analysis.core.format_choice import (
     Formats,
     PromptFormat,
+)
+from autoparser.analysis.core.message_battery import battery_messages
+from autoparser.analysis.core.turn_format import (
     RefusedMessageError,
     TurnFormat,
 )

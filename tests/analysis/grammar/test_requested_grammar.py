@@ -13,7 +13,7 @@ import yaml
 
 from autoparser import AutoparserError, Message, ToolCall, analyze
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar, grammar_of

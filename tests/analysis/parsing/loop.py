@@ -15,13 +15,15 @@ from msgspec import structs
 
 from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.format_choice import (
+    Formats,
+    PromptFormat,
+)
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, loose_tools
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import (
-    Formats,
-    PromptFormat,
     RefusedMessageError,
     TurnFormat,
 )

@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 
 from autoparser.analysis.core.errors import TokenizerError
-from autoparser.analysis.core.schema_document import schema_breaches
+from autoparser.analysis.core.schema_validation import schema_breaches
 from autoparser.analysis.parsing.message_collector import CallIds
 from autoparser.analysis.parsing.parsed_message import DeltaKind, ParsedCall, Status
 from autoparser.analysis.parsing.turn_request import (
@@ -208,7 +208,7 @@ def test_arguments_that_break_the_schema_are_a_fact_beside_the_call(
 
 
 def test_schema_is_read_only_if_errors_are_requested() -> None:
-    checks = "autoparser.analysis.core.schema_document.schema_breaches"
+    checks = "autoparser.analysis.core.schema_validation.schema_breaches"
     with mock.patch(checks, side_effect=schema_breaches) as asked:
         call = call_of(DAYS, '{"days": "three"}')
         assert asked.call_count == 0
