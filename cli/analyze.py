@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.core.error_words import spelling_hint
+from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
 from .options import (

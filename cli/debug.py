@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.core.error_words import spelling_hint
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings

@@ -29,14 +29,16 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from autoparser import __version__
+from autoparser.analysis.core.error_words import (
+    one_line,
+    spelling_hint,
+)
 from autoparser.analysis.core.errors import (
     FULL,
     AutoparserError,
     TemplateSyntaxError,
     fault_error,
     fault_keeper,
-    one_line,
-    spelling_hint,
 )
 
 from .output import (

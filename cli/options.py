@@ -32,7 +32,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import typer
 
 from autoparser import __version__
-from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.core.error_words import spelling_hint
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.server_engines import ServerEngine
 
 from . import wings

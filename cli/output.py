@@ -15,7 +15,12 @@ from typing import Any, TextIO
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError, is_inert, is_row, one_line
+from autoparser.analysis.core.error_words import (
+    is_inert,
+    is_row,
+    one_line,
+)
+from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
 

@@ -18,7 +18,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from autoparser.analysis.core.errors import AutoparserError, is_mapping, kind_of, spelling_hint
+from autoparser.analysis.core.error_words import (
+    is_mapping,
+    kind_of,
+    spelling_hint,
+)
+from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
 from .options import ToolsOption

@@ -18,7 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import escape_text, is_inert
+from autoparser.analysis.core.error_words import (
+    escape_text,
+    is_inert,
+)
 from autoparser.analysis.core.switches import ANY_WORD
 
 LITERAL_STYLE = "cyan"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.question_bounds import FIELD_FORM, AskedBounds
 from autoparser.analysis.formats.learned_format import LearnedFormat

@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from .errors import is_list, is_mapping
+from .error_words import (
+    is_list,
+    is_mapping,
+)
 
 # Values of YAML and Python that JSON lacks: dates, sets, keys that are not strings.
 

@@ -26,7 +26,13 @@ import msgspec
 from msgspec import Meta, Struct, field, inspect, to_builtins
 
 from .conversation import Json
-from .errors import AutoparserError, is_mapping, kind_of, missing_name_hint, spelling_hint
+from .error_words import (
+    is_mapping,
+    kind_of,
+    missing_name_hint,
+    spelling_hint,
+)
+from .errors import AutoparserError
 
 # Descriptions of the expected value at a place of a data class, for error messages.
 

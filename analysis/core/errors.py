@@ -10,124 +10,17 @@ attributes keep more of it.
 from __future__ import annotations
 
 import errno
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Any, TypeGuard, TypeVar
+from typing import TypeVar
 
-# Visible characters as they are, and escapes for all others.
-#
-# A terminal obeys control characters, direction marks reverse the text beside them, and some
-# characters that count as printable are invisible: Default_Ignorable_Code_Point in
-# DerivedCoreProperties.txt of Unicode 16, and the empty Braille pattern, which is drawn as a space.
-
-
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
-    "\U000e0100-\U000e01ef]"
-)
-"""Invisible characters for which Python's `str.isprintable` is true."""
-
-
-def is_inert(text: str) -> bool:
-    """Return whether every character of the text is visible, and has no effect on a terminal."""
-    return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)
-
-
-def escape_text(text: str) -> str:
-    """Return the text with a Python escape for each character that is not inert."""
-    if is_inert(text):
-        return text
-    return "".join(
-        character if is_inert(character) else character.encode("unicode_escape").decode()
-        for character in text
-    )
-
+from .error_words import one_line
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers of a disk that is full or broken."""
 
-
-# Suggestions for unknown words: the one home of "did you mean".
-
-
-NEAR = 0.6
-"""The similarity of two words, by `difflib`, from which one may be a misspelling of the other."""
-
-
-def nearest_word(wrong_word: str, known_words: Iterable[object]) -> str | None:
-    """Return the known word most similar to a wrong one, ignoring case, or None if none is near."""
-    # Imported here because only errors need it.
-    from difflib import get_close_matches  # noqa: PLC0415
-
-    by_letters = {str(word).casefold(): str(word) for word in known_words}
-    close = get_close_matches(wrong_word.casefold(), by_letters, n=1, cutoff=NEAR)
-    return by_letters[close[0]] if close else None
-
-
-def spelling_hint(wrong_word: str, known_words: Iterable[object], then: str = "") -> str:
-    """Return a hint with the nearest known word, if any is near, and `then`."""
-    close = nearest_word(wrong_word, known_words)
-    return " ".join(filter(None, (close and f"did you mean {close}?", then)))
-
-
-def missing_name_hint(wanted: str, names: Iterable[object], then: str = "") -> str:
-    """Return a hint about a missing name with the nearest given one, if any is near, and `then`."""
-    close = nearest_word(wanted, (name for name in names if name != wanted))
-    return " ".join(filter(None, (close and f"did you mean {wanted} for {close}?", then)))
-
-
-# The kinds of values in YAML, TOML and JSON files, in words.
-
-
-_KINDS: Mapping[type[object], str] = {
-    bool: "a boolean",
-    dict: "an object",
-    float: "a number",
-    int: "a number",
-    list: "an array",
-    str: "a string",
-    type(None): "null",
-}
-
-
-_MAPPINGS = (dict, Mapping)
-"""`dict` first: nearly every object is one, and a check of an abstract class is slower."""
-
-
-def kind_of(value: object) -> str:
-    """Describe the kind of a value, in words for a person."""
-    return _KINDS.get(type(value), f"a {type(value).__name__}")
-
-
-def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
-    """Return whether a value is an object, with any members."""
-    return isinstance(value, _MAPPINGS)
-
-
-def is_list(value: object) -> TypeGuard[list[object]]:
-    """Return whether a value is a list, with any items."""
-    return isinstance(value, list)
-
-
-def is_row(value: object) -> TypeGuard[Sequence[object]]:
-    """Return whether a value is a list or a tuple, with any items."""
-    return isinstance(value, list | tuple)
-
-
 _Error = TypeVar("_Error", bound="AutoparserError")
-
-LONGEST_TEXT = 400
-"""The most characters of one part of an error line; a longer one is cut in the middle."""
-
-
-def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Return `text` as one printable line: control characters escaped, cut if long."""
-    if len(text) > longest:
-        kept = longest // 2
-        text = f"{text[:kept]} … {text[-kept:]}"
-    return escape_text(text)
 
 
 class LimitKind(StrEnum):

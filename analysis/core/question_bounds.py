@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from .conversation import Json, function_of
 from .documents import Count, SettingValues
-from .errors import is_list
+from .error_words import is_list
 
 
 class AskedBounds(Struct, frozen=True):

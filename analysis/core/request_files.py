@@ -20,14 +20,14 @@ from msgspec import Meta, Struct
 
 from .conversation import DEEPEST, Tool, beyond_json, function_of
 from .documents import place_in, read_value
-from .errors import (
-    AutoparserError,
+from .error_words import (
     is_list,
     is_mapping,
     missing_name_hint,
     nearest_word,
     spelling_hint,
 )
+from .errors import AutoparserError
 from .schema_document import SchemaDocument
 from .schema_keywords import SchemaError
 from .schema_parts import kinds_of

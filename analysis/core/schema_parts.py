@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from .conversation import Json
-from .errors import spelling_hint
+from .error_words import spelling_hint
 from .schema_document import SchemaDocument
 from .schema_keywords import (
     JsonType,

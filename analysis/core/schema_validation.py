@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from .conversation import Json
-from .errors import one_line
+from .error_words import one_line
 from .schema_keywords import JsonType, type_of
 
 UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")

@@ -26,7 +26,8 @@ from urllib.parse import urlsplit
 from urllib.request import Request, build_opener
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import AutoparserError, one_line
+from autoparser.analysis.core.error_words import one_line
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.grammar.request_grammar import Grammar
 

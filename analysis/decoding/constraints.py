@@ -39,7 +39,12 @@ from llguidance.gbnf_to_lark import (
     resolve,
 )
 
-from autoparser.analysis.core.errors import AutoparserError, is_list, is_mapping, kind_of
+from autoparser.analysis.core.error_words import (
+    is_list,
+    is_mapping,
+    kind_of,
+)
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.grammar.gbnf_rules import class_without, gbnf_literal
 from autoparser.analysis.grammar.gbnf_writer import state_bodies
 from autoparser.analysis.grammar.request_grammar import Grammar

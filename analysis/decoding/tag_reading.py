@@ -25,7 +25,12 @@ from typing import Any, TypeAlias
 
 from llguidance import regex_to_lark
 
-from autoparser.analysis.core.errors import is_list, is_mapping, is_row, kind_of
+from autoparser.analysis.core.error_words import (
+    is_list,
+    is_mapping,
+    is_row,
+    kind_of,
+)
 from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
     EmbeddedLark,

@@ -35,7 +35,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.error_words import one_line
 
 from .chat_answers import AnswerForm, AnswerProgress, ChatForm, event
 from .chat_preparer import ChatPreparer, PreparedChat

@@ -30,15 +30,17 @@ from msgspec import Meta, Struct, structs
 
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, function_of
 from autoparser.analysis.core.documents import read_value
+from autoparser.analysis.core.error_words import (
+    is_list,
+    is_mapping,
+    one_line,
+)
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateLimitError,
     TemplateRenderError,
     TokenizerError,
     WorkerDiedError,
-    is_list,
-    is_mapping,
-    one_line,
 )
 from autoparser.analysis.core.message_shape import MessageShape
 from autoparser.analysis.core.text_format import TurnLayout

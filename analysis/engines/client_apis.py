@@ -23,7 +23,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import is_list, is_mapping
+from autoparser.analysis.core.error_words import (
+    is_list,
+    is_mapping,
+)
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
 
 from .chat_answers import AnswerForm, AnswerProgress, event, new_id, token_usage

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.decoding.answer_writers import grammar_fields, marker_fields
 

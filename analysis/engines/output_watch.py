@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from autoparser.analysis.core.errors import escape_text
+from autoparser.analysis.core.error_words import escape_text
 from autoparser.analysis.core.schema_validation import (
     SchemaBreach,
     schema_breaches,

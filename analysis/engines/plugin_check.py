@@ -17,7 +17,8 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert
 from packaging.requirements import InvalidRequirement, Requirement
 
-from autoparser.analysis.core.errors import AutoparserError, one_line
+from autoparser.analysis.core.error_words import one_line
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.server_engines import ParserFlags
 
 from .environment_worker import NAME, PACKAGE, PLUGINS

@@ -36,7 +36,11 @@ import msgspec
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
-from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError, is_mapping
+from autoparser.analysis.core.error_words import is_mapping
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TemplateNotFoundError,
+)
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.turn_shape import PromptProgress

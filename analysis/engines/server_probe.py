@@ -26,7 +26,7 @@ from http import HTTPStatus
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ReadMessage, ToolCall
 from autoparser.analysis.core.documents import Count
-from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.core.server_engines import ParserFlags, ServerEngine
 from autoparser.analysis.parsing.parsed_message import ParsedMessage

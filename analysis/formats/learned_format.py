@@ -22,7 +22,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 from msgspec import convert, structs
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import is_mapping, kind_of
+from autoparser.analysis.core.error_words import (
+    is_mapping,
+    kind_of,
+)
 from autoparser.analysis.core.format_choice import (
     Formats,
     PromptFormat,

@@ -21,7 +21,7 @@ from enum import StrEnum
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import nearest_word
+from autoparser.analysis.core.error_words import nearest_word
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.text_alignment import edge_units, is_unit, prefix_length
 from autoparser.analysis.decoding.message_rendering import AnswerRewriter, FormatTurns

@@ -25,7 +25,7 @@ from string import hexdigits
 
 from msgspec import Struct
 
-from autoparser.analysis.core.errors import escape_text
+from autoparser.analysis.core.error_words import escape_text
 
 from .grammar_rules import DEEPEST_LINE, CharacterQuoting, JsonStyle
 from .regex_nodes import LAST, CodePoints

@@ -21,7 +21,8 @@ from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
-from autoparser.analysis.core.errors import AutoparserError, is_mapping
+from autoparser.analysis.core.error_words import is_mapping
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import (
     Formats,
     PromptFormat,

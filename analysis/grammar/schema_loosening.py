@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import escape_text
+from autoparser.analysis.core.error_words import escape_text
 from autoparser.analysis.core.schema_document import with_places
 from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
 from autoparser.analysis.core.schema_loosened import (

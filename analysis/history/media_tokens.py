@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import MediaKind, media_kind
-from autoparser.analysis.core.errors import is_list
+from autoparser.analysis.core.error_words import is_list
 from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.text_format import MediaSlot, MediaTreatment, PlaceholderPiece
 from autoparser.analysis.parsing.turn_request import RequestError

@@ -9,7 +9,7 @@ from typing import Any
 from jiter import from_json
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import is_mapping
+from autoparser.analysis.core.error_words import is_mapping
 
 
 def readable_part(text: str) -> Mapping[str, Json]:

@@ -24,7 +24,12 @@ import msgspec
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import MediaKind
-from autoparser.analysis.core.errors import is_mapping, kind_of, missing_name_hint, spelling_hint
+from autoparser.analysis.core.error_words import (
+    is_mapping,
+    kind_of,
+    missing_name_hint,
+    spelling_hint,
+)
 from autoparser.analysis.core.turn_format import StopText
 from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.sources.tokenizer import EncodedText, TokenText

@@ -35,7 +35,11 @@ from autoparser.analysis.core.conversation import (
     function_of,
 )
 from autoparser.analysis.core.documents import copy_fields, read_value
-from autoparser.analysis.core.errors import AutoparserError, is_list, spelling_hint
+from autoparser.analysis.core.error_words import (
+    is_list,
+    spelling_hint,
+)
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.request_files import given_tools
 
 from .client_memory import PLAIN_IDS

@@ -20,7 +20,11 @@ from enum import StrEnum
 from itertools import count, product
 from typing import TypeAlias
 
-from autoparser.analysis.core.errors import is_list, is_mapping, is_row
+from autoparser.analysis.core.error_words import (
+    is_list,
+    is_mapping,
+    is_row,
+)
 from autoparser.analysis.core.message_shape import MessageShape
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS

@@ -21,7 +21,8 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.documents import place_in, read_value
-from autoparser.analysis.core.errors import AutoparserError, is_mapping
+from autoparser.analysis.core.error_words import is_mapping
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.turn_format import TurnFormat
 
 

@@ -20,7 +20,8 @@ from msgspec import Meta, Struct
 
 from autoparser.analysis.core.conversation import Json, Tool, function_of
 from autoparser.analysis.core.documents import read_value
-from autoparser.analysis.core.errors import AutoparserError, is_mapping
+from autoparser.analysis.core.error_words import is_mapping
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.schema_validation import (

@@ -32,7 +32,8 @@ from autoparser.analysis.core.conversation import (
     ToolResult,
     UserMessage,
 )
-from autoparser.analysis.core.errors import TemplateRenderError, one_line
+from autoparser.analysis.core.error_words import one_line
+from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.text_alignment import diff_split, prefix_length
 from autoparser.analysis.core.text_format import (
     ContentParts,

@@ -23,7 +23,7 @@ from jinja2 import nodes
 from msgspec import Struct, field
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import is_list
+from autoparser.analysis.core.error_words import is_list
 from autoparser.analysis.core.switches import ANY_WORD
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.encoded_template import EncodedTemplate

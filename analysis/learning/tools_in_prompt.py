@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Tool
-from autoparser.analysis.core.errors import is_mapping
+from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.core.schema_keywords import BY_NAME, VALUES, pointer_below
 

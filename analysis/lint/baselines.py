@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.documents import read_value
-from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.core.error_words import spelling_hint
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.sources.local_files import open_file, read_bounded
 
 from .project_settings import codes_of

@@ -24,7 +24,7 @@ from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, is_internal_attribute
 from jinja2.visitor import NodeTransformer
 
-from autoparser.analysis.core.errors import is_row
+from autoparser.analysis.core.error_words import is_row
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.environment import GenerationTag, chat_environment
 from autoparser.analysis.templates.worker_limits import LimitReached, current_guard

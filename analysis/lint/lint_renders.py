@@ -22,7 +22,8 @@ from typing import NamedTuple
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import TemplateRenderError, one_line
+from autoparser.analysis.core.error_words import one_line
+from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.text_alignment import common_prefix, prefix_length
 from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.templates.chat_template import (

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
-from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.error_words import one_line
 from autoparser.shown import Shown
 
 from .hit import Confidence, Hit, HitCause, HitEvidence, Severity

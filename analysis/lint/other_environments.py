@@ -23,7 +23,7 @@ from jinja2.filters import FILTERS
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.templates.environment import GenerationTag, chat_environment

@@ -24,7 +24,8 @@ from typing import cast
 
 from msgspec import Struct
 
-from autoparser.analysis.core.errors import TemplateRenderError, one_line
+from autoparser.analysis.core.error_words import one_line
+from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.templates.chat_template import ChatTemplate

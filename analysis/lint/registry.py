@@ -12,7 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.core.error_words import spelling_hint
+from autoparser.analysis.core.errors import AutoparserError
 
 from .rule import Profile, Rule, read_rule
 

@@ -24,7 +24,7 @@ import yaml
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Tool
-from autoparser.analysis.core.errors import is_mapping
+from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.request_files import given_messages, given_tools
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.history.renderer import Renderer

@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from autoparser.analysis.core.errors import is_mapping, is_row
+from autoparser.analysis.core.error_words import (
+    is_mapping,
+    is_row,
+)
 from autoparser.analysis.core.text_alignment import is_unit
 
 from .json_text import in_json

@@ -25,7 +25,8 @@ from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, Cal
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.conversation import Json, Presence, function_of
 from autoparser.analysis.core.documents import read_value
-from autoparser.analysis.core.errors import AutoparserError, kind_of
+from autoparser.analysis.core.error_words import kind_of
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral

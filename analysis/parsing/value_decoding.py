@@ -25,7 +25,10 @@ from autoparser.analysis.core.call_notation import (
     python_notation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import is_mapping, is_row
+from autoparser.analysis.core.error_words import (
+    is_mapping,
+    is_row,
+)
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral

@@ -38,13 +38,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
+from autoparser.analysis.core.error_words import (
+    is_mapping,
+    is_row,
+    spelling_hint,
+)
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateNotFoundError,
     TemplateReadError,
-    is_mapping,
-    is_row,
-    spelling_hint,
 )
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.core.text_alignment import common_suffix

@@ -27,7 +27,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from autoparser.analysis.core.documents import SAVED_FORMATS
-from autoparser.analysis.core.errors import TemplateReadError, is_mapping, kind_of
+from autoparser.analysis.core.error_words import (
+    is_mapping,
+    kind_of,
+)
+from autoparser.analysis.core.errors import TemplateReadError
 
 LARGEST = 64 << 20
 """Bytes of a text that is read; the largest of real models have a few million."""

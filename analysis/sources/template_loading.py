@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from autoparser.analysis.core.documents import SAVED_FORMATS, Count, JsonDocument
+from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateNeededError,
     TemplateNotFoundError,
     TokenizerError,
-    is_mapping,
 )
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 

@@ -18,13 +18,15 @@ from urllib.parse import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from autoparser.analysis.core.errors import (
-    TemplateNotFoundError,
-    TemplateReadError,
+from autoparser.analysis.core.error_words import (
     is_list,
     is_mapping,
     kind_of,
     spelling_hint,
+)
+from autoparser.analysis.core.errors import (
+    TemplateNotFoundError,
+    TemplateReadError,
 )
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 

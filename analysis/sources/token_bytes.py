@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from autoparser.analysis.core.errors import TokenizerError, is_mapping
+from autoparser.analysis.core.error_words import is_mapping
+from autoparser.analysis.core.errors import TokenizerError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from autoparser.analysis.core.errors import AutoparserError, TokenizerError, is_list, is_mapping
+from autoparser.analysis.core.error_words import (
+    is_list,
+    is_mapping,
+)
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TokenizerError,
+)
 
 from .gguf_files import GgufContents, file_window, gguf_contents
 from .hub_listing import HubListing, fetch_files, list_repository

@@ -28,7 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from autoparser.analysis.core.conversation import Json, Message, Tool
-from autoparser.analysis.core.errors import AutoparserError, is_list, is_mapping
+from autoparser.analysis.core.error_words import (
+    is_list,
+    is_mapping,
+)
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.export.export_limits import TemplateDialect
 from autoparser.analysis.export.response_template import Parse, transformers_parser

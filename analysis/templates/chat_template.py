@@ -23,12 +23,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
+from autoparser.analysis.core.error_words import (
+    is_mapping,
+    is_row,
+)
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
     TemplateRenderError,
     TemplateSyntaxError,
-    is_mapping,
-    is_row,
 )
 from autoparser.analysis.core.provenance import Provenance
 

@@ -23,7 +23,7 @@ from jinja2.lexer import TokenStream
 from jinja2.parser import Parser
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import is_inert
+from autoparser.analysis.core.error_words import is_inert
 
 from .environment import chat_environment
 

@@ -21,7 +21,7 @@ from unittest import mock
 import httpx2
 import pytest
 
-from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.chat_application import APIS, AT_ONCE
 from autoparser.analysis.engines.chat_preparer import ChatPreparer, PreparedChat

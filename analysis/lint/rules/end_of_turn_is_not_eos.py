@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.errors import is_list
+from autoparser.analysis.core.error_words import is_list
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import list_words, quote_text, show_render
 from autoparser.analysis.lint.registry import rule

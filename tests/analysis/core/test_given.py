@@ -18,7 +18,8 @@ from autoparser.analysis.core.conversation import (
     same_json,
 )
 from autoparser.analysis.core.documents import place_in, read_value
-from autoparser.analysis.core.errors import AutoparserError, kind_of
+from autoparser.analysis.core.error_words import kind_of
+from autoparser.analysis.core.errors import AutoparserError
 from tests.case_tables import case_tables
 
 table = case_tables(__file__, "given.yaml")
