@@ -29,9 +29,8 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 ELSEWHERE = {
-    *("analyze", "fetch", "learn", "lint", "rule"),  # each command is named like its function
-    *("answers", "check", "main", "register"),  # called as `module.name`
-    "hits_of",
+    *("analyze", "fetch", "learn", "lint", "rule"),  # a command has the name of what it calls
+    *("answers", "check", "main", "register"),  # called by the name, a module each
 }
 """Functions of one name in several modules; no other may be added."""
 

@@ -261,7 +261,7 @@ def json_fields_of(row: Row) -> JsonFields | None:
     # Parsing as Python tries every end of the text, so only do it if Python's quotes occur.
     python = any("'" in piece for piece in row if not isinstance(piece, RowSlot))
     text = _sample(row)
-    for start, value, end in _values(text, python=python):
+    for start, value, end in _embedded_values(text, python=python):
         if not start < text.index(_NAME) < end:
             continue
         found = _describe(value)
@@ -282,7 +282,7 @@ def _sample(row: Row) -> str:
     return "".join(words.get(piece, "") if isinstance(piece, RowSlot) else piece for piece in row)
 
 
-def _values(text: str, *, python: bool) -> Iterator[tuple[int, Json, int]]:
+def _embedded_values(text: str, *, python: bool) -> Iterator[tuple[int, Json, int]]:
     decoder = json.JSONDecoder()
     for start, char in enumerate(text):
         if char not in "{[":
@@ -292,15 +292,15 @@ def _values(text: str, *, python: bool) -> Iterator[tuple[int, Json, int]]:
         except ValueError:
             if not python:
                 continue
-            read = _literal(text, start)
+            read = _literal_at(text, start)
             if read is None:
                 continue
             value, end = read
         yield start, value, end
 
 
-def _literal(text: str, start: int) -> tuple[Json, int] | None:
-    # Search from the end: the longest text that is a literal is the whole call.
+def _literal_at(text: str, start: int) -> tuple[Json, int] | None:
+    # From the end: the longest text that is a literal is the whole call.
     for end in range(len(text), start + 1, -1):
         if text[end - 1] not in "}]":
             continue

@@ -209,7 +209,7 @@ def _complaints(schema: Any, place: str) -> Iterator[tuple[str, str, str]]:
         yield place, *_TOO_DEEP
         return
     for flaw in found:
-        yield _within(place, flaw.path), *_words(flaw)
+        yield _within(place, flaw.path), *_describe_flaw(flaw)
 
 
 def _unreadable(value: object, path: tuple[str | int, ...]) -> Iterator[_Complaint]:
@@ -231,7 +231,7 @@ def _within(place: str, path: Sequence[str | int]) -> str:
     return place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
 
 
-def _words(flaw: SchemaFlaw) -> tuple[str, str]:
+def _describe_flaw(flaw: SchemaFlaw) -> tuple[str, str]:
     """Describe the fault and the expected value."""
     keyword = str(flaw.path[-1]) if flaw.path else ""
     if flaw.is_no_schema:

@@ -165,13 +165,13 @@ def with_places(schema: Json, pointer: str = ROOT) -> Json:
     if not isinstance(schema, dict):
         return schema
     found: Schema = {
-        keyword: _inside(keyword, value, pointer_below(pointer, keyword))
+        keyword: _keyword_with_places(keyword, value, pointer_below(pointer, keyword))
         for keyword, value in schema.items()
     }
     return {**found, _PLACE: pointer}
 
 
-def _inside(keyword: str, value: Json, pointer: str) -> Json:
+def _keyword_with_places(keyword: str, value: Json, pointer: str) -> Json:
     if keyword in VALUES or keyword == "dependentRequired":
         return value
     if keyword in (*BY_NAME, "dependencies") and isinstance(value, dict):

@@ -201,10 +201,10 @@ def map_schemas(schema: Json, change: Callable[[Schema], Json]) -> Json:
         return [map_schemas(inner, change) for inner in schema]
     if not isinstance(schema, dict):
         return schema
-    return change({keyword: _inside(keyword, schema[keyword], change) for keyword in schema})
+    return change({keyword: _map_keyword(keyword, schema[keyword], change) for keyword in schema})
 
 
-def _inside(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json:
+def _map_keyword(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json:
     if keyword in VALUES:
         return value
     if keyword in BY_NAME and isinstance(value, dict):

@@ -50,7 +50,7 @@ _UNIT = re.compile(
 )
 
 
-def _inside(text: str, position: int) -> tuple[int, int] | None:
+def _unit_around(text: str, position: int) -> tuple[int, int] | None:
     """Return the span of the unit of `text` that has `position` strictly inside, or None."""
     if not 0 < position < len(text):
         return None
@@ -110,7 +110,7 @@ def common_prefix(first: str, *others: str) -> str:
     while moved:
         moved = False
         for text in texts:
-            unit = _inside(text, length)
+            unit = _unit_around(text, length)
             if unit is not None:
                 length, moved = unit[0], True
     marker = _marker_ending(first, length)
@@ -130,7 +130,7 @@ def common_suffix(first: str, *others: str) -> str:
     while moved:
         moved = False
         for text in texts:
-            unit = _inside(text, len(text) - length)
+            unit = _unit_around(text, len(text) - length)
             if unit is not None:
                 length, moved = len(text) - unit[1], True
     marker = _marker_beginning(first, len(first) - length)
@@ -305,7 +305,7 @@ class TemplateLiteral(Struct, frozen=True, dict=True):
     @classmethod
     def of(cls, text: str) -> TemplateLiteral:
         """Cut a text into its core and the whitespace at its edges."""
-        return _cut_short(text) if len(text) <= _SHORT else _cut(text)
+        return _split_short(text) if len(text) <= _SHORT else _split_edges(text)
 
     @property
     def text(self) -> str:
@@ -360,7 +360,7 @@ class TemplateLiteral(Struct, frozen=True, dict=True):
         return self.core if any(map(str.isalnum, self.core)) else ""
 
 
-def _cut(text: str) -> TemplateLiteral:
+def _split_edges(text: str) -> TemplateLiteral:
     core = text.strip()
     if not core:
         return TemplateLiteral(before=text)
@@ -370,7 +370,7 @@ def _cut(text: str) -> TemplateLiteral:
 
 _BETWEEN = re.compile(r"\s+|(?<=>)(?=[^\s>])")
 _SHORT = 256
-_cut_short = lru_cache(maxsize=2048)(_cut)
+_split_short = lru_cache(maxsize=2048)(_split_edges)
 """Cached, since every request cuts the same few texts of a format."""
 
 

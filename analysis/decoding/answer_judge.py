@@ -549,7 +549,7 @@ def closing_texts(rules: GrammarRules, calls: CallFormat | None = None) -> tuple
     """
     closes: dict[str, None] = {}
     for node in (rules.root, *rules.rules_by_name.values()):
-        closes.update(dict.fromkeys(filter(None, _texts(node))))
+        closes.update(dict.fromkeys(filter(None, _node_texts(node))))
     if calls is not None and calls.arguments.members.order is not MemberOrder.GIVEN:
         for node in rules.rules_by_name.values():
             closes.update(dict.fromkeys(_names_beside(node, rules.rules_by_name)))
@@ -578,7 +578,7 @@ def _firsts(node: Node, rules_by_name: Mapping[str, Node]) -> Iterator[Node]:
                 yield option
 
 
-def _texts(node: Node) -> Iterator[str]:
+def _node_texts(node: Node) -> Iterator[str]:
     match node:
         case SequenceNode(items):
             for before, behind in pairwise(items):
@@ -591,4 +591,4 @@ def _texts(node: Node) -> Iterator[str]:
         case _:
             pass
     for inner in inner_nodes(node):
-        yield from _texts(inner)
+        yield from _node_texts(inner)

@@ -109,10 +109,10 @@ def load_model(directory: Path, device: str) -> LoadedModel:
         )
     except (OSError, ValueError, KeyError) as error:
         raise ModelError(f"cannot load the model: {error}", file=str(directory)) from error
-    return LoadedModel(network.eval().to(chosen), _name(chosen))
+    return LoadedModel(network.eval().to(chosen), _device_name(chosen))
 
 
-def _name(device: Any) -> str:
+def _device_name(device: Any) -> str:
     if device.type != "cuda":
         return str(device)
     torch: Any = importlib.import_module("torch")

@@ -329,12 +329,12 @@ class Constraint:
     @classmethod
     def regex(cls, pattern: str) -> Constraint:
         """Constrain the whole answer to a regex (of Rust's syntax: no look-around)."""
-        return cls(ConstraintKind.REGEX, _text(pattern, "regex"))
+        return cls(ConstraintKind.REGEX, _nonempty_text(pattern, "regex"))
 
     @classmethod
     def ebnf(cls, grammar: str) -> Constraint:
         """Constrain the whole answer to a grammar in Lark or in GBNF."""
-        return cls(ConstraintKind.EBNF, _text(grammar, "ebnf"))
+        return cls(ConstraintKind.EBNF, _nonempty_text(grammar, "ebnf"))
 
     @classmethod
     def of_request(cls, grammar: Grammar, tokenizer: ModelTokenizer) -> Constraint:
@@ -364,7 +364,7 @@ class Constraint:
         return cls(ConstraintKind.STRUCTURAL_TAG, text)
 
 
-def _text(value: object, place: str) -> str:
+def _nonempty_text(value: object, place: str) -> str:
     if not isinstance(value, str) or not value:
         raise ConstraintError("must be a non-empty string", place=place)
     return value

@@ -370,7 +370,7 @@ class AnswerRewriter:
         """Classify the text that is written in place of the answer."""
         text, parsed = case.text, case.parsed
         skipped = 1 if dropped else 0
-        if _values(read)[skipped:] != _values(parsed)[skipped:]:
+        if _comparable_parts(read)[skipped:] != _comparable_parts(parsed)[skipped:]:
             return MessageRendering.OTHER
         lead = self._lead(case, text[dropped:], _squeezed, whole=not dropped)
         if lead is not None and dropped:
@@ -517,7 +517,7 @@ def _finite(value: Json) -> bool:
             return True
 
 
-def _values(parsed: ParsedMessage) -> tuple[object, ...]:
+def _comparable_parts(parsed: ParsedMessage) -> tuple[object, ...]:
     """Return the parts of a message, their texts stripped."""
     calls = [
         (call.name, json.dumps(_stripped(json.loads(call.arguments)), sort_keys=True))

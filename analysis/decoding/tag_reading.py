@@ -330,20 +330,20 @@ class _TagReader:
         return self.part(tag["format"], "format")
 
     def legacy(self, tag: Mapping[str, Any]) -> Ways:
-        triggers = _texts(_field(tag, "triggers", ""), "triggers")
+        triggers = _texts_at(_field_at(tag, "triggers", ""), "triggers")
         tags: list[tuple[str, Ways]] = []
-        for number, given in enumerate(_list(_field(tag, "structures", ""), "structures")):
+        for number, given in enumerate(_list_at(_field_at(tag, "structures", ""), "structures")):
             place = f"structures[{number}]"
-            structure = _object(given, place)
-            schema = self.schema(_field(structure, "schema", place), f"{place}.schema")
-            end = _text(_field(structure, "end", place), f"{place}.end")
-            begin = _text(_field(structure, "begin", place), f"{place}.begin")
+            structure = _object_at(given, place)
+            schema = self.schema(_field_at(structure, "schema", place), f"{place}.schema")
+            end = _text_at(_field_at(structure, "end", place), f"{place}.end")
+            begin = _text_at(_field_at(structure, "begin", place), f"{place}.begin")
             tags.append((begin, self.tag_grammar.row((schema, self.tag_grammar.fixed((end,))))))
         return self.tag_grammar.dispatch(_arms(triggers, tags, "structures"))
 
     def part(self, value: object, place: str) -> Ways:
-        form = _object(value, place)
-        kind = _field(form, "type", place)
+        form = _object_at(value, place)
+        kind = _field_at(form, "type", place)
         readers: dict[str, Callable[[Mapping[str, Any], str], Ways]] = {
             "const_string": self.constant,
             "token": self.constant,
@@ -375,32 +375,36 @@ class _TagReader:
     def constant(self, form: Mapping[str, Any], place: str) -> Ways:
         if form["type"] == "token":
             return self.tag_grammar.fixed(
-                (self.token(_field(form, "token", place), f"{place}.token"),)
+                (self.token(_field_at(form, "token", place), f"{place}.token"),)
             )
-        return self.tag_grammar.fixed((_text(_field(form, "value", place), f"{place}.value"),))
+        return self.tag_grammar.fixed(
+            (_text_at(_field_at(form, "value", place), f"{place}.value"),)
+        )
 
     def json(self, form: Mapping[str, Any], place: str) -> Ways:
         _plain_only(form, place)
-        return self.schema(_field(form, "json_schema", place), f"{place}.json_schema")
+        return self.schema(_field_at(form, "json_schema", place), f"{place}.json_schema")
 
     def pattern(self, form: Mapping[str, Any], place: str) -> Ways:
-        return self.tag_grammar.matching(_text(_field(form, "pattern", place), f"{place}.pattern"))
+        return self.tag_grammar.matching(
+            _text_at(_field_at(form, "pattern", place), f"{place}.pattern")
+        )
 
     def grammar(self, form: Mapping[str, Any], place: str) -> Ways:
-        text = _text(_field(form, "grammar", place), f"{place}.grammar")
+        text = _text_at(_field_at(form, "grammar", place), f"{place}.grammar")
         return self.tag_grammar.bound(
             EmbeddedLark(lark_grammar(text, self.tag_grammar.tokenizer.opaque))
         )
 
     def free(self, form: Mapping[str, Any], place: str) -> Ways:
         _absent(form, ("max_tokens", "max_chars"), place)
-        return self.tag_grammar.free(_texts(form.get("excludes", []), f"{place}.excludes"))
+        return self.tag_grammar.free(_texts_at(form.get("excludes", []), f"{place}.excludes"))
 
     def elements(self, form: Mapping[str, Any], place: str) -> Ways:
         where = f"{place}.elements"
         parts = tuple(
             self.part(element, f"{where}[{number}]")
-            for number, element in enumerate(_list(_field(form, "elements", place), where))
+            for number, element in enumerate(_list_at(_field_at(form, "elements", place), where))
         )
         if not parts:
             raise ConstraintError("missing elements", place=where)
@@ -425,15 +429,15 @@ class _TagReader:
 
     def text_or_token(self, value: object, place: str) -> str:
         if is_mapping(value):
-            return self.token(_field(value, "token", place), f"{place}.token")
-        return _text(value, place)
+            return self.token(_field_at(value, "token", place), f"{place}.token")
+        return _text_at(value, place)
 
     def tag(self, value: object, place: str) -> tuple[str, Ways]:
         """Read a tag: its begin, its content, and its end."""
-        form = _object(value, place)
-        begin = self.text_or_token(_field(form, "begin", place), f"{place}.begin")
-        content = self.part(_field(form, "content", place), f"{place}.content")
-        ends = _field(form, "end", place)
+        form = _object_at(value, place)
+        begin = self.text_or_token(_field_at(form, "begin", place), f"{place}.begin")
+        content = self.part(_field_at(form, "content", place), f"{place}.content")
+        ends = _field_at(form, "end", place)
         listed = ends if is_list(ends) else [ends]
         texts = tuple(self.text_or_token(end, f"{place}.end") for end in listed)
         if not texts:
@@ -441,11 +445,11 @@ class _TagReader:
         return begin, self.tag_grammar.row((content, self.tag_grammar.fixed(texts)))
 
     def tags(self, form: Mapping[str, Any], place: str) -> list[tuple[str, Ways]]:
-        given = _list(_field(form, "tags", place), f"{place}.tags")
+        given = _list_at(_field_at(form, "tags", place), f"{place}.tags")
         return [self.tag(tag, f"{place}.tags[{number}]") for number, tag in enumerate(given)]
 
     def repeat(self, form: Mapping[str, Any], place: str) -> Ways:
-        part = self.part(_field(form, "content", place), f"{place}.content")
+        part = self.part(_field_at(form, "content", place), f"{place}.content")
         match form["type"]:
             case "optional":
                 return self.tag_grammar.repeated(part, 0, 1)
@@ -454,7 +458,7 @@ class _TagReader:
             case "star":
                 return self.tag_grammar.repeated(part, 0, None)
             case _:
-                least, most = _field(form, "min", place), _field(form, "max", place)
+                least, most = _field_at(form, "min", place), _field_at(form, "max", place)
                 if not isinstance(least, int) or not isinstance(most, int) or least < 0:
                     raise ConstraintError(
                         "min must be a non-negative integer, and max an integer", place=place
@@ -465,9 +469,9 @@ class _TagReader:
 
     def triggered(self, form: Mapping[str, Any], place: str) -> Ways:
         if form["type"] == "triggered_tags":
-            triggers = _texts(_field(form, "triggers", place), f"{place}.triggers")
+            triggers = _texts_at(_field_at(form, "triggers", place), f"{place}.triggers")
         else:
-            given = _list(_field(form, "trigger_tokens", place), f"{place}.trigger_tokens")
+            given = _list_at(_field_at(form, "trigger_tokens", place), f"{place}.trigger_tokens")
             triggers = tuple(self.token(token, f"{place}.trigger_tokens") for token in given)
         return self.tag_grammar.dispatch(
             _arms(triggers, self.tags(form, place), f"{place}.tags"),
@@ -478,13 +482,13 @@ class _TagReader:
 
     def dispatch(self, form: Mapping[str, Any], place: str) -> Ways:
         arms: list[TriggerArm] = []
-        for number, given in enumerate(_list(_field(form, "rules", place), f"{place}.rules")):
+        for number, given in enumerate(_list_at(_field_at(form, "rules", place), f"{place}.rules")):
             where = f"{place}.rules[{number}]"
-            rule = _list(given, where)
+            rule = _list_at(given, where)
             if len(rule) != 2:  # noqa: PLR2004 - a pair
                 raise ConstraintError("a rule needs a pattern and a format", place=where)
             is_text = form["type"] == "dispatch"
-            trigger = _text(rule[0], where) if is_text else self.token(rule[0], where)
+            trigger = _text_at(rule[0], where) if is_text else self.token(rule[0], where)
             arms.append(TriggerArm(trigger, ((trigger, self.part(rule[1], f"{where}[1]")),)))
         if not arms:
             raise ConstraintError("missing rules", place=f"{place}.rules")
@@ -492,9 +496,9 @@ class _TagReader:
         return self.tag_grammar.dispatch(arms, excludes=self.excludes(form, place), once=once)
 
     def excludes(self, form: Mapping[str, Any], place: str) -> tuple[str, ...]:
-        tokens = _list(form.get("exclude_tokens", []), f"{place}.exclude_tokens")
+        tokens = _list_at(form.get("exclude_tokens", []), f"{place}.exclude_tokens")
         return (
-            *_texts(form.get("excludes", []), f"{place}.excludes"),
+            *_texts_at(form.get("excludes", []), f"{place}.excludes"),
             *(self.token(token, f"{place}.exclude_tokens") for token in tokens),
         )
 
@@ -503,7 +507,7 @@ class _TagReader:
             self.tag_grammar.row((self.tag_grammar.fixed((begin,)), body))
             for begin, body in self.tags(form, place)
         ]
-        separator = _text(_field(form, "separator", place), f"{place}.separator")
+        separator = _text_at(_field_at(form, "separator", place), f"{place}.separator")
         return self.tag_grammar.repeated(
             self.tag_grammar.one_of(tags),
             1 if form.get("at_least_one", False) else 0,
@@ -550,29 +554,29 @@ def _absent(form: Mapping[str, Any], names: tuple[str, ...], place: str) -> None
             raise ConstraintError(f"{name} is not supported", place=f"{place}.{name}")
 
 
-def _field(form: Mapping[str, Any], name: str, place: str) -> Any:
+def _field_at(form: Mapping[str, Any], name: str, place: str) -> Any:
     if name not in form:
         raise ConstraintError(f"missing {name}", place=place or "structural_tag")
     return form[name]
 
 
-def _object(value: object, place: str) -> Mapping[str, Any]:
+def _object_at(value: object, place: str) -> Mapping[str, Any]:
     if not is_mapping(value):
         raise ConstraintError(f"must be an object, got {kind_of(value)}", place=place)
     return value
 
 
-def _list(value: object, place: str) -> Sequence[Any]:
+def _list_at(value: object, place: str) -> Sequence[Any]:
     if not is_row(value):
         raise ConstraintError(f"must be an array, got {kind_of(value)}", place=place)
     return value
 
 
-def _text(value: object, place: str) -> str:
+def _text_at(value: object, place: str) -> str:
     if not isinstance(value, str):
         raise ConstraintError(f"must be a string, got {kind_of(value)}", place=place)
     return value
 
 
-def _texts(value: object, place: str) -> tuple[str, ...]:
-    return tuple(_text(entry, place) for entry in _list(value, place))
+def _texts_at(value: object, place: str) -> tuple[str, ...]:
+    return tuple(_text_at(entry, place) for entry in _list_at(value, place))

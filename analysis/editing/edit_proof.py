@@ -63,9 +63,9 @@ def faults_of(
     """Return the faults of a conversation's text, with their counts."""
     if text is None:
         return {RenderFault(FaultKind.REFUSED): 1}
-    found = Counter(dict(_texts(conversation, text, rendered)))
+    found = Counter(dict(_text_faults(conversation, text, rendered)))
     found.update(dict(_tools(conversation, text)))
-    found.update(dict(_calls(conversation, text, rendered)))
+    found.update(dict(_call_faults(conversation, text, rendered)))
     if conversation.closer:
         found[RenderFault(FaultKind.UNCLOSED)] = _unclosed(conversation, text, rendered)
     found.update(dict(_history(conversation, text, rendered)))
@@ -76,7 +76,7 @@ def faults_of(
     return {fault: count for fault, count in found.items() if count}
 
 
-def _texts(
+def _text_faults(
     conversation: ProofConversation, text: str, rendered: RenderedBy
 ) -> Iterator[tuple[RenderFault, int]]:
     said = Counter(words for _, words in conversation.texts if words.strip())
@@ -170,7 +170,7 @@ def _with_text(value: Json, words: str, other: str) -> Any:
     return other if value == words else value
 
 
-def _calls(
+def _call_faults(
     conversation: ProofConversation, text: str, rendered: RenderedBy
 ) -> Iterator[tuple[RenderFault, int]]:
     """Yield the missing calls; names in the tools' descriptions do not count."""
@@ -204,16 +204,16 @@ def _history(
             continue
         asked = rendered(_until(conversation, index, generation=True))
         if message["role"] == "assistant" and asked is not None:
-            yield _departure(conversation, FaultKind.NOT_BEGUN, asked, text, index)
+            yield _prefix_fault(conversation, FaultKind.NOT_BEGUN, asked, text, index)
         told = rendered(_until(conversation, index, generation=False))
         if told is not None:
             # A template may close a message with other whitespace once another one follows.
-            yield _departure(conversation, FaultKind.REWRITTEN, told.rstrip(), text, index - 1)
+            yield _prefix_fault(conversation, FaultKind.REWRITTEN, told.rstrip(), text, index - 1)
     if not conversation.generation:
         told = rendered(_gone_on(conversation))
         if told is not None:
             gone_on, last = _gone_on(conversation), len(conversation.messages) - 1
-            yield _departure(gone_on, FaultKind.REWRITTEN, text.rstrip(), told, last)
+            yield _prefix_fault(gone_on, FaultKind.REWRITTEN, text.rstrip(), told, last)
     other = rendered(replace(conversation, generation=not conversation.generation))
     if other is not None:
         without, prompted = (other, text) if conversation.generation else (text, other)
@@ -227,7 +227,7 @@ def _history(
         )
 
 
-def _departure(
+def _prefix_fault(
     conversation: ProofConversation, kind: FaultKind, before: str, text: str, at: int
 ) -> tuple[RenderFault, int]:
     """Return a fault, counted if a text does not begin with the one that ended at a message."""

@@ -81,7 +81,7 @@ class TemplateTrials:
     def looked_at(self, rule: Rule) -> Subject:
         """Return the template after a single rule ran on it, without renders of others."""
         subject = Subject(self.template, analysis=self.subject.analysis)
-        self._before[rule] = len(hits_of(subject, rule) or ())
+        self._before[rule] = len(messages_of_rule(subject, rule) or ())
         return subject
 
     def edited(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
@@ -110,7 +110,7 @@ class TemplateTrials:
     def finds_less(self, template: ChatTemplate, rule: Rule) -> bool:
         """Return whether a rule has fewer hits in an edited template."""
         subject = self._analyzed(template.text, template.sandbox)
-        hits = None if subject is None else hits_of(subject, rule)
+        hits = None if subject is None else messages_of_rule(subject, rule)
         if rule not in self._before:
             _ = self.looked_at(rule)
         return hits is not None and len(hits) < self._before[rule]
@@ -126,7 +126,7 @@ class TemplateTrials:
         return self._news[template.text]
 
     def _news_of(self, subject: Subject) -> frozenset[Rule]:
-        firing = (rule for rule in all_rules() if rule.default and hits_of(subject, rule))
+        firing = (rule for rule in all_rules() if rule.default and messages_of_rule(subject, rule))
         # Only a rule that did not fire before needs lint itself, which merges findings of one
         # cause.
         if all(rule.code in self._found_codes for rule in firing):
@@ -153,7 +153,7 @@ class TemplateTrials:
         return subject
 
 
-def hits_of(subject: Subject, rule: Rule) -> list[str] | None:
+def messages_of_rule(subject: Subject, rule: Rule) -> list[str] | None:
     """Return the messages of a rule's hits, or None if it cannot run."""
     if not subject.has(rule.needs):
         return None
@@ -248,7 +248,7 @@ def fix_template(
             continue
         # Analyze only if needed: in many templates nothing is fixable.
         trials = TemplateTrials(known, mends) if trials is None else trials
-        if known.text != text and hits_of(trials.subject, finding.rule) == []:
+        if known.text != text and messages_of_rule(trials.subject, finding.rule) == []:
             # An earlier fix has fixed this, too.
             fixes.append(FindingFix(finding))
             continue
@@ -268,7 +268,7 @@ def fix_template(
 
 def _went_along(fix: FindingFix, subject: Subject) -> bool:
     """Return whether a later fix removed an unfixable finding."""
-    return fix.reason is not None and hits_of(subject, fix.finding.rule) == []
+    return fix.reason is not None and messages_of_rule(subject, fix.finding.rule) == []
 
 
 def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) -> FindingFix:

@@ -255,7 +255,10 @@ class _EditSearch:
         """Return whether steps that held render the same text, and the proof of edits passes."""
         stage = self._edited(edits)
         replays = (step.replay for step in self._steps if step.replay.holds)
-        if any(_texts(stage, replay) != (replay.text, replay.prompt.text) for replay in replays):
+        if any(
+            _rendered_texts(stage, replay) != (replay.text, replay.prompt.text)
+            for replay in replays
+        ):
             return False
         proof = self._proof.proven(self._template(edits))
         # Round trips are about the model's text: an edit that also fixes another speaker's goes too
@@ -321,7 +324,10 @@ class _EditSearch:
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
         """Return whether both render all steps and conversations to the same texts."""
         first, second = (ReplayStage(self._analysis, template) for template in (one, other))
-        same = (_texts(first, step.replay) == _texts(second, step.replay) for step in self._steps)
+        same = (
+            _rendered_texts(first, step.replay) == _rendered_texts(second, step.replay)
+            for step in self._steps
+        )
         return all(same) and self._proof.alike(one, other)
 
 
@@ -337,7 +343,7 @@ def _play_scenarios(stage: ReplayStage, scenarios: Sequence[Scenario]) -> Iterat
                 continue
 
 
-def _texts(stage: ReplayStage, replay: Replay) -> tuple[str, str] | None:
+def _rendered_texts(stage: ReplayStage, replay: Replay) -> tuple[str, str] | None:
     """Return a step's next prompt and its own, or None if it cannot be rendered."""
     try:
         other = stage.render_again(replay)

@@ -191,7 +191,7 @@ def closer_of(subject: Subject) -> str:
     return "" if calls is None else calls.later_close.strip()
 
 
-def _whole(
+def _proof_of_conversation(
     subject: Subject, whole: WholeConversation, name: str = "", *, generation: bool | None = None
 ) -> ProofConversation:
     usual = subject.usual_setting
@@ -214,8 +214,10 @@ def _matrix(subject: Subject) -> Iterator[ProofConversation]:
     for played in subject.matrix:
         conversation = played.conversation
         for generation in dict.fromkeys((conversation.generation, False)):
-            whole = _whole(subject, conversation, generation=generation)
-            plain = _whole(subject, replace(conversation, other_form=False), generation=generation)
+            whole = _proof_of_conversation(subject, conversation, generation=generation)
+            plain = _proof_of_conversation(
+                subject, replace(conversation, other_form=False), generation=generation
+            )
             if not conversation.other_form:
                 yield whole
                 continue
@@ -227,8 +229,8 @@ def _matrix(subject: Subject) -> Iterator[ProofConversation]:
     largest = _largest(subject)
     for setting in _settings(subject):
         for conversation in largest:
-            # Set exactly these switches, which may replace those of the analysis.
-            whole = _whole(subject, replace(conversation, setting=setting))
+            # Set exactly these: the analysis' own switches may not be among them.
+            whole = _proof_of_conversation(subject, replace(conversation, setting=setting))
             yield replace(whole, setting=setting)
 
 
@@ -259,13 +261,13 @@ def _padded(subject: Subject) -> Iterator[ProofConversation]:
         for voice in dict.fromkeys(spoken.voice for spoken in conversation.spoken):
             # The name of a function has no whitespace around it.
             if voice is not Voice.CALL:
-                around = _around(conversation, voice)
-                yield _whole(
+                around = _pad_voice(conversation, voice)
+                yield _proof_of_conversation(
                     subject, around, f"whitespace around {voice.value}: {conversation.name}"
                 )
 
 
-def _around(conversation: WholeConversation, voice: Voice) -> WholeConversation:
+def _pad_voice(conversation: WholeConversation, voice: Voice) -> WholeConversation:
     voice_texts = {spoken.text for spoken in conversation.spoken if spoken.voice is voice}
 
     def text(value: str) -> str:
@@ -291,7 +293,7 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             continue
         role = "" if request.content is None else request.content[0]
         texts = tuple(
-            text for text in _texts(request.dialogue) if text[0] not in SAID_BY.get(role, ())
+            text for text in _spoken_texts(request.dialogue) if text[0] not in SAID_BY.get(role, ())
         )
         if request.content is not None:
             texts += tuple((SAID_BY[role][0], words) for words in _texts_of(request.content[1]))
@@ -325,7 +327,7 @@ def _called_names(dialogue: Dialogue) -> Iterator[str]:
         yield from (call.name for call in entry.calls) if isinstance(entry, Message) else ()
 
 
-def _texts(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
+def _spoken_texts(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
     for entry in dialogue:
         match entry:
             case UserMessage():
@@ -344,8 +346,8 @@ def _in_other_words(subject: Subject) -> Iterator[ProofConversation]:
     alone = [replace(whole, system="") for whole in _largest(subject) if whole.system and bare]
     for conversation in (*_largest(subject), *alone):
         for ends in (False, True):
-            plain = _whole(subject, conversation, generation=ends)
-            # If the plain conversation has no generation prompt, neither do its variants.
+            plain = _proof_of_conversation(subject, conversation, generation=ends)
+            # Where no prompt follows the plain conversation, its variants have none either.
             if ends and not conversation.generation:
                 continue
             for words, messages, tools in _respell(plain):
@@ -467,7 +469,7 @@ def _long(subject: Subject) -> Iterator[ProofConversation]:
         for generation in (False, True)[: 1 + isinstance(dialogue[-1], UserMessage)]:
             if subject.shape.system:
                 whole = replace(whole, system=texts.system)
-            plain = _whole(subject, whole, generation=generation)
+            plain = _proof_of_conversation(subject, whole, generation=generation)
             yield plain
             for words in ("null content", "no content") if dialogue is not many else ():
                 changed = tuple(_CHANGES[words](dict(message)) for message in plain.messages)
@@ -507,5 +509,7 @@ def _written_out(subject: Subject) -> Iterator[ProofConversation]:
                     dialogue: Dialogue = (*before.dialogue, said, *rest)
                     written = replace(conversation, dialogue=dialogue)
                     # The template may do anything with this text, so it need not appear.
-                    named = _whole(subject, written, f"all in the content: {conversation.name}")
-                    yield replace(named, texts=_whole(subject, before).texts)
+                    named = _proof_of_conversation(
+                        subject, written, f"all in the content: {conversation.name}"
+                    )
+                    yield replace(named, texts=_proof_of_conversation(subject, before).texts)

@@ -193,7 +193,7 @@ def constant_condition(condition: str) -> bool | None:
 
 def same_truth(one: str, other: str) -> bool:
     """Return whether two conditions are equivalent, whatever the values of their parts."""
-    parts = {**_parts(_read(one)), **_parts(_read(other))}
+    parts = {**_operands(_read(one)), **_operands(_read(other))}
     found = _truths(one, parts)
     return bool(found) and found == _truths(other, parts)
 
@@ -201,7 +201,7 @@ def same_truth(one: str, other: str) -> bool:
 def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
     """Return a condition's value for each combination of its parts; empty if it has too many."""
     read = _read(condition)
-    named = parts or _parts(read)
+    named = parts or _operands(read)
     if read is None or len(named) > MOST_PARTS:
         return []
     held = (
@@ -230,12 +230,12 @@ def _read(condition: str) -> nodes.Node | None:
     return found.test if found is not None else None
 
 
-def _parts(read: nodes.Node | None) -> dict[str, nodes.Node]:
+def _operands(read: nodes.Node | None) -> dict[str, nodes.Node]:
     match read:
         case nodes.And() | nodes.Or():
-            return {**_parts(read.left), **_parts(read.right)}
+            return {**_operands(read.left), **_operands(read.right)}
         case nodes.Not():
-            return _parts(read.node)
+            return _operands(read.node)
         case nodes.Const() | nodes.List(items=[]) | nodes.Dict(items=[]) | None:
             return {}
         case _:

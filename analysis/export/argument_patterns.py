@@ -186,7 +186,7 @@ def arguments_reader(arguments: ArgumentFormat) -> ContentParser:
         )
     if arguments.verbatim:
         return ContentParser("json", empty=False)
-    found = [_whole(arguments), _dialect(arguments), _pairs(arguments)]
+    found = [_whole_parser(arguments), _dialect(arguments), _pairs(arguments)]
     able = [way for way in found if way is not None]
     if able:
         return min(able, key=lambda way: way.weight)
@@ -196,7 +196,7 @@ def arguments_reader(arguments: ArgumentFormat) -> ContentParser:
     )
 
 
-def _whole(arguments: ArgumentFormat) -> ContentParser | None:
+def _whole_parser(arguments: ArgumentFormat) -> ContentParser | None:
     """Read all as JSON; return None if not even strings come back."""
     lost = value_losses(lambda value: _reads_as_json(arguments, value), _unwritten(arguments))
     if not lost.weight:
@@ -347,7 +347,7 @@ def _read_by(values: ValueNotation, *, quoted: bool, text: bool) -> Callable[[Js
 
     def reads(value: Json) -> bool:
         if isinstance(value, str) and not quoted:
-            return _inside(values.string, value) == values.string.edges.apply(value)
+            return _text_between_quotes(values.string, value) == values.string.edges.apply(value)
         written = values.write(value)
         read: Json = written
         if quoted:
@@ -363,7 +363,7 @@ def _read_by(values: ValueNotation, *, quoted: bool, text: bool) -> Callable[[Js
     return reads
 
 
-def _inside(text: StringText, value: str) -> str:
+def _text_between_quotes(text: StringText, value: str) -> str:
     """Return the text between a string's quotes."""
     written = text.write(value)
     if text.escape is StringEscape.PYTHON:

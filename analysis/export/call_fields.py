@@ -71,7 +71,7 @@ def json_field(calls: CallFormat, fields: JsonFields, end: TurnEnds) -> CallsFie
         return array
     # Adjacent objects would be separated by their braces alone.
     touching = not (fields.after.strip() or calls.separator) and calls.limit is CallLimit.MANY
-    return None if touching else _object(calls, fields, end, limits)
+    return None if touching else _object_field(calls, fields, end, limits)
 
 
 def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | None:
@@ -82,7 +82,7 @@ def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | 
             if calls.refused_type([call]) is not None:
                 continue
             try:
-                value = load_json(_text(calls, fields, call))
+                value = load_json(_json_of_call(calls, fields, call))
             except ValueError:
                 return None
             arguments = _at(value, _path(fields, fields.args_field))
@@ -97,7 +97,7 @@ def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | 
     return tuple(limits)
 
 
-def _text(calls: CallFormat, fields: JsonFields, call: ToolCall) -> str:
+def _json_of_call(calls: CallFormat, fields: JsonFields, call: ToolCall) -> str:
     text = calls.write_call(call, 0).strip()
     return text.removeprefix(fields.before.strip()).removesuffix(fields.after.strip())
 
@@ -138,7 +138,7 @@ def _array(
     if not opening.endswith("[") or closing[:1] != "]" or calls.separator.strip() != ",":
         return None
     marker, closer = loose_pattern(opening[:-1].rstrip()), exact_pattern(closing[1:].strip())
-    head = rf"(?=\[\s*{_head(calls)})"
+    head = rf"(?=\[\s*{_head_pattern(calls)})"
     start = rf"{marker}\s*(?=\[)" if marker else head
     settings: dict[str, Json] = {
         "content": "json",
@@ -150,12 +150,12 @@ def _array(
     return CallsField(start, start, close, closer or r"\]", settings, limits)
 
 
-def _object(
+def _object_field(
     calls: CallFormat, fields: JsonFields, end: TurnEnds, limits: tuple[ExportLimit, ...]
 ) -> CallsField:
     """Read each call as one object."""
     before = loose_pattern(fields.before.strip())
-    head = rf"(?={_head(calls)})"
+    head = rf"(?={_head_pattern(calls)})"
     # After a marker the members may come in any order.
     opened = rf"{before}\s*(?=\{{)" if before else head
     after = loose_pattern(fields.after.strip())
@@ -176,7 +176,7 @@ def _object(
     return replace(frame, settings=settings, limits=limits)
 
 
-def _head(calls: CallFormat) -> str:
+def _head_pattern(calls: CallFormat) -> str:
     """Match the beginning of a call's JSON, with its first key if that is written."""
     first = calls.row[0]
     text = "" if isinstance(first, RowSlot) else first

@@ -80,9 +80,9 @@ class ExportLimit(Struct, frozen=True):
             case MessagePiece.NO_ARGUMENTS:
                 return any(not call.arguments for call in message.calls)
             case MessagePiece.TYPES:
-                return any(type_of(value) in self.types for value in _values(message))
+                return any(type_of(value) in self.types for value in _argument_values(message))
             case MessagePiece.STRINGS:
-                texts = [value for value in _values(message) if isinstance(value, str)]
+                texts = [value for value in _argument_values(message) if isinstance(value, str)]
                 return any(self._has_character(text) for text in texts)
             case MessagePiece.IDS:
                 return False
@@ -122,7 +122,7 @@ class Export(Struct, frozen=True):
         return not self.plain_names or all(map(str.isidentifier, names))
 
 
-def _values(message: Message) -> Iterator[Json]:
+def _argument_values(message: Message) -> Iterator[Json]:
     for call in message.calls:
         for value in call.arguments.values():
             yield from _nested(value)

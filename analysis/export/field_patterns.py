@@ -160,11 +160,11 @@ def behind_pattern(pattern: str) -> str:
 
 def anchor_field(key: str, pattern: str) -> dict[str, str]:
     """Return a pattern under its key, as a literal if it is one, which streams without delay."""
-    text = _literal(pattern)
+    text = _literal_of_pattern(pattern)
     return {f"{key}_pattern": pattern} if text is None else {key: text}
 
 
-def _literal(pattern: str) -> str | None:
+def _literal_of_pattern(pattern: str) -> str | None:
     """Return the text that a pattern is the exact pattern of, or None."""
     named = {"n": "\n", "t": "\t", "r": "\r"}
     text = re.sub(r"\\(.)", lambda match: named.get(match[1], match[1]), pattern)

@@ -90,7 +90,7 @@ def response_template(
     if eos and eos not in format_.stop_strings:
         format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
     around = surroundings_of(format_)
-    calls, limits = _calls(around)
+    calls, limits = _calls_field(around)
     around = replace(around, calls=calls)
     fields: dict[str, Json] = {}
     without = reasoning_limit(around)
@@ -121,7 +121,7 @@ def response_template(
     )
 
 
-def _calls(around: TargetSurroundings) -> tuple[CallsField | None, tuple[ExportLimit, ...]]:
+def _calls_field(around: TargetSurroundings) -> tuple[CallsField | None, tuple[ExportLimit, ...]]:
     calls = around.format.calls
     if calls is None:
         return None, ()
@@ -331,7 +331,7 @@ class _Tryout:
             found = self._mismatch(expected, prefix, text)
             if isinstance(found, ExportMismatch):
                 return found
-            read = _message(found, message)
+            read = _with_wanted_ids(found, message)
             second_text = text if read == message else turns.written_turn(read).rest
             if second_text != text:
                 error = f"the template writes it {second_text!r}"
@@ -359,7 +359,7 @@ class _Tryout:
         return found if found == expected else ExportMismatch("", prefix, text, expected, found)
 
 
-def _message(read_message: ComparedMessage, wanted_message: Message) -> Message:
+def _with_wanted_ids(read_message: ComparedMessage, wanted_message: Message) -> Message:
     """Return the message found, with the ids and the order of keys of the message asked for."""
     known = dict(enumerate(wanted_message.calls))
     calls: list[ToolCall] = []

@@ -377,60 +377,60 @@ def format_read(document: TurnDocument) -> TurnFormat:
         TurnFormat,
         document,
         layouts={
-            Presence(**asdict(layout.presence)): _layout(layout) for layout in document.layouts
+            Presence(**asdict(layout.presence)): _read_layout(layout) for layout in document.layouts
         },
-        calls=document.calls and _calls(document.calls),
+        calls=document.calls and _read_calls(document.calls),
         not_rendered={part: kind for part, kind in kinds if kind is not EvidenceKind.RENDER},
         elsewhere=frozenset(document.elsewhere),
     )
 
 
-def _layout(document: LayoutDocument) -> TurnLayout:
+def _read_layout(document: LayoutDocument) -> TurnLayout:
     edges = document.edges
     return TurnLayout(
         document.parts, document.literals, edges.reasoning, edges.content, document.refusal or ""
     )
 
 
-def _calls(document: CallsDocument) -> CallFormat:
+def _read_calls(document: CallsDocument) -> CallFormat:
     arguments = document.arguments
     return copy_fields(
         CallFormat,
         document,
-        row=_row(document.row),
-        empty_row=document.empty_row and _row(document.empty_row),
-        id_row=_row(document.id_row),
+        row=_read_row(document.row),
+        empty_row=document.empty_row and _read_row(document.empty_row),
+        id_row=_read_row(document.id_row),
         arguments=copy_fields(
             ArgumentFormat,
             arguments,
             refused=frozenset(arguments.refused),
-            members=_container(arguments.members),
-            values=_notation(arguments.values),
+            members=_read_container(arguments.members),
+            values=_read_notation(arguments.values),
         ),
     )
 
 
-def _row(pieces: tuple[PieceDocument, ...]) -> Row:
+def _read_row(pieces: tuple[PieceDocument, ...]) -> Row:
     found = (piece.slot if piece.literal is UNSET else piece.literal for piece in pieces)
     return tuple(piece for piece in found if piece is not UNSET)
 
 
-def _container(document: ContainerDocument) -> ContainerNotation:
+def _read_container(document: ContainerDocument) -> ContainerNotation:
     return copy_fields(
         ContainerNotation,
         document,
-        entry=_row(document.entry),
-        typed={kind: row and _row(row) for kind, row in document.typed.items()},
-        values=document.values and _notation(document.values),
+        entry=_read_row(document.entry),
+        typed={kind: row and _read_row(row) for kind, row in document.typed.items()},
+        values=document.values and _read_notation(document.values),
     )
 
 
-def _notation(document: NotationDocument) -> ValueNotation:
+def _read_notation(document: NotationDocument) -> ValueNotation:
     return copy_fields(
         ValueNotation,
         document,
-        array=_container(document.array),
-        object=_container(document.object),
+        array=_read_container(document.array),
+        object=_read_container(document.object),
     )
 
 

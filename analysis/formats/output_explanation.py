@@ -289,7 +289,7 @@ def explain_output(
         return _restored(back, text, reader)
     found = [
         *_junk(reader, message, text),
-        *_calls(reader, message, text, complete=complete),
+        *_explain_calls(reader, message, text, complete=complete),
         *_rewritten(reader, message, text),
     ]
     if message.missing_end and message.status is not Status.CUT:
@@ -338,7 +338,7 @@ def _junk(
         yield DeviationExplanation(deviation, start, "", found.strip())
 
 
-def _calls(
+def _explain_calls(
     reader: OutputReading, message: ParsedMessage, text: str, *, complete: bool
 ) -> Iterator[DeviationExplanation]:
     """Explain calls that could not be parsed, and calls of unknown tools."""

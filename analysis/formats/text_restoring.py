@@ -102,7 +102,7 @@ def foreign_markup(turn: TurnTree, text: str, message: ParsedMessage) -> tuple[i
         content = [span for span in message.spans if span.kind is SpanKind.CONTENT]
         start, end = content[0].start, content[-1].end
         found = foreign_call(turn, text[start:end])
-        return None if found is None else _around(text, start + found[0], found[1])
+        return None if found is None else _marker_around(text, start + found[0], found[1])
     ends = {end.core for end in turn.ends}
     ours = (*markers_of(turn), *units_in([turn.header.core]))
     if has_own_markup(turn, text) or any(our in text for our in ours if our not in ends):
@@ -110,7 +110,7 @@ def foreign_markup(turn: TurnTree, text: str, message: ParsedMessage) -> tuple[i
     return _at_an_edge(text, ends)
 
 
-def _around(text: str, at: int, name: str) -> tuple[int, str]:
+def _marker_around(text: str, at: int, name: str) -> tuple[int, str]:
     """Return the marker that a name stands in, or the name."""
     start = 0
     for unit in edge_units(text):
@@ -168,7 +168,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
     found: list[tuple[tuple[int, bool, int], RestoredOutput]] = []
     # The text alone does not show which parts it has, so every row is tried.
     for row in turn.strict.rows:
-        written = _row(row, turn.strict.calls, body, lost_markers, turn.offered)
+        written = _restore_row(row, turn.strict.calls, body, lost_markers, turn.offered)
         if written is None:
             continue
         whole = written + (end or row.end.core)
@@ -213,7 +213,7 @@ def _without_end(text: str, ends: Sequence[str]) -> tuple[str, str]:
     return (bare[: len(bare) - len(end)], end) if end else (text, "")
 
 
-def _row(
+def _restore_row(
     row: StrictRow,
     calls: CallFormat | None,
     text: str,
@@ -225,7 +225,7 @@ def _row(
     at = next((at for at, item in enumerate(items) if _is_calls(item)), None)
     if at is None:
         has_both = row.has(TurnPart.REASONING) and row.has(TurnPart.CONTENT)
-        return _texts(items, text, lost_markers) if has_both else None
+        return _insert_literals(items, text, lost_markers) if has_both else None
     behind = items[at + 1 :]
     if calls is None or any(isinstance(item, PartBody) for item in behind):
         return None
@@ -234,9 +234,9 @@ def _row(
     if start is None:
         return None
     tail = "".join(item for item in behind if isinstance(item, str))
-    rest = _cut(text[start:], without_markers(tail, lost_markers))
+    rest = _cut_end(text[start:], without_markers(tail, lost_markers))
     written = section.put_back(rest)
-    before = _texts(items[:at], text[:start], lost_markers)
+    before = _insert_literals(items[:at], text[:start], lost_markers)
     return None if before is None or written is None else f"{before}{written}{tail}"
 
 
@@ -244,7 +244,9 @@ def _is_calls(item: StrictItem) -> bool:
     return isinstance(item, PartBody) and item.part is TurnPart.CALLS
 
 
-def _texts(items: Sequence[StrictItem], text: str, lost_markers: Sequence[str]) -> str | None:
+def _insert_literals(
+    items: Sequence[StrictItem], text: str, lost_markers: Sequence[str]
+) -> str | None:
     """Insert the literals between texts, or return None if their remains are missing."""
     pieces: list[str] = []
     at = 0
@@ -281,7 +283,7 @@ def _find(text: str, bare: str, at: int, *, free: bool, last: bool) -> int | Non
     return None if found < 0 else found
 
 
-def _cut(text: str, end: str) -> str:
+def _cut_end(text: str, end: str) -> str:
     return text.removesuffix(end) if end.strip() else text
 
 

@@ -189,17 +189,19 @@ def read_baseline(file: Path) -> Baseline:
         with open_file(file) as stream:
             document: object = json.loads(read_bounded(stream, str(file), "name a baseline"))
     except FileNotFoundError:
-        raise _wrong(file, "file not found", "create it with --write-baseline") from None
+        raise _baseline_error(file, "file not found", "create it with --write-baseline") from None
     except OSError as error:
-        raise _wrong(file, f"cannot be read ({error.strerror})", "name a baseline") from None
+        raise _baseline_error(
+            file, f"cannot be read ({error.strerror})", "name a baseline"
+        ) from None
     except (ValueError, RecursionError) as error:
-        raise _wrong(
+        raise _baseline_error(
             file, f"not a baseline ({error})", "write it again with --write-baseline"
         ) from None
     again = "write it again with --write-baseline"
     version = read_value(document, _Head, file=str(file), wrong=BaselineError, hint=again).schema
     if version != VERSION:
-        raise _wrong(
+        raise _baseline_error(
             file,
             f"a baseline of another version ({version!r} instead of {VERSION!r})"
             if "baseline" in version
@@ -210,5 +212,5 @@ def read_baseline(file: Path) -> Baseline:
     return Baseline(known.findings)
 
 
-def _wrong(file: Path, words: str, hint: str) -> BaselineError:
+def _baseline_error(file: Path, words: str, hint: str) -> BaselineError:
     return BaselineError(words, file=str(file), hint=hint)

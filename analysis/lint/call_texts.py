@@ -96,7 +96,7 @@ def written_as_python(subject: Subject) -> bool:
         return any(_is_call(piece, arguments) for piece in _pieces(text, called, ")"))
     start = text.rfind("{", 0, quoted) if quoted >= 0 else -1
     return start >= 0 and any(
-        isinstance(_literal(piece), dict) for piece in _pieces(text, start, "}")
+        isinstance(_python_value(piece), dict) for piece in _pieces(text, start, "}")
     )
 
 
@@ -232,7 +232,7 @@ def broken_object(span: CallSpan, text: WrittenText) -> str:
         except (ValueError, RecursionError) as error:
             start = error.pos if isinstance(error, json.JSONDecodeError) else 0
             # A Python dictionary is well-formed in its own notation.
-            if _literal(piece) is None:
+            if _python_value(piece) is None:
                 return quote_text(piece[start:])
         return ""
     return ""
@@ -254,7 +254,7 @@ def _braced(text: str, start: int) -> str:
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
-def _literal(text: str) -> object:
+def _python_value(text: str) -> object:
     """Return the value of a Python literal, or None if the text is not one."""
     try:
         return ast.literal_eval(text)

@@ -124,35 +124,35 @@ class BranchOpener(NodeTransformer):
         self.generic_visit(node)
         # Without an `else`, Jinja writes nothing.
         other = node.expr2 or nodes.Const("", lineno=node.lineno)
-        return _call(EITHER, node.expr1, other, node.test)
+        return _call_node(EITHER, node.expr1, other, node.test)
 
     def visit_And(self, node: nodes.And) -> nodes.Node:  # noqa: N802
         """Evaluate both sides."""
         self.generic_visit(node)
         # If both sides are true, `and` has the value of the right one, `or` that of the left one.
-        return _call(EITHER, node.right, node.left)
+        return _call_node(EITHER, node.right, node.left)
 
     def visit_Or(self, node: nodes.Or) -> nodes.Node:  # noqa: N802
         """Evaluate both sides."""
         self.generic_visit(node)
-        return _call(EITHER, node.left, node.right)
+        return _call_node(EITHER, node.left, node.right)
 
     def visit_Not(self, node: nodes.Not) -> nodes.Node:  # noqa: N802
         """Evaluate the operand."""
         self.generic_visit(node)
-        return _call(EITHER, nodes.Const(True, lineno=node.lineno), node.node)
+        return _call_node(EITHER, nodes.Const(True, lineno=node.lineno), node.node)
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
         """Evaluate the operands; comparing them may fail."""
         self.generic_visit(node)
         sides = [node.expr, *(operand.expr for operand in node.ops)]
-        return _call(EITHER, nodes.Const(True, lineno=node.lineno), *sides)
+        return _call_node(EITHER, nodes.Const(True, lineno=node.lineno), *sides)
 
     def visit_Test(self, node: nodes.Test) -> nodes.Node:  # noqa: N802
         """Evaluate the operand and the arguments."""
         self.generic_visit(node)
         rest = [*(node.args or ()), *(pair.value for pair in node.kwargs or ())]
-        return _call(EITHER, nodes.Const(True, lineno=node.lineno), node.node, *rest)
+        return _call_node(EITHER, nodes.Const(True, lineno=node.lineno), node.node, *rest)
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
         """Slice only values that support it."""
@@ -163,13 +163,13 @@ class BranchOpener(NodeTransformer):
             end or nodes.Const(None, lineno=node.lineno)
             for end in (node.arg.start, node.arg.stop, node.arg.step)
         ]
-        return _call(SLICED, node.node, *ends)
+        return _call_node(SLICED, node.node, *ends)
 
     def visit_For(self, node: nodes.For) -> list[nodes.Node]:  # noqa: N802
         """Iterate at least once, regardless of the filter, and run the `else` side, too."""
         self.generic_visit(node)
         # `for key, value in …` unpacks each item, and an undefined value has too few.
-        node.iter = _call(ITEMS, node.iter, _width(node.target))
+        node.iter = _call_node(ITEMS, node.iter, _width(node.target))
         if node.test is not None:
             node.body = [_statement_of(node.test), *node.body]
             node.test = None
@@ -181,7 +181,7 @@ class BranchOpener(NodeTransformer):
         """Unpack only values that support it."""
         self.generic_visit(node)
         if isinstance(node.target, nodes.Tuple):
-            node.node = _call(UNPACKED, node.node, _width(node.target))
+            node.node = _call_node(UNPACKED, node.node, _width(node.target))
         return node
 
     def visit_Macro(self, node: nodes.Macro) -> list[nodes.Node]:  # noqa: N802
@@ -204,12 +204,12 @@ class BranchOpener(NodeTransformer):
         self, node: nodes.Include | nodes.Import | nodes.FromImport | nodes.Extends
     ) -> nodes.Node:
         """Record the other template instead of loading it."""
-        return _statement_of(_call(LOADED, node.template))
+        return _statement_of(_call_node(LOADED, node.template))
 
     visit_Import = visit_FromImport = visit_Extends = visit_Include  # noqa: N815
 
 
-def _call(function: str, *args: nodes.Node) -> nodes.Call:
+def _call_node(function: str, *args: nodes.Node) -> nodes.Call:
     line = args[0].lineno
     name = nodes.Name(function, "load", lineno=line)
     return nodes.Call(name, [*args], [], None, None, lineno=line)

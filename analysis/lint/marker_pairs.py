@@ -297,15 +297,15 @@ def last_line(render: Render) -> int | None:
 def turn_beginnings(subject: Subject) -> Iterator[TurnBeginning]:
     """Yield each setting's generation prompt, with turns of content."""
     content = subject.marks.content
-    yield from _beginnings(subject, Message(content), tools=False)
+    yield from _turn_beginnings(subject, Message(content), tools=False)
 
 
 def beginnings_of_calls(subject: Subject) -> Iterator[TurnBeginning]:
     """Yield each setting's generation prompt, with turns of one call."""
-    yield from _beginnings(subject, Message(calls=(subject.call(),)), tools=True)
+    yield from _turn_beginnings(subject, Message(calls=(subject.call(),)), tools=True)
 
 
-def _beginnings(subject: Subject, message: Message, *, tools: bool) -> Iterator[TurnBeginning]:
+def _turn_beginnings(subject: Subject, message: Message, *, tools: bool) -> Iterator[TurnBeginning]:
     asked: Dialogue = (subject.user,)
     reasoned = Message(message.content, subject.marks.reasoning, message.calls)
     # The default setting comes first, so its faults are not attributed to a switch.

@@ -494,7 +494,7 @@ _MOST_CHARACTERS = 60
 _Cause = tuple[TagPlace | None, str]
 
 
-def hits_of(
+def comparison_hits(
     comparison: JinjaComparison, played_chats: Sequence[PlayedConversation], *, failed: bool
 ) -> Iterator[Hit]:
     """Yield a hit for each cause: of failures, or of other texts.

@@ -292,15 +292,15 @@ def _notations(calling: Sequence[SurveyRecord]) -> Iterator[NotationCount]:
         yield NotationCount(CallNotation(alike[0].notation or ""), len(group), alike[0], len(alike))
 
 
-def _faults(record: SurveyRecord) -> list[SurveyFinding]:
+def _shown_faults(record: SurveyRecord) -> list[SurveyFinding]:
     """Return the findings that are faults."""
     return [row for row in record.found or () if row.shown and row.severity is not Severity.INFO]
 
 
 def examples_of(code: str, linted: Iterable[SurveyRecord]) -> list[SurveyRecord]:
     """Return the templates with this fault that show it best: those with the fewest others."""
-    having = [row for row in linted if any(fault.code == code for fault in _faults(row))]
-    return sorted(having, key=lambda record: (len(_faults(record)), record.source))[:TRIED]
+    having = [row for row in linted if any(fault.code == code for fault in _shown_faults(row))]
+    return sorted(having, key=lambda record: (len(_shown_faults(record)), record.source))[:TRIED]
 
 
 def frequent_codes(linted: Iterable[SurveyRecord]) -> Iterator[tuple[str, int, int]]:
@@ -308,7 +308,7 @@ def frequent_codes(linted: Iterable[SurveyRecord]) -> Iterator[tuple[str, int, i
     errors: Counter[str] = Counter()
     every: Counter[str] = Counter()
     for record in linted:
-        faults = _faults(record)
+        faults = _shown_faults(record)
         every.update({fault.code for fault in faults})
         errors.update({fault.code for fault in faults if fault.severity is Severity.ERROR})
     for code, count in sorted(every.items(), key=lambda row: (-row[1], row[0]))[:MISTAKES]:
@@ -322,7 +322,7 @@ def _mistakes(linted: Sequence[SurveyRecord]) -> Iterator[Mistake]:
         # A proven fix is more informative than a finding without one.
         proven = (at for at, fix in enumerate(fixes) if fix is not None and not fix.reason)
         chosen = next(proven, 0)
-        finding = next(fault for fault in _faults(examples[chosen]) if fault.code == code)
+        finding = next(fault for fault in _shown_faults(examples[chosen]) if fault.code == code)
         tried = tuple(fix for fix in fixes if fix is not None)
         yield Mistake(code, errors, warnings, examples[chosen], finding, fixes[chosen], tried)
 

@@ -340,14 +340,16 @@ def gguf_contents(window: GgufWindow) -> GgufContents:
     tokens = _list(header, f"{VOCABULARY}tokens", str)
     types = _list(header, f"{VOCABULARY}token_type", int)
     if types and len(types) != len(tokens):
-        raise _wrong(header, f"{VOCABULARY}token_type", f"{len(types)} types of {len(tokens)}")
+        raise _header_error(
+            header, f"{VOCABULARY}token_type", f"{len(types)} types of {len(tokens)}"
+        )
     special = {
         name: tokens[number]
         for end, name in SPECIAL_TOKENS.items()
         if isinstance(number := values.get(VOCABULARY + end), int) and 0 <= number < len(tokens)
     }
     templates: dict[str | None, str] = {
-        key.removeprefix(TEMPLATE).removeprefix(".") or None: _text(header, key)
+        key.removeprefix(TEMPLATE).removeprefix(".") or None: _text_value(header, key)
         for key in values
         # Not `tokenizer.chat_templates`, the list of their names.
         if key == TEMPLATE or key.startswith(f"{TEMPLATE}.")
@@ -362,8 +364,8 @@ def gguf_contents(window: GgufWindow) -> GgufContents:
         header.file,
         templates,
         special,
-        _text(header, f"{VOCABULARY}model"),
-        _text(header, f"{VOCABULARY}pre"),
+        _text_value(header, f"{VOCABULARY}model"),
+        _text_value(header, f"{VOCABULARY}pre"),
         tokens,
         types,
         _list(header, f"{VOCABULARY}merges", str),
@@ -379,30 +381,30 @@ def _is_wanted(key: str) -> bool:
     )
 
 
-def _text(header: GgufHeader, key: str) -> str:
+def _text_value(header: GgufHeader, key: str) -> str:
     value = header.values.get(key, "")
     if not isinstance(value, str):
-        raise _wrong(header, key, "not text")
+        raise _header_error(header, key, "not text")
     try:
         # Texts are decoded with surrogates in place of bad bytes, for the sake of vocabularies; a
         # template with such a byte could not be rendered.
         value.encode()
     except UnicodeEncodeError:
-        raise _wrong(header, key, "not UTF-8") from None
+        raise _header_error(header, key, "not UTF-8") from None
     return value
 
 
 def _list(header: GgufHeader, key: str, kind: type[Item]) -> list[Item]:
     value = header.values.get(key, [])
     if not isinstance(value, list):
-        raise _wrong(header, key, "not a list")
+        raise _header_error(header, key, "not a list")
     found: list[Item] = [item for item in value if isinstance(item, kind)]
     if len(found) < len(value):
-        raise _wrong(header, key, "a list of something else")
+        raise _header_error(header, key, "a list of something else")
     return found
 
 
-def _wrong(header: GgufHeader, key: str, what: str) -> TemplateReadError:
+def _header_error(header: GgufHeader, key: str, what: str) -> TemplateReadError:
     return TemplateReadError(
         f"the value is {what}",
         file=header.file,

@@ -131,18 +131,20 @@ def _texts_by_name(value: object, path: Path) -> dict[str, str]:
             _named_text(entry, f"{TEMPLATE_KEY}[{index}]", path) for index, entry in entries
         )
     if is_mapping(value):
-        return {name: _text(text, f"{TEMPLATE_KEY}.{name}", path) for name, text in value.items()}
+        return {
+            name: _text_at(text, f"{TEMPLATE_KEY}.{name}", path) for name, text in value.items()
+        }
     raise _wrong_type(value, TEMPLATE_KEY, path)
 
 
 def _named_text(entry: object, place: str, path: Path) -> tuple[str, str]:
     if not is_mapping(entry):
         raise _wrong_type(entry, place, path)
-    name = _text(entry.get("name"), f"{place}.name", path)
-    return name, _text(entry.get("template"), f"{place}.template", path)
+    name = _text_at(entry.get("name"), f"{place}.name", path)
+    return name, _text_at(entry.get("template"), f"{place}.template", path)
 
 
-def _text(value: object, place: str, path: Path) -> str:
+def _text_at(value: object, place: str, path: Path) -> str:
     if isinstance(value, str):
         return value
     raise _wrong_type(value, place, path)

@@ -103,14 +103,14 @@ def _entries(path: Path) -> Iterator[tuple[bytes, int]]:
         with open_file(path) as stream:
             content = stream.read(LARGEST_TIKTOKEN + 1)
     except OSError as error:
-        raise _wrong(path, f"cannot read the file ({error.strerror})", None) from None
+        raise _tokenizer_error(path, f"cannot read the file ({error.strerror})", None) from None
     if len(content) > LARGEST_TIKTOKEN:
-        raise _wrong(path, f"larger than {LARGEST_TIKTOKEN >> 20} MiB", None)
+        raise _tokenizer_error(path, f"larger than {LARGEST_TIKTOKEN >> 20} MiB", None)
     for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
             entry = _entry(line)
             if entry is None:
-                raise _wrong(path, "not a token in base64 with its rank", number)
+                raise _tokenizer_error(path, "not a token in base64 with its rank", number)
             yield entry
 
 
@@ -154,7 +154,7 @@ def _added(directory: Path) -> dict[int, tuple[str, bool]]:
     return found
 
 
-def _wrong(path: Path, words: str, line: int | None) -> TokenizerError:
+def _tokenizer_error(path: Path, words: str, line: int | None) -> TokenizerError:
     return TokenizerError(
         words,
         file=str(path),

@@ -249,10 +249,12 @@ def _verdicts(
         prompt: analysis.parser(tools, prompt=prompt or None)
         for prompt in {example.prompt for example in examples}
     }
-    return tuple(_verdict(example, analysis, base, parsers[example.prompt]) for example in examples)
+    return tuple(
+        _example_verdict(example, analysis, base, parsers[example.prompt]) for example in examples
+    )
 
 
-def _verdict(
+def _example_verdict(
     example: Example, analysis: Analysis, base: TurnFormat, parser: OutputParser
 ) -> ExampleVerdict:
     # If the parser reads two formats, either may have written the example.

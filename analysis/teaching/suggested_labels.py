@@ -69,7 +69,7 @@ def read_by_schema(value: Any, schema: Mapping[str, Any]) -> Any:
         return None
     match schema.get("type"):
         case "object":
-            return _object(found, schema)
+            return _labeled_object(found, schema)
         case "array":
             return _array(found, schema)
         case "string" if not isinstance(found, str):
@@ -137,7 +137,7 @@ def _transform() -> Callable[[str, Any], Any]:
     return search
 
 
-def _object(raw_value: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _labeled_object(raw_value: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
     members: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     if isinstance(raw_value, str):
         if not members:

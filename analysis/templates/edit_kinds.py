@@ -167,12 +167,12 @@ def adding_edits(text: str) -> tuple[TemplateEdit, ...]:
     found = (
         edit
         for tokens in statement_spans(template_tokens(text))
-        for edit in (*_values(text, tokens), *_presence(text, tokens))
+        for edit in (*_value_edits(text, tokens), *_presence(text, tokens))
     )
     return tuple(sorted(dict.fromkeys(found)))
 
 
-def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
+def _value_edits(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
     """Yield edits that allow a field to be missing or a string, and guard cuts of it."""
     whole = {
         (stretch.start, stretch.end)

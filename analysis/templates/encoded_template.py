@@ -230,7 +230,9 @@ class IsolatedTemplate(ChatTemplate):
         # text, by which the worker caches the compiled form.
         source = self.original or _Source(self.text, self._file, self.sandbox)
         limits, file = self.limits, self._file
-        return run_task(_call, source, method, *arguments, limits=limits, file=file, **options)
+        return run_task(
+            _call_method, source, method, *arguments, limits=limits, file=file, **options
+        )
 
     def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
         return isolated, (self.plain(), self.limits)
@@ -262,7 +264,7 @@ def _compiled(source: _Source) -> ChatTemplate:
     return ChatTemplate(source.text, origin=source.file, sandbox=source.sandbox)
 
 
-def _call(
+def _call_method(
     source: _Source | ChatTemplate, method: str, *arguments: object, **options: object
 ) -> Any:
     """Call a method of a template, in a worker."""

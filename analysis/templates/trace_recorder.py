@@ -375,7 +375,7 @@ class TraceRecorder:
             yield from _through(known[1], site)
             return
         at = 0
-        for start, pieces in _inside(text, joined[-MOST_JOINED:]):
+        for start, pieces in _joined_inside(text, joined[-MOST_JOINED:]):
             if text[at:start]:
                 yield PromptPiece(text[at:start], site, (), self._step_count)
             yield from _through(pieces, site)
@@ -390,7 +390,7 @@ def _through(pieces: Iterable[PromptPiece], site: int | None) -> Iterator[Prompt
         yield PromptPiece(piece.text, piece.site, through, piece.after)
 
 
-def _inside(
+def _joined_inside(
     text: str, joined: Sequence[tuple[str, list[PromptPiece]]]
 ) -> list[tuple[int, list[PromptPiece]]]:
     """Return the offsets of joined texts in a text, with their pieces, where unambiguous."""
@@ -403,12 +403,12 @@ def _inside(
                 start = text.index(part)
                 end = start + len(part)
                 if all(end <= other or start >= after for other, after, _ in found):
-                    found.append((start, end, _cut(pieces, whole.index(part), len(part))))
+                    found.append((start, end, _cut_pieces(pieces, whole.index(part), len(part))))
                 break
     return [(start, pieces) for start, _, pieces in sorted(found, key=lambda placed: placed[0])]
 
 
-def _cut(pieces: Iterable[PromptPiece], start: int, length: int) -> list[PromptPiece]:
+def _cut_pieces(pieces: Iterable[PromptPiece], start: int, length: int) -> list[PromptPiece]:
     """Return the pieces of a part of the text that they make up."""
     cut: list[PromptPiece] = []
     at = 0

@@ -188,13 +188,13 @@ def compile_traced(text: str, sandbox: SandboxKind) -> TraceableTemplate:
     found = found_sites(tree)
     sites = placed_sites(text, template_tokens(text), found)
     names: list[str] = []
-    calls = _calls(found, names)
+    calls = _recorder_calls(found, names)
     generator = partial(_RecordingGenerator, calls)
     environment.code_generator_class = cast("type[CodeGenerator]", generator)
     return TraceableTemplate(text, environment, environment.compile(tree), sites, tuple(names))
 
 
-def _calls(sites: tuple[FoundSite, ...], names: list[str]) -> _RecorderCalls:
+def _recorder_calls(sites: tuple[FoundSite, ...], names: list[str]) -> _RecorderCalls:
     before: dict[int, str] = {}
     writes: dict[int, int] = {}
     for number, site in enumerate(sites):

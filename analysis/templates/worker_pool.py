@@ -337,12 +337,12 @@ class WorkerPool(ClosedAtExit):
         for connection, (at, worker) in list(self._busy.items()):
             if connection in ready or worker.stuck():
                 del self._busy[connection]
-                outcomes[at] = _outcome(worker)
+                outcomes[at] = _task_outcome(worker)
                 # The pool keeps its size: a worker that died or was ended is replaced.
                 self._idle.append(worker if can_take_task(worker) else TaskWorker())
 
 
-def _outcome(worker: TaskWorker) -> TaskOutcome[Any]:
+def _task_outcome(worker: TaskWorker) -> TaskOutcome[Any]:
     file = worker.file
     try:
         return TaskOutcome(worker.answer())

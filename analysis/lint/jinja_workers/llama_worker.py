@@ -101,7 +101,7 @@ def _read_log(server_log: IO[bytes]) -> str:
 
 def _request(variables: Mapping[str, Any], standard: list[str]) -> dict[str, Any]:
     """Return the request whose prompt a template renders with these variables."""
-    messages = [_message(variable) for variable in variables["messages"]]
+    messages = [_openai_message(variable) for variable in variables["messages"]]
     request: dict[str, Any] = {
         "messages": messages,
         "add_generation_prompt": variables["add_generation_prompt"],
@@ -114,16 +114,16 @@ def _request(variables: Mapping[str, Any], standard: list[str]) -> dict[str, Any
     return request
 
 
-def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+def _openai_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message in OpenAI's form: arguments as a JSON string."""
     sent = dict(message)
     if sent.get("tool_calls"):
-        sent["tool_calls"] = [_call(call) for call in sent["tool_calls"]]
+        sent["tool_calls"] = [_openai_call(call) for call in sent["tool_calls"]]
         sent.setdefault("content", None)
     return sent
 
 
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+def _openai_call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = dict(call.get("function", call))
     arguments = function.get("arguments")
     if not isinstance(arguments, str):

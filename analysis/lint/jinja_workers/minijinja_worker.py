@@ -44,7 +44,7 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         try:
             yield {"text": render(variables)}
         except minijinja.TemplateError as error:
-            yield {"error": _words(error), "at": _place(error, request["template"])}
+            yield {"error": _error_message(error), "at": _error_offset(error, request["template"])}
         except Exception as error:  # noqa: BLE001 - whatever it raises is its answer
             # minijinja reported the error without a place.
             passed.clear()
@@ -66,12 +66,12 @@ def _compiled(environment: Any, name: str, text: str) -> Callable[[Mapping[str, 
     return render
 
 
-def _words(error: Any) -> str:
+def _error_message(error: Any) -> str:
     """Return the error's message without its place."""
     return f"{error.kind}: {error.detail}" if error.detail else str(error.message)
 
 
-def _place(error: Any, text: str) -> int | None:
+def _error_offset(error: Any, text: str) -> int | None:
     """Return the error's offset in the template, in characters; minijinja counts bytes."""
     if error.range is None:
         return None

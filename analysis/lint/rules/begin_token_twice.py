@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             evidence,
             line=render.line_of(token),
         )
-    yield from islice(_left_out(subject, token), 1)
+    yield from islice(_token_left_out(subject, token), 1)
     if _added_again(subject, render, token):
         yield Hit(
             "the template renders the begin-of-sequence token and the tokenizer adds it"
@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _left_out(subject: Subject, token: str) -> Iterator[Hit]:
+def _token_left_out(subject: Subject, token: str) -> Iterator[Hit]:
     """Yield a hit for a conversation without the begin token with which others begin."""
     usual = [played for played in subject.matrix if played.usual and played.render.rendered]
     begun = next((played for played in usual if played.render.text.startswith(token)), None)

@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if restarts:
             # If ids restart with each message, only their position distinguishes results.
             number = words.split("'")[1]
-            places = f": {' and '.join(_around(calls[at].before, number) for at in (0, -1))}"
+            places = f": {' and '.join(_quote_before(calls[at].before, number) for at in (0, -1))}"
         yield played.hit(
             words + places,
             played.render.line_at(calls[0].start),
@@ -62,7 +62,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _around(text: str, word: str) -> str:
+def _quote_before(text: str, word: str) -> str:
     """Quote the last occurrence of a word with the text before it."""
     end = text.rfind(word) + len(word)
     return quote_text(text[max(0, end - _SHOWN) : end + 1])

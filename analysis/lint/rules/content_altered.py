@@ -21,11 +21,11 @@ _END = 30
 @rule("AP311")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render such contents in all roles at once, and in each role alone if some are altered."""
-    words = _words(subject)
+    words = _words_by_role(subject)
     together = subject.render(
-        _chat(subject, {role: _whole(word) for role, word in words.items()}),
+        _chat(subject, {role: _hostile_text(word) for role, word in words.items()}),
     )
-    if all(_whole(word) in together.text for word in words.values()):
+    if all(_hostile_text(word) in together.text for word in words.values()):
         return
     for role, word in words.items():
         yield from islice(_changed(subject, role, word), 1)
@@ -69,12 +69,12 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
         )
 
 
-def _words(subject: Subject) -> dict[str, str]:
+def _words_by_role(subject: Subject) -> dict[str, str]:
     marks = subject.marks
     return {"system": marks.system, "user": marks.user, "assistant": marks.content}
 
 
-def _whole(word: str) -> str:
+def _hostile_text(word: str) -> str:
     return f"{word}{HOSTILE}{long_text(word)}"
 
 

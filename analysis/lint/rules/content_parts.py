@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         text = subject.render(_chat(subject, role, content), setting={})
         part: Json = {"type": "text", "text": content}
         parts = subject.render(_chat(subject, role, [part]), setting={})
-        outcome = _outcome(parts, content)
+        outcome = _part_outcome(parts, content)
         if content in text.text and outcome is not None:
             found.setdefault(outcome, []).append((role, parts, text))
     for outcome, cases in found.items():
@@ -55,7 +55,7 @@ def _chat(subject: Subject, role: str, content: Json) -> Chat:
     )
 
 
-def _outcome(parts: Render, word: str) -> TextPartOutcome | None:
+def _part_outcome(parts: Render, word: str) -> TextPartOutcome | None:
     if not parts.rendered:
         return TextPartOutcome.RAISES
     if word not in parts.text:

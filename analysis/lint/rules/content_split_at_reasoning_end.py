@@ -41,10 +41,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Insert the template's own text constants into each speaker's text, and report lost text."""
     constants = _constants(subject)
     for place in _places(subject):
-        yield from _cut(subject, place, constants)
+        yield from _lost_at_markers(subject, place, constants)
 
 
-def _cut(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[Hit]:
+def _lost_at_markers(subject: Subject, place: _Place, constants: Sequence[str]) -> Iterator[Hit]:
     """Report the first marker before which, and the first after which, text is lost."""
     before, behind = subject.marks.reasoning, subject.marks.content
     usual = [play(behind) for play in place.plays]

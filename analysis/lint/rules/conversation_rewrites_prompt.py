@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if conversation.other_form or any(played.texts_of(Voice.REASONING)):
             continue
         whole = subject.play_whole(replace(conversation, generation=False)).render
-        for begun in _beginnings(conversation) if whole.rendered else ():
+        for begun in _prompt_ends(conversation) if whole.rendered else ():
             render = subject.play_whole(begun).render
             if render.rendered and not whole.text.startswith(render.text):
                 one, longer = in_plain_words(render, whole)
@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-def _beginnings(conversation: WholeConversation) -> Iterator[WholeConversation]:
+def _prompt_ends(conversation: WholeConversation) -> Iterator[WholeConversation]:
     """Yield the conversation up to each message that can end a prompt."""
     dialogue = conversation.dialogue
     for end in range(1, len(dialogue)):

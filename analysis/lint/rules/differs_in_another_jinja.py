@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.other_renders import hits_of
+from autoparser.analysis.lint.other_renders import comparison_hits
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -12,4 +12,4 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Group conversations whose prompts differ by the place that wrote the difference."""
     for comparison in subject.in_other_jinjas:
-        yield from hits_of(comparison, subject.matrix, failed=False)
+        yield from comparison_hits(comparison, subject.matrix, failed=False)

@@ -17,14 +17,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     usual = [played for played in subject.matrix if played.usual]
     words = (*subject.marks.names, *subject.marks.keys)
     asked = next((played for played in usual if played.conversation.tools), None)
-    if asked is not None and _escaped(asked.render.text, words):
+    if asked is not None and _word_after_escape(asked.render.text, words):
         yield _hit(asked, "offered tools", words, None)
     called = next((played for played in usual if any(played.texts_of(Voice.CALL))), None)
     if called is None:
         return
     yield from _result(subject)
     history = called.render.text.partition(called.conversation.spoken[0].text)[2]
-    if _escaped(history, subject.marks.keys):
+    if _word_after_escape(history, subject.marks.keys):
         yield _hit(called, "the arguments of a call", subject.marks.keys, Confidence.MEDIUM)
 
 
@@ -48,7 +48,7 @@ def _result(subject: Subject) -> Iterator[Hit]:
             return
 
 
-def _escaped(text: str, words: tuple[str, ...]) -> str:
+def _word_after_escape(text: str, words: tuple[str, ...]) -> str:
     """Return the first of these words that follows an escaped quote."""
     escaped = (f'\\"{word}' for word in words)
     return next((word for word in escaped if word in text), "")
@@ -62,6 +62,6 @@ def _hit(
 ) -> Hit:
     return played_chat.hit(
         f"{what} are JSON inside a JSON string: every quote is escaped",
-        played_chat.render.line_of(_escaped(played_chat.render.text, words)),
+        played_chat.render.line_of(_word_after_escape(played_chat.render.text, words)),
         confidence=confidence,
     )

@@ -31,11 +31,14 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the text after each kind of turn in the last and in an earlier message."""
     yield from chain(
-        _plain(subject), _in_loops(subject), _against_answers(subject), _unended_calls(subject)
+        _compare_answers(subject),
+        _in_loops(subject),
+        _against_answers(subject),
+        _unended_calls(subject),
     )
 
 
-def _plain(subject: Subject) -> Iterator[Hit]:
+def _compare_answers(subject: Subject) -> Iterator[Hit]:
     """Compare an answer as the last message with one before another question."""
     content = subject.marks.content
     last, later = render_answer(subject), render_earlier(subject)

@@ -89,7 +89,7 @@ def _about_opener(
     """
     render, span = called
     opener, call = _opener_of(subject, span.texts[0]), span.texts[0].spoken.call
-    told = [*re.finditer(re.escape(_name(opener)), offer.text)]
+    told = [*re.finditer(re.escape(_marker_name(opener)), offer.text)]
     if opener and not told:
         words = f"the prompt never shows {quote_text(opener)}, the opening marker of a call"
         yield Hit(words, (evidence,), render.line_of(opener), severity=Severity.INFO)
@@ -109,7 +109,7 @@ _ENDS_OF_NAMES = re.compile(r"[\w>}\])]")
 _NAMED = re.compile(r"[\s=>]")
 
 
-def _name(marker: str) -> str:
+def _marker_name(marker: str) -> str:
     """Return a marker without its variable part: ``<call`` for ``<call=f>``."""
     return _NAMED.split(marker, maxsplit=1)[0]
 
@@ -122,9 +122,11 @@ def _near_miss(told: Sequence[str], written: Sequence[str]) -> tuple[str, str] |
     them is enough if it only lacks a slash. A closing marker that the history never writes is the
     subject of AP201.
     """
-    names = [_name(marker) for marker in written]
-    told = [marker for marker in told if any(map(partial(_is_near, _name(marker)), {*names}))]
-    marks = [_name(marker) for marker in told]
+    names = [_marker_name(marker) for marker in written]
+    told = [
+        marker for marker in told if any(map(partial(_is_near, _marker_name(marker)), {*names}))
+    ]
+    marks = [_marker_name(marker) for marker in told]
     for at, mark in enumerate(marks):
         beside = (marks[at - 1] if at else "", marks[at + 1] if at + 1 < len(marks) else "")
         own = [_alike(names, place, beside) for place, name in enumerate(names) if name == mark]

@@ -38,9 +38,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     except (TemplateLimitError, TaskLimitError, WorkerDiedError) as error:
         line = error.line if isinstance(error, TemplateLimitError) else None
         yield Hit(
-            f"no engine can render a question and its answer: {_words(error)}",
+            f"no engine can render a question and its answer: {_limit_reason(error)}",
             line=line,
-            cause=HitCause("raises", line, _words(error)),
+            cause=HitCause("raises", line, _limit_reason(error)),
         )
     except TemplateSyntaxError as error:
         if error.limit is not None:
@@ -53,7 +53,7 @@ def _render_shapes(subject: Subject) -> Iterator[Hit]:
     """Render the analysis' conversations, too: a template may be slow only with tools."""
     failure = subject.failure
     if isinstance(failure, TemplateLimitError):
-        words = _words(failure)
+        words = _limit_reason(failure)
         yield Hit(
             f"no engine can render a conversation with every input: {words}",
             line=failure.line,
@@ -61,7 +61,7 @@ def _render_shapes(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _words(error: TemplateLimitError | TaskLimitError | WorkerDiedError) -> str:
+def _limit_reason(error: TemplateLimitError | TaskLimitError | WorkerDiedError) -> str:
     return error.reason if isinstance(error, TemplateLimitError) else error.message
 
 

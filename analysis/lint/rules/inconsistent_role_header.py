@@ -64,7 +64,7 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
         marked = bool(TemplateLiteral.of(header).markers)
         known = bool(end.strip()) or _beside_system(subject, header)
         missing = marked and (ended or (known and not _begins(begun, header)))
-        if missing or _misspelled(_plain(subject, begun), header):
+        if missing or _misspelled(_without_special_tokens(subject, begun), header):
             yield chat.hit(
                 f"the first user message has the header {quote_text(begun[-_SHOWN:])} in"
                 f" '{chat.name}', later ones {quote_text(header)}",
@@ -171,7 +171,7 @@ def _system_messages(subject: Subject, end: str) -> Iterator[Hit]:
         return
     first, later, one, other = renders
     header = _header(subject, other, end)
-    if header and _misspelled(_plain(subject, one), header):
+    if header and _misspelled(_without_special_tokens(subject, one), header):
         yield Hit(
             f"the first system message has the header {quote_text(one[-_SHOWN:])}, a later"
             f" one {quote_text(header)}",
@@ -183,7 +183,7 @@ def _system_messages(subject: Subject, end: str) -> Iterator[Hit]:
 def _header(subject: Subject, before: str, end: str) -> str:
     """Return the text between the end of an answer and the next text, if it contains a marker."""
     header = before[len(common_prefix(end.rstrip(), before)) :]
-    header = _plain(subject, header).strip()
+    header = _without_special_tokens(subject, header).strip()
     markers = TemplateLiteral.of(header).markers
     if len(header) > _SHOWN:
         return ""
@@ -194,7 +194,7 @@ def _header(subject: Subject, before: str, end: str) -> str:
     return header if end.strip() else header[header.rfind(markers[-1]) :]
 
 
-def _plain(subject: Subject, text: str) -> str:
+def _without_special_tokens(subject: Subject, text: str) -> str:
     """Return a text without special tokens, which begin and end messages of all speakers."""
     for token in subject.tokens.values():
         text = text.replace(token, "")

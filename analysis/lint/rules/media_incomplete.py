@@ -15,14 +15,14 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Check two parts of a kind, the texts beside one, and what later messages change."""
     for media in subject.analysis.content_parts.media:
-        for words, messages in _faults(subject, media):
+        for words, messages in _media_faults(subject, media):
             shown = subject.render(messages)
             yield Hit(words, (show_render(shown, "the messages"),))
 
 
-def _faults(subject: Subject, media: MediaTreatment) -> Iterator[tuple[str, Chat]]:
+def _media_faults(subject: Subject, media: MediaTreatment) -> Iterator[tuple[str, Chat]]:
     marks, kind = subject.marks, media.kind
-    one, other = (_text(word) for word in (marks.user, marks.next_user))
+    one, other = (_text_part(word) for word in (marks.user, marks.next_user))
     if media.loses_text:
         lone = _part(media, PartsOutcome.SPREAD, marks.values[0])
         yield (
@@ -41,7 +41,7 @@ def _faults(subject: Subject, media: MediaTreatment) -> Iterator[tuple[str, Chat
         yield f"a part of type {kind} is dropped from the prompt after later messages", later
 
 
-def _text(word: str) -> Json:
+def _text_part(word: str) -> Json:
     return {"type": "text", "text": word}
 
 

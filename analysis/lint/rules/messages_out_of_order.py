@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 continue
             seen.add(pair)
             yield played.hit(
-                f"{_words(one, other)} in '{played.name}'",
+                f"{_describe_swap(one, other)} in '{played.name}'",
                 played.render.line_of(other.text),
                 severity=None if appends_answer(subject) else Severity.WARNING,
             )
@@ -46,7 +46,7 @@ def _turned(played_chat: PlayedConversation) -> Iterator[tuple[SpokenText, Spoke
                 yield one, other
 
 
-def _words(one: SpokenText, other: SpokenText) -> str:
+def _describe_swap(one: SpokenText, other: SpokenText) -> str:
     if one.voice is other.voice is Voice.RESULT:
         return "the results of two calls are swapped"
     if one.voice is other.voice is Voice.CALL:

@@ -38,12 +38,12 @@ def check(subject: Subject) -> Iterator[Hit]:
         outcomes: dict[FormDeparture, FormOutcome] = {}
         for departure in departures:
             if _is_asked(played, departure):
-                outcomes[departure], hit = _outcome(subject, played, departure)
+                outcomes[departure], hit = _form_outcome(subject, played, departure)
                 if hit is not None and departure not in told:
                     told.add(departure)
                     yield hit
         for joined in departures_together(outcomes):
-            outcome, hit = _outcome(subject, played, joined)
+            outcome, hit = _form_outcome(subject, played, joined)
             if hit is not None and joined not in told:
                 told.add(joined)
                 yield hit
@@ -92,7 +92,7 @@ def _is_asked(played_chat: PlayedConversation, departure: FormDeparture) -> bool
     return played_chat.render.rendered and not conversation.other_form and not alike
 
 
-def _outcome(
+def _form_outcome(
     subject: Subject, played_chat: PlayedConversation, departure: FormDeparture
 ) -> tuple[FormOutcome, Hit | None]:
     """Return the outcome of a conversation in OpenAI's form, with a hit if it loses a text."""

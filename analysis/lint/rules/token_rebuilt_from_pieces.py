@@ -28,8 +28,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     found: dict[str, tuple[str, Render]] = {}
     for what, render, _ in ordinary_conversations(subject):
-        given = {word.lower() for message in render.messages for word in _words(message)}
-        given |= {word.lower() for tool in subject.usual_tools or () for word in _words(tool)}
+        given = {word.lower() for message in render.messages for word in _marker_words(message)}
+        given |= {
+            word.lower() for tool in subject.usual_tools or () for word in _marker_words(tool)
+        }
         for marker in _MARKER.findall(render.text):
             if marker not in source and not any(word in marker.lower() for word in given):
                 found.setdefault(marker, (what, render))
@@ -40,14 +42,14 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _words(value: Json | Mapping[str, Json]) -> Iterator[str]:
+def _marker_words(value: Json | Mapping[str, Json]) -> Iterator[str]:
     """Return the strings of a message or a tool that may be parts of markers, such as a role."""
     if isinstance(value, str):
         yield from re.findall(r"\w{2,}", value)
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _words(key)
-            yield from _words(item)
+            yield from _marker_words(key)
+            yield from _marker_words(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _words(item)
+            yield from _marker_words(item)

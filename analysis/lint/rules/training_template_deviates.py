@@ -31,13 +31,14 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     turns = list_words([*dict.fromkeys(deviation.turn or "another role" for deviation in found)])
     where = "its own markers" if not made.patched else "the markers of a training template"
+    deviation = _describe_deviation(found[0])
     yield Hit(
-        f"{where} differ from the model's output, in turns of {turns}: {_words(found[0])}",
+        f"{where} differ from the model's output, in turns of {turns}: {deviation}",
         line=_line(subject, found[0]),
     )
 
 
-def _words(deviation: MismarkedTurn) -> str:
+def _describe_deviation(deviation: MismarkedTurn) -> str:
     kinds: Sequence[tuple[str, tuple[str, ...]]] = (
         ("is not marked", deviation.left_out),
         ("is marked although the model does not generate it", deviation.marked_too),

@@ -76,7 +76,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         whole = all(played.holds(spoken) for spoken in played.texts_of(*OWN, *OTHERS))
         texts = played.written_texts if whole and not played.conversation.other_form else ()
         for index, text in enumerate(texts):
-            wrong = _wrong(headers, texts, index)
+            wrong = _foreign_header(headers, texts, index)
             if wrong and text.spoken.voice not in seen:
                 seen.add(text.spoken.voice)
                 yield _hit(played, text, wrong)
@@ -139,7 +139,7 @@ def _later_system(subject: Subject, headers: _Headers) -> Iterator[Hit]:
             return
 
 
-def _wrong(headers: _Headers, texts: Sequence[WrittenText], at: int) -> str:
+def _foreign_header(headers: _Headers, texts: Sequence[WrittenText], at: int) -> str:
     """Return another speaker's header directly before a text; empty if it has its own."""
     text = texts[at]
     if text.spoken.voice in OWN:

@@ -89,7 +89,7 @@ def test_a_class_of_pydantic_and_true_are_schemas() -> None:
 
 
 def test_a_structural_tag_as_json_text_equals_its_object() -> None:
-    empty = {"structures": [], "triggers": []}
+    empty: dict[str, Any] = {"structures": [], "triggers": []}
     text = '{"structures": [], "triggers": []}'
     assert Constraint.structural_tag(text) == Constraint.structural_tag(empty)
 

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.other_renders import (
     SentConversation,
     ask_jinja,
     compare_matrix,
-    hits_of,
+    comparison_hits,
     installed_jinjas,
 )
 from autoparser.analysis.lint.registry import rule_of
@@ -209,7 +209,7 @@ def test_difference_names_its_switch() -> None:
         sent = SentConversation(name, {}, renders[name])
         differences = (JinjaDifference(sent, answer, None),)
         compared = JinjaComparison(OtherJinja("one", "1", ()), (), differences, {})
-        (found,) = hits_of(compared, subject.matrix, failed=bool(answer.error))
+        (found,) = comparison_hits(compared, subject.matrix, failed=bool(answer.error))
         return found.message, found.setting, found.severity
 
     message, setting, _ = hit("a question", JinjaAnswer(renders[under].text))
