@@ -29,8 +29,8 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 ELSEWHERE = {
-    *("analyze", "fetch", "learn", "lint", "rule"),  # a command has the name of what it calls
-    *("answers", "check", "main", "register"),  # called by the name, a module each
+    *("analyze", "fetch", "learn", "lint", "rule"),  # each command is named like its function
+    *("answers", "check", "main", "register"),  # called as `module.name`
 }
 """Functions of one name in several modules; no other may be added."""
 

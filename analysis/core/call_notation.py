@@ -300,7 +300,7 @@ def _embedded_values(text: str, *, python: bool) -> Iterator[tuple[int, Json, in
 
 
 def _literal_at(text: str, start: int) -> tuple[Json, int] | None:
-    # From the end: the longest text that is a literal is the whole call.
+    # Search from the end: the longest text that is a literal is the whole call.
     for end in range(len(text), start + 1, -1):
         if text[end - 1] not in "}]":
             continue

@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-# Characters that are visible as what they are, and escapes for all others.
+# Visible characters as they are, and escapes for all others.
 #
 # A terminal obeys control characters, direction marks reverse the text beside them, and some
-# characters that count as printable are invisible. Those are Default_Ignorable_Code_Point in
-# DerivedCoreProperties.txt of Unicode 16; the empty Braille pattern is drawn as a space.
+# characters that count as printable are invisible: Default_Ignorable_Code_Point in
+# DerivedCoreProperties.txt of Unicode 16, and the empty Braille pattern, which is drawn as a space.
 
 
 _INVISIBLE = re.compile(

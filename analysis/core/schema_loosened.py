@@ -77,7 +77,8 @@ def without_keyword(schema: Json, pointer: str, instead: Schema | None = None) -
 
     found = _change_at(schema, "#", place, changed)
     if keyword in _SEEN:
-        # Of what other keywords leave over, there would be more than before.
+        # Loosen these, too: they apply to the members that other keywords leave, of which there
+        # would now be more.
         found = map_schemas(found, lambda part: without_keywords(part, *UNEVALUATED))
     return found
 
@@ -111,12 +112,12 @@ def _without_own(schema: Schema, keyword: str) -> Schema:
         return {**rest, **union_schema} if "anyOf" not in rest else {"allOf": [rest, union_schema]}
     rest = without_keywords(schema, keyword, *_WITH.get(keyword, ()))
     if keyword in _VALUES and schema.get(keyword) != [] and "type" not in rest:
-        # Where any value may stand, a text without quotes does not begin as a list does.
+        # State the type: if any value is allowed, a text without quotes cannot begin like a list.
         listed = schema.get(keyword)
         values = listed if keyword == "enum" and isinstance(listed, list) else [listed]
         kinds: list[Json] = [*sorted({str(type_of(value)) for value in values})]
         return {**rest, "type": kinds}
-    # Said, since a notation that writes names twice closes an object that says nothing of it.
+    # Be explicit: a notation that writes names twice closes an object that is silent about it.
     opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
     keywords = {keyword, *keys_within(schema.get(keyword))}
     names = keyword in _IN_PLACE and not keywords.isdisjoint(_NAMING)

@@ -69,7 +69,7 @@ def _meets_plainly(schema: Any, value: Json) -> bool:
     # Every integer is a number, too.
     if kind not in (None, found := type_of(value), found is JsonType.INTEGER and "number"):
         return False
-    # Equality of texts alone is the same in Python and in JSON.
+    # Only strings are compared in the same way in Python and in JSON.
     if "enum" in schema and not (isinstance(value, str) and value in schema["enum"]):
         return False
     if isinstance(value, list):
@@ -202,7 +202,7 @@ def schema_breaches(schema: Json, value: Json, *, trusted: bool = True) -> tuple
             return ()
         dialect = _in_bounds(dialect)
         _references.set(count(_MOST_REFERENCES, -1))
-    # Its own registry would fetch what a `$ref` names.
+    # jsonschema's own registry would fetch the target of a `$ref`.
     checker = dialect(schema, registry=references.Registry())
     found: list[SchemaBreach] = []
     try:

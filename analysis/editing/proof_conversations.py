@@ -229,7 +229,7 @@ def _matrix(subject: Subject) -> Iterator[ProofConversation]:
     largest = _largest(subject)
     for setting in _settings(subject):
         for conversation in largest:
-            # Set exactly these: the analysis' own switches may not be among them.
+            # Set exactly these switches, which may replace those of the analysis.
             whole = _proof_of_conversation(subject, replace(conversation, setting=setting))
             yield replace(whole, setting=setting)
 
@@ -347,7 +347,7 @@ def _in_other_words(subject: Subject) -> Iterator[ProofConversation]:
     for conversation in (*_largest(subject), *alone):
         for ends in (False, True):
             plain = _proof_of_conversation(subject, conversation, generation=ends)
-            # Where no prompt follows the plain conversation, its variants have none either.
+            # If the plain conversation has no generation prompt, neither do its variants.
             if ends and not conversation.generation:
                 continue
             for words, messages, tools in _respell(plain):

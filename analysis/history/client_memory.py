@@ -50,7 +50,7 @@ from .scenarios import (
     UnreadCalls,
 )
 
-# Messages as an engine hands them to the template: the turn that was parsed, and those before it.
+# Messages as an engine passes them to the template: the parsed turn, and the turns before it.
 #
 # For example, an engine that passes on neither reasoning nor content beside calls turns an earlier
 # `{reasoning_content: "A lookup is due.", content: "Let me look.", tool_calls: […]}` into
