@@ -18,6 +18,7 @@ from .turn_request import (
     FreeText,
     FunctionName,
     JsonCall,
+    JsonCallFields,
     RowCall,
     RowItem,
     TurnStart,
@@ -61,23 +62,8 @@ class RowCallDocument(JsonDocument, frozen=True, tag_field="type", tag="row"):
     """A call without arguments; null if it is the row with empty arguments."""
 
 
-class JsonCallDocument(JsonDocument, frozen=True, tag_field="type", tag="json"):
+class JsonCallDocument(JsonCallFields, frozen=True, tag_field="type", tag="json"):
     """A call that is one JSON object; its members come in any order."""
-
-    before: TemplateLiteral
-    """The text before the JSON, such as `<tool_call>`."""
-    after: TemplateLiteral
-    """The text after the JSON, such as `</tool_call>`."""
-    name_is_key: bool
-    """Whether the name is the key of the arguments."""
-    function_field: str
-    """The key of the object with name and arguments, such as `"function"`; empty if not nested."""
-    name_field: str
-    """The key of the name, such as `"name"`."""
-    arguments_field: str
-    """The key of the arguments, such as `"arguments"`."""
-    id_field: str
-    """The key of the id, such as `"id"`; empty if the call has none."""
 
 
 class SectionDocument(JsonDocument, frozen=True):

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.conversation import Json, Presence, function_of
-from autoparser.analysis.core.documents import read_value
+from autoparser.analysis.core.documents import JsonDocument, read_value
 from autoparser.analysis.core.error_words import kind_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import PromptFormat
@@ -117,15 +117,11 @@ class RowCall(Struct, frozen=True):
     """The row for a reader if a model may change words in its literals; otherwise empty."""
 
 
-class JsonCall(Struct, frozen=True):
-    """A call that is one JSON object; its members come in any order."""
+class JsonCallFields(JsonDocument, frozen=True):
+    """The text around a call that is one JSON object, and the keys of its members."""
 
     before: TemplateLiteral
     """The text before the JSON, such as `<tool_call>`."""
-    name: FunctionName
-    """The names that the call may have."""
-    arguments: ArgumentList
-    """The arguments."""
     after: TemplateLiteral
     """The text after the JSON, such as `</tool_call>`."""
     name_is_key: bool = False
@@ -138,6 +134,15 @@ class JsonCall(Struct, frozen=True):
     """The key of the arguments, such as `"arguments"`."""
     id_field: str = ""
     """The key of the id, such as `"id"`; empty if the call has none."""
+
+
+class JsonCall(JsonCallFields, frozen=True, kw_only=True):
+    """A call that is one JSON object; its members come in any order."""
+
+    name: FunctionName
+    """The names that the call may have."""
+    arguments: ArgumentList
+    """The arguments."""
 
 
 class CallSection(Struct, frozen=True):
