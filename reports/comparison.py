@@ -32,6 +32,7 @@ from .blocks import (
     Departure,
     DepartureSide,
     Facts,
+    Fold,
     Heading,
     Row,
     ValueChange,
@@ -48,7 +49,16 @@ from .pages import PageTop, page
 from .places import short_name, template_origin
 from .terminal import report_text
 from .verdict import check_score, verdict_with_basis
-from .visible import LEGEND, marker_text, number_of, setting_words, some_of, value_words, visible
+from .visible import (
+    LEGEND,
+    marker_text,
+    number_of,
+    setting_words,
+    shown_count,
+    some_of,
+    value_words,
+    visible,
+)
 from .what_was_asked import asked_rows, equal_words
 
 NAMED = 4
@@ -273,9 +283,10 @@ def _facts(facts: Sequence[FactChange], most: int | None = None) -> Blocks:
         Heading(Text("The format"), "format", str(len(facts))),
         *prose(Text(LEGEND, style="dim")),
     ]
-    for aspect, changes in groupby(facts[:most], key=lambda change: change.aspect):
+    shown = facts[: shown_count(len(facts), most)]
+    for aspect, changes in groupby(shown, key=lambda change: change.aspect):
         drawn.append(ValueChanges(aspect, tuple(map(_value_change, changes))))
-    return drawn + _more(len(facts) - len(facts[:most]))
+    return drawn + _more(len(facts) - len(shown))
 
 
 def _value_change(change: FactChange) -> ValueChange:
@@ -318,19 +329,19 @@ def _renders(comparison: Comparison, most: int | None = None) -> Blocks:
     drawn: Blocks = []
     if usual:
         counts = f"{asked.differing} of {asked.renders} differ"
-        drawn += _ways("renders", f"Renders: {counts}", usual, asked, most)
+        drawn += _ways("renders", f"Renders: {counts}", usual, comparison, most)
     if switched:
         otherwise = " in another way" if usual else ""
         counts = f"{asked.switched_differing} of {asked.switched} differ{otherwise}"
         title = f"Renders under switches: {counts}"
-        drawn += _ways("renders-under-switches", title, switched, asked, most)
+        drawn += _ways("renders-under-switches", title, switched, comparison, most)
     return drawn
 
 
 _RENDERED = (
     "Both templates render each conversation, in the shape that each takes, with the defaults and"
-    " under every value of a switch. Equal differences are grouped; an excerpt begins shortly"
-    " before its difference."
+    " under every value of a switch. Differences are grouped by the template line that wrote them;"
+    " an excerpt begins shortly before its difference."
 )
 
 
@@ -338,29 +349,66 @@ def _ways(
     anchor: str,
     title: str,
     changes: Sequence[RenderChange],
-    asked_renders: AskedRenders,
+    comparison: Comparison,
     most: int | None,
 ) -> Blocks:
+    """Show the first difference of each template line; the others are folded, or counted."""
     ways = f"{len(changes)} way{'s' * (len(changes) != 1)}"
     drawn: Blocks = [
         Heading(Text(f"{title}, in {ways}"), anchor, short=title.partition(":")[0], lead=_RENDERED)
     ]
-    for change in changes[:WAYS][:most]:
-        drawn += [*prose(_way_words(change, asked_renders), hang=2), _departure(change)]
-    left_out = len(changes) - WAYS
+    by_line: dict[tuple[int | None, int | None], list[RenderChange]] = {}
+    for change in changes if most is not None else changes[:WAYS]:
+        by_line.setdefault((change.left_line, change.right_line), []).append(change)
+    groups = list(by_line.values())
+    shown = shown_count(len(groups), most)
+    for first, *others in groups[:shown]:
+        drawn += prose(_line_words(first, comparison), hang=2)
+        drawn += _way(first, comparison.coverage)
+        if not others:
+            continue
+        more = Text(f"{number_of(len(others), 'more difference')} from the same line", style="dim")
+        if most is None:
+            folded = [block for change in others for block in _way(change, comparison.coverage)]
+            drawn.append(Fold(more, folded))
+        else:
+            drawn += prose(more)
     if most is not None:
-        drawn += _more(len(changes) - most)
-    elif left_out > 0:
-        more = f"{left_out} more way{'s' * (left_out != 1)}"
-        drawn += prose(f"{more}: --format json has all of them")
+        drawn += _more(sum(map(len, groups[shown:])))
+    elif len(changes) > WAYS:
+        left_out = number_of(len(changes) - WAYS, "more difference")
+        drawn += prose(f"{left_out}: --format json has all of them")
     return drawn
+
+
+def _way(change: RenderChange, asked_renders: AskedRenders) -> Blocks:
+    return [*prose(_way_words(change, asked_renders), hang=2), _departure(change)]
+
+
+def _line_words(change: RenderChange, comparison: Comparison) -> Text:
+    """Return the template lines that wrote a difference, with their source."""
+    sides = (
+        (change.right_line, comparison.right, "line"),
+        (change.left_line, comparison.left, "before: line"),
+    )
+    for line, learned, title in sides:
+        if line is not None:
+            source = learned.template.text.splitlines()[line - 1 : line]
+            written = code(visible("".join(source).strip()))
+            return sentence((f"{title} {line}", "bold"), "  ", written)
+    return Text("no template line is known", style="dim")
 
 
 def _way_words(change: RenderChange, asked_renders: AskedRenders) -> str:
     """Return in how many renders, where and in which conversations a difference shows."""
     where = _where_words(change, asked_renders)
     named = some_of(change.conversations, NAMED, "; ")
-    return f"{change.renders}{', ' * bool(where)}{where}: {named}"
+    renders = number_of(change.renders, "render")
+    return f"{renders}{', ' * bool(where)}{where}: {named}"
+
+
+_MARGIN = len("    + line 1234  ")
+"""Cells before the texts of a difference."""
 
 
 def _departure(change: RenderChange) -> Departure:
@@ -373,7 +421,7 @@ def _departure(change: RenderChange) -> Departure:
         change.before,
         tuple(
             DepartureSide(
-                sign if line is None else f"{sign} {line}",
+                sign if line is None else f"{sign} line {line}",
                 # A text of the full length has been truncated.
                 None if text is None else Text(visible(text) + "…" * (len(text) == CONTEXT), style),
                 Text(f"raises: {visible(error or '')}", style),
@@ -382,6 +430,7 @@ def _departure(change: RenderChange) -> Departure:
             )
             for sign, title, style, text, error, line in sides
         ),
+        margin=_MARGIN,
         places=tuple(map(visible, change.conversations)),
     )
 
@@ -416,9 +465,9 @@ def _trips_counted(comparison: Comparison) -> Blocks:
     became = Counter((change.left, change.right) for change in comparison.trips)
     pairs = [
         (f"{count}", sentence((left, _LEFT), " → ", (right, _RIGHT)))
-        for (left, right), count in became.most_common(FIRST)
+        for (left, right), count in became.most_common(shown_count(len(became), FIRST))
     ]
-    rest = _more(len(became) - FIRST)
+    rest = _more(len(became) - len(pairs))
     return [_trips_heading(comparison), *rows(pairs), *rest]
 
 
@@ -432,12 +481,13 @@ def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blo
         return []
     order = list(_FATES)
     ordered = sorted(findings, key=lambda change: order.index(change.fate))
+    shown = ordered[: shown_count(len(ordered), most)]
     pairs = [
         (
             f"{change.fate.value} {visible(change.finding.code)}",
             Text(visible(change.finding.message), style=_FATES[change.fate]),
         )
-        for change in ordered[:most]
+        for change in shown
     ]
     title = Heading(
         Text("Findings"),
@@ -445,7 +495,7 @@ def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blo
         str(len(findings)),
         short="Findings",
     )
-    lines = [change.finding.line for change in ordered[:most]]
+    lines = [change.finding.line for change in shown]
     asides = tuple("" if line is None else f"line {line}" for line in lines)
     listed = Facts(tuple(pairs), asides=asides)
     return [title, listed, *_more(len(ordered) - len(pairs))]

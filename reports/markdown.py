@@ -135,11 +135,11 @@ def _departure(block: Departure) -> Iterator[str]:
 
 
 def _side_label(label: str) -> str:
-    """Write a label such as `- 48`: the sign, and the line of the template."""
+    """Write a label such as `- line 48`: the sign, and the line of the template."""
     sign, _, line = label.partition(" ")
     if sign not in _SIGNS:
         return _label(label)
-    return _label(sign) + (f"line {plain(line)}: " if line else "")
+    return _label(sign) + (f"{plain(line)}: " if line else "")
 
 
 def _table(block: Table) -> Iterator[str]:

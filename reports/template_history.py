@@ -12,7 +12,7 @@ from autoparser.analysis.core.documents import JsonDocument, json_of
 from autoparser.analysis.overview.comparison import Comparison
 from autoparser.analysis.overview.template_history import RevisionChange
 
-from .blocks import Blocks, Heading, badge, heading, lead, prose, rows
+from .blocks import Blocks, Heading, badge, lead, prose, rows
 from .comparison import (
     comparison_blocks,
     difference_counts,
@@ -34,20 +34,18 @@ def history_report(
 ) -> Text:
     """Report on a template's revisions in lines of at most `width` cells.
 
-    Without `in_full`, each revision has a line for each kind of difference. The verdicts come last,
-    where a terminal still shows them.
+    The verdicts come first. Without `in_full`, each revision has a line for each kind of
+    difference.
     """
     words = prose(Text(_lead_words(changes, source)), indent=0)
-    drawn = [*words, *_revisions(changes, in_full=in_full)]
-    if len(changes) > 1:
-        pairs = [(_short_hash(change), _verdict(change)) for change in changes]
-        drawn += [*heading("Verdicts"), *rows(pairs)]
+    drawn = [*words, *_verdicts(changes), *_revisions(changes, in_full=in_full)]
     return report_text(drawn, width)
 
 
 def history_markdown(changes: Sequence[RevisionChange], source: str) -> str:
     """Write a template's revisions as Markdown."""
-    return markdown_text(visible(_lead_words(changes, source)), _revisions(changes, in_full=False))
+    drawn = [*_verdicts(changes), *_revisions(changes, in_full=False)]
+    return markdown_text(visible(_lead_words(changes, source)), drawn)
 
 
 def history_page(changes: Sequence[RevisionChange], source: str, version: str) -> str:
@@ -55,7 +53,18 @@ def history_page(changes: Sequence[RevisionChange], source: str, version: str) -
     name = visible(source)
     badges = [badge(number_of(len(changes), "revision"), "good")]
     top = PageTop(f"{name} · autoparser compare", "autoparser compare --history", name, badges)
-    return page(top, _revisions(changes, in_full=True), version)
+    return page(top, [*_verdicts(changes), *_revisions(changes, in_full=True)], version)
+
+
+def _verdicts(changes: Sequence[RevisionChange]) -> Blocks:
+    """List the verdict of each revision, if there are several."""
+    if len(changes) < 2:  # noqa: PLR2004 - the only one is shown below
+        return []
+    pairs = [
+        (f"{_short_hash(change)}  {visible(change.revision.date)}", _verdict(change))
+        for change in changes
+    ]
+    return [Heading(Text("Verdicts"), "verdicts"), *rows(pairs)]
 
 
 def _lead_words(changes: Sequence[RevisionChange], source: str) -> str:
@@ -102,8 +111,8 @@ def _revision_blocks(change: RevisionChange, *, in_full: bool) -> Blocks:
     if in_full:
         return [*counted, *comparison_blocks(comparison)]
     lines = _template_lines(comparison)
-    where = rows([("lines", Text(", ".join(map(str, lines))))]) if lines else []
-    return [*counted, *first_differences(comparison), *where]
+    where = ("line" if len(lines) == 1 else "lines", Text(", ".join(map(str, lines))))
+    return [*counted, *first_differences(comparison), *(rows([where]) if lines else [])]
 
 
 def _template_lines(comparison: Comparison) -> list[int]:

@@ -91,8 +91,17 @@ _PLURALS = {"crash": "crashes", "entry": "entries", "unsafe fix": "unsafe fixes"
 
 def some_of(names: Sequence[str], most: int, separator: str = ", ", last: str = " and ") -> str:
     """Name the first names, and count the rest."""
-    others = len(names) - most
-    return separator.join(names[:most]) + (f"{last}{others} more" if others > 0 else "")
+    shown = shown_count(len(names), most)
+    others = len(names) - shown
+    return separator.join(names[:shown]) + (f"{last}{others} more" if others else "")
+
+
+def shown_count(count: int, most: int | None) -> int:
+    """Return how many of `count` elements are shown if `most` have room: never all but one.
+
+    "1 more" takes the room of the element that it counts.
+    """
+    return count if most is None or count <= most + 1 else most
 
 
 def literal(text: str, style: str = LITERAL_STYLE) -> Text:

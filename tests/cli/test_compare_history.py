@@ -31,7 +31,7 @@ def template(tmp_path: Path) -> str:
 def test_each_revision_says_what_it_changed(template: str, autoparser: Run) -> None:
     ran = autoparser("compare", "--history", template)
     assert (ran.code, ran.err) == (0, "")
-    newest, repaired, broken, renamed, first, verdicts = ran.out.split("\n\n")
+    newest, verdicts, repaired, broken, renamed, first = ran.out.split("\n\n")
     assert newest.endswith("revisions of the template, newest first")
     assert "Repair it\n  no earlier revision to compare with" in repaired
     assert "Break it\n  no analysis: " in broken
@@ -39,7 +39,7 @@ def test_each_revision_says_what_it_changed(template: str, autoparser: Run) -> N
     assert "-  <muse>" in renamed
     assert "+  <plan>" in renamed
     assert "Add it\n  no earlier revision to compare with" in first
-    rows = re.findall(r"^  [0-9a-f]{8}  (\w+ \w+)", verdicts, re.MULTILINE)
+    rows = re.findall(r"^  [0-9a-f]{8}  [\d-]{10}  (\w+ \w+)", verdicts, re.MULTILINE)
     assert verdicts.startswith("Verdicts\n")
     assert rows == ["no earlier", "no analysis", "The output", "no earlier"]
 
