@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import replace
 from enum import StrEnum
@@ -58,7 +59,7 @@ def engines(
     as_json = result.is_json
     source.check()
 
-    found = find_engines(python or [sys.executable])
+    found = find_engines(python or [sys.executable], source.source)
     with status_line("analyzing") as show_step:
         analysis = source.analysis(source.template(tokenizer), isolate=limits)
         held = source.tokenizer(tokenizer, analysis.template, segmenting=False)
@@ -72,14 +73,18 @@ def engines(
     return 0 if tried.ok else FINDINGS
 
 
-def find_engines(pythons: list[str]) -> list[tuple[str, str]]:
-    """Return the installed engines with their Pythons. Raises AutoparserError without any."""
+def find_engines(pythons: list[str], source: str | None = None) -> list[tuple[str, str]]:
+    """Return the installed engines with their Pythons. Raises AutoparserError without any.
+
+    `source` is the template as the command names it, if it names one.
+    """
     found = [(engine, python) for python in pythons for engine in wings.installed_engines(python)]
     if not found:
         raise AutoparserError(
             f"no engine is installed in {', '.join(pythons)}",
             hint=f"name a Python that has {' or '.join(wings.ENGINES)}: --python PATH/bin/python;"
-            " for the flags of this package's own parser: autoparser analyze TEMPLATE --show serve",
+            " for the flags of this package's own parser:"
+            f" autoparser analyze {shlex.quote(source or 'TEMPLATE')} --show serve",
         )
     return found
 

@@ -150,7 +150,7 @@ def parse(
     as_issue = form is ParsedForm.ISSUE
     explain = explain or as_issue
     pair = (tool_call_parser, reasoning_parser)
-    engines = _checked_engines(python or [], pair, explain=explain)
+    engines = _checked_engines(python or [], pair, source.source, explain=explain)
     if as_issue and stream:
         raise AutoparserError("an issue has no stream", hint="leave out --stream")
     source.check()
@@ -176,6 +176,12 @@ def parse(
     if explain:
         reading = _plain_reading(analysis, request)
         why = _explain_output(analysis, request, reading, text, complete=not cut, shrink=as_issue)
+        tools = request_options.tools
+        why = replace(
+            why,
+            template=shlex.quote(source.source or why.template),
+            tools=why.tools if tools is None else shlex.quote(str(tools)),
+        )
         if engines:
             question = _engine_question(source.label, analysis, request, reading)
             why = _with_engines(why, question, text, engines, pair, shrink=as_issue)
@@ -253,7 +259,7 @@ ParserNames = tuple[str | None, str | None]
 
 
 def _checked_engines(
-    pythons: list[str], pair: ParserNames, *, explain: bool
+    pythons: list[str], pair: ParserNames, source: str | None, *, explain: bool
 ) -> list[tuple[str, str]]:
     """Return the engines to ask, each with its Python. Raises AutoparserError."""
     if pythons and not explain:
@@ -268,7 +274,7 @@ def _checked_engines(
     # An output is parsed without the commands about engines, unless one is named.
     from .engines import find_engines
 
-    return find_engines(pythons)
+    return find_engines(pythons, source)
 
 
 def _with_engines(

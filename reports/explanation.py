@@ -8,7 +8,7 @@ A place is shown in its line. For example, a comma too many in the second line o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -23,7 +23,7 @@ from autoparser.analysis.formats.output_explanation import (
     PossibleCause,
 )
 
-from .blocks import Blocks, blank, excerpt, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Excerpt, blank, excerpt, heading, joined, prose, rows, sentence
 from .engines import parser_flags
 from .terminal import report_text
 from .visible import number_of, quoted, setting_words, some_of, visible
@@ -90,21 +90,32 @@ _ORIGINS = {
 }
 """The part of a system that lost a call, as a title."""
 
-_GRAMMAR = "constrain the answer by a grammar (autoparser grammar TEMPLATE --tools FILE)"
-_WAYS_OUT = {
-    LossReason.UNKNOWN_TOOL: f"offer the tool, or {_GRAMMAR}",
-    LossReason.IN_REASONING: "have the engine parse reasoning first, and ask the model again; calls"
-    " in reasoning are drafts",
-    LossReason.OTHER_FORMAT: "use the chat template that the model was trained with",
-    LossReason.NO_CALLS: "use a template that writes tool calls, or teach this one's format"
-    " (autoparser learn TEMPLATE --examples FILE)",
-    LossReason.SCHEMA: f"{_GRAMMAR}, and check that the schema reaches the prompt"
-    " (autoparser analyze TEMPLATE --tools FILE)",
-    LossReason.STRIPPED: "ask the engine to keep special tokens, such as with"
-    ' "skip_special_tokens": false in the request',
-    LossReason.REFUSED: "allow calls in the request: tool_choice, parallel_tool_calls, tools",
-    LossReason.CUT: "raise max_tokens, or ask the model to go on",
+_GRAMMAR = ("constrain the answer by a grammar", "autoparser grammar {template} --tools {tools}")
+_WAYS_OUT: Mapping[LossReason, tuple[str, ...]] = {
+    LossReason.DEPARTURE: _GRAMMAR,
+    LossReason.UNKNOWN_TOOL: (f"offer the tool, or {_GRAMMAR[0]}", _GRAMMAR[1]),
+    LossReason.IN_REASONING: (
+        "have the engine parse reasoning first, and ask the model again; calls in reasoning are"
+        " drafts",
+    ),
+    LossReason.OTHER_FORMAT: ("use the chat template that the model was trained with",),
+    LossReason.NO_CALLS: (
+        "use a template that writes tool calls, or teach this one's format",
+        "autoparser learn {template} --examples FILE",
+    ),
+    LossReason.SCHEMA: (
+        f"{_GRAMMAR[0]}, and check that the schema reaches the prompt",
+        _GRAMMAR[1],
+        "autoparser analyze {template} --tools {tools}",
+    ),
+    LossReason.STRIPPED: (
+        'ask the engine to keep special tokens, such as with "skip_special_tokens": false in the'
+        " request",
+    ),
+    LossReason.REFUSED: ("allow calls in the request: tool_choice, parallel_tool_calls, tools",),
+    LossReason.CUT: ("raise max_tokens, or ask the model to go on",),
 }
+"""The action against each cause, and its commands, with the caller's files in braces."""
 _REASONS = {
     LossReason.NOTHING: "every part of the output follows the template's format",
     LossReason.IN_REASONING: "the model wrote the call inside its reasoning, which is not acted on",
@@ -118,14 +129,17 @@ _REASONS = {
 def cause_blocks(explained: ExplainedOutput, text: str) -> Blocks:
     """Show why a call was lost or wrong, the way out, and how engines read the output."""
     drawn = [*heading("Cause"), *prose(cause_sentence(explained, text))]
-    way = way_out(explained)
+    way, *commands = _way_out(explained)
     pairs = [("way out", Text(way))] if way else []
     pairs += [(visible(outcome.title), outcome_words(outcome)) for outcome in explained.engines]
     if explained.cause.reason is LossReason.NOTHING:
         pairs += _not_asked({outcome.engine for outcome in explained.engines})
     else:
         pairs.append(("report", Text("--format issue writes this for an issue tracker")))
-    return [*drawn, *rows(pairs, indent=4)]
+    drawn += rows(pairs, indent=4)
+    # A command is copied whole, even one that is wider than the terminal.
+    lines = tuple(Text(visible(command), style="cyan") for command in commands)
+    return [*drawn, Excerpt(lines, 4, broken=False)] if lines else drawn
 
 
 def _not_asked(asked: Collection[str]) -> Iterator[tuple[str, Text]]:
@@ -168,7 +182,7 @@ def _reason_words(explained: ExplainedOutput, text: str) -> Text:
                 "the output is as the template writes it, and ", outcome_words(wrong, best=False)
             )
         case LossReason.DEPARTURE:
-            words = sentence(_departure_words(place), where, _consequence(cause))
+            words = sentence(_departure_words(place, text), where, _consequence(cause))
             held = None if place is None else place.cause
             if held is not None and held.kind is CauseKind.OTHER_PROMPT:
                 setting = setting_words(held.setting) or "the defaults"
@@ -178,11 +192,13 @@ def _reason_words(explained: ExplainedOutput, text: str) -> Text:
             return sentence(_REASONS[reason], where)
 
 
-def _departure_words(place: DeviationExplanation | None) -> Text:
+def _departure_words(place: DeviationExplanation | None, text: str) -> Text:
     """Return how the model departed, in a few words."""
     if place is None:
         return Text("a call without markup, or with arguments by position; --forgive all reads it")
     expected, found = _piece(place.expected), _piece(place.found)
+    if not text[place.offset :].strip():
+        return sentence("the model stopped, or the output was truncated, before ", expected)
     match place.deviation:
         case OutputDeviation.MISSING:
             return sentence(expected, " is missing")
@@ -195,27 +211,38 @@ def _departure_words(place: DeviationExplanation | None) -> Text:
 
 
 def _consequence(cause: LossCause) -> str:
-    return "" if cause.lost else "; it was parsed nevertheless, but a stricter parser may lose it"
+    """Return what became of the call, and the schema errors that follow from the departure."""
+    schema = f"; the arguments read so far break the schema: {visible(cause.schema)}"
+    parsed = "; it was parsed nevertheless, but a stricter parser may lose it"
+    return (schema if cause.schema else "") + ("" if cause.lost else parsed)
 
 
 def way_out(explained: ExplainedOutput) -> str:
-    """Return an action against the cause, or empty if nothing was lost."""
+    """Return an action against the cause and its commands, or empty if nothing was lost."""
+    way, *commands = _way_out(explained)
+    return f"{way} ({'; '.join(commands)})" if commands else way
+
+
+def _way_out(explained: ExplainedOutput) -> tuple[str, ...]:
+    """Return an action against the cause, or empty if nothing was lost, and its commands."""
     cause = explained.cause
     if cause.reason is LossReason.PARSER:
         wrong = next(outcome for outcome in explained.engines if outcome.wrong)
         if wrong.best is not None and wrong.best.all_right:
-            return f"start the server with {parser_flags(wrong.best.pair)}, which reads it"
+            return (f"start the server with {parser_flags(wrong.best.pair)}, which reads it",)
         # This engine takes no parser by name, so its answers can only be parsed in front of it.
         if wrong.ranking is not None and not wrong.ranking.offered.has_parsers:
-            return "put autoparser serve in front of the server (docs/serve.md)"
-        return "use autoparser's plugin (autoparser analyze TEMPLATE --show serve)"
+            return ("put autoparser serve in front of the server (docs/serve.md)",)
+        return ("use autoparser's plugin", f"autoparser analyze {explained.template} --show serve")
     if cause.reason is LossReason.OTHER_PROMPT and cause.place is not None:
         held = cause.place.cause
         setting = "" if held is None else setting_words(held.setting)
-        return f"parse it after that prompt: --switch {setting}" if setting else ""
-    if cause.reason is LossReason.DEPARTURE:
-        return _GRAMMAR
-    return _WAYS_OUT.get(cause.reason, "")
+        return (f"parse it after that prompt: --switch {setting}" if setting else "",)
+    way = _WAYS_OUT.get(cause.reason, ("",))
+    return tuple(
+        piece.format(template=explained.template, tools=explained.tools) if at else piece
+        for at, piece in enumerate(way)
+    )
 
 
 def outcome_words(outcome: EngineOutcome, *, best: bool = True) -> Text:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from autoparser.analysis.core.conversation import Json, Tool, function_of
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.engines.output_reading import ExplainedOutput
+from autoparser.analysis.formats.lost_calls import LossReason
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, all_read
 
 from .explanation import cause_sentence, departures, outcome_words, way_out
@@ -54,13 +55,16 @@ def issue_markdown(report: ReportedOutput) -> str:
 
 def _lines(report: ReportedOutput) -> Iterator[str]:
     explained, text = report.explained, report.text
-    yield f"### {inline(cause_sentence(explained, text)).removesuffix('.')}"
-    way = way_out(explained)
+    yield f"### {plain(_title(report))}"
+    yield from ("", inline(cause_sentence(explained, text)))
+    # The paths of the reporter say nothing to a reader.
+    way = way_out(replace(explained, template=_template_name(report), tools="tools.json"))
     yield from ("", f"Way out: {plain(way)}") if way else ()
     yield from ("", *_facts(report))
     yield from ("", f"#### The output ({number_of(len(text), 'character')})")
     yield from ("", *_fence(text, _middle(report)))
-    title = "Expected" if all_read(report.message) else "As autoparser reads it"
+    sound = all_read(report.message) and explained.cause.reason in _SOUND
+    title = "Expected" if sound else "As autoparser reads it"
     yield from ("", f"#### {title}", "", *_fence(_message_text(report.message), 0, "json"))
     if explained.engines:
         yield from ("", "#### Read by engines", "")
@@ -79,11 +83,27 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
         yield from ("", "</details>")
 
 
-def _facts(report: ReportedOutput) -> Iterator[str]:
-    template = report.template
-    source = template.source
+_SOUND = (LossReason.NOTHING, LossReason.PARSER)
+"""Causes with which the output itself is right, so that its message is the expected one."""
+
+
+def _title(report: ReportedOutput) -> str:
+    """Return a title for the tracker, such as `The output was truncated: chat_template.jinja`."""
+    reason = report.explained.cause.reason
+    wrong = next((outcome for outcome in report.explained.engines if outcome.wrong), None)
+    if reason is LossReason.PARSER and wrong is not None:
+        return f"{wrong.title} misreads a correct output of {_template_name(report)}"
+    return f"{reason.value[0].upper()}{reason.value[1:]}: {_template_name(report)}"
+
+
+def _template_name(report: ReportedOutput) -> str:
     # Only the file's name: a path may reveal private folder names.
-    named = PurePath(template.origin or "a text").name
+    return PurePath(report.template.origin or "chat_template.jinja").name
+
+
+def _facts(report: ReportedOutput) -> Iterator[str]:
+    source = report.template.source
+    named = _template_name(report)
     if source is not None and source.commit:
         named = f"{source.id} at {source.commit}"
     offered = "not given" if report.tools is None else number_of(len(report.tools), "tool")

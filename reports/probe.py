@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -35,7 +36,7 @@ from autoparser.analysis.engines.server_probe import (
 )
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .blocks import Blocks, Row, heading, prose, rows, sentence
+from .blocks import Blocks, Excerpt, Row, heading, prose, rows, sentence
 from .terminal import report_text
 from .visible import marker_text, setting_words, visible
 
@@ -79,7 +80,7 @@ def probe_report(probe: ServerProbe, template: str, width: int) -> Text:
         *_blind(probe),
         *_ranking(probe),
         *_installed(probe),
-        *_advice(probe),
+        *_advice(probe, template),
     ]
     return report_text(drawn, width)
 
@@ -272,12 +273,13 @@ def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -
     return [*heading(f"{title}: the best of {len(scores)}"), *rows(pairs)]
 
 
-def _advice(probe: ServerProbe) -> Blocks:
+def _advice(probe: ServerProbe, template: str) -> Blocks:
     found = probe_advice(probe)
     drawn: Blocks = heading("What to do") if found else []
     for advised in found:
         drawn += prose(_ADVICE[advised.kind])
-        drawn += prose(Text(visible(advised.command), style="cyan"), indent=4)
+        command = advised.command.replace("TEMPLATE", shlex.quote(template))
+        drawn.append(Excerpt((Text(visible(command), style="cyan"),), 4, broken=False))
     return drawn
 
 

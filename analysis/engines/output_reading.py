@@ -75,6 +75,10 @@ class ExplainedOutput:
     """How engines read the output."""
     smallest: str = ""
     """The smallest part of the output that shows the same, or empty if none was searched."""
+    template: str = "TEMPLATE"
+    """The template as a command names it, e.g. `"model/chat_template.jinja"`."""
+    tools: str = "FILE"
+    """The file of the offered tools as a command names it, e.g. `"tools.yaml"`."""
 
     def with_engines(self, outcomes: Sequence[EngineOutcome]) -> ExplainedOutput:
         """Return it with the readings of engines; if nothing else was lost, their parsers did."""

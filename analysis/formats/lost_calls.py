@@ -98,6 +98,9 @@ class LossCause:
     lost: bool = False
     """Whether a call is missing from the message, as with `LossReason.OTHER_FORMAT`, or the message
     has an unusable one."""
+    schema: str = ""
+    """The schema error of a call that also departs from the template, e.g. `"'days' is a required
+    property"`; otherwise empty."""
 
 
 def loss_cause(
@@ -130,8 +133,23 @@ def loss_cause(
             return LossCause(LossReason.NO_CALLS, place, lost=True)
     for reason in _MOST_TELLING:
         place = next((place for given, place in reasons if given is reason), None)
-        if place is not None:
-            return LossCause(reason, place, lost or reason is LossReason.STRIPPED)
+        if place is None:
+            continue
+        repaired = any(
+            call.schema_errors and call.status is Status.REPAIRED for call in message.tool_calls
+        )
+        behind = next(
+            (
+                other
+                for given, other in reasons
+                if given is LossReason.DEPARTURE and other.offset > place.offset
+            ),
+            None,
+        )
+        if reason is LossReason.SCHEMA and repaired and behind is not None:
+            # The arguments of a call that is not closed may lack the rest.
+            return LossCause(LossReason.DEPARTURE, behind, lost, schema=place.found)
+        return LossCause(reason, place, lost or reason is LossReason.STRIPPED)
     if message.status is Status.NEEDS_ALL:
         return LossCause(LossReason.DEPARTURE, lost=True)
     if _calls_in_reasoning(reading, message):
@@ -193,27 +211,32 @@ def smallest_part(text: str, shows: Callable[[str], bool], left: int = MOST_PARS
     """Return the shortest part of a text found that still shows the same.
 
     Lines are removed first, then markers and words; `shows` decides about each
-    remainder, until `left` characters were tried. The result is the whole text if it is too long,
-    or if `shows` rejects it.
+    remainder, until `left` characters were tried. Words stay if half of the text needs them, since
+    a reader understands whole lines. The result is the whole text if it is too long, or if `shows`
+    rejects it.
     """
     if len(text) > LONGEST or not shows(text):
         return text
-    for split in (_lines, _words):
-        pieces = split(text)
-        size = len(pieces) // 2
-        while size and left > 0:
-            at = 0
-            while at < len(pieces) and left > 0:
-                rest = [*pieces[:at], *pieces[at + size :]]
-                # An empty remainder costs a trial, too.
-                left -= sum(map(len, rest)) + 1
-                if shows("".join(rest)):
-                    pieces = rest
-                else:
-                    at += size
-            size //= 2
-        text = "".join(pieces)
-    return text
+    lines = _without_pieces(_lines(text), shows, left // 2)
+    words = _without_pieces(_words(lines), shows, left // 2)
+    return words if len(words) <= len(lines) // 2 else lines
+
+
+def _without_pieces(pieces: list[str], shows: Callable[[str], bool], left: int) -> str:
+    """Return a text without the pieces that `shows` does not need, halves of it first."""
+    size = len(pieces) // 2
+    while size and left > 0:
+        at = 0
+        while at < len(pieces) and left > 0:
+            rest = [*pieces[:at], *pieces[at + size :]]
+            # An empty remainder costs a trial, too.
+            left -= sum(map(len, rest)) + 1
+            if shows("".join(rest)):
+                pieces = rest
+            else:
+                at += size
+        size //= 2
+    return "".join(pieces)
 
 
 def _lines(text: str) -> list[str]:
