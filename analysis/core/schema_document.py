@@ -227,7 +227,7 @@ class SchemaDocument(Struct, frozen=True, dict=True):
         """
         if not is_pointer(reference):
             raise SchemaError(
-                f"$ref {reference!r} leaves the schema; nothing is fetched",
+                f"$ref {reference!r} is outside of the schema; remote schemas are not fetched",
                 pointer=pointer,
                 keyword="$ref",
                 hint="give a JSON pointer into the schema, such as #/$defs/name",
@@ -238,14 +238,14 @@ class SchemaDocument(Struct, frozen=True, dict=True):
             inner = _member_at(found, token)
             if inner is None:
                 raise SchemaError(
-                    f"$ref {reference!r} leads nowhere: {place} has no {token!r}",
+                    f"$ref {reference!r} does not resolve: {place} has no {token!r}",
                     pointer=pointer,
                     keyword="$ref",
                 )
             found, place = inner[0], pointer_below(place, token)
         if not isinstance(found, dict | bool):
             raise SchemaError(
-                f"$ref {reference!r} leads to no schema", pointer=pointer, keyword="$ref"
+                f"$ref {reference!r} does not refer to a schema", pointer=pointer, keyword="$ref"
             )
         return found, place
 

@@ -54,7 +54,7 @@ def kinds_of(
     """Return the types of values that a schema of the document allows.
 
     `above` has the references on the way here. Raises SchemaError for an invalid schema, and for a
-    reference that leads back to itself without a value between.
+    reference that refers to itself with no value in between.
     """
     if schema is False:
         return NONE
@@ -62,7 +62,7 @@ def kinds_of(
         return ANY
     if not isinstance(schema, dict):
         raise SchemaError(
-            f"{schema!r} is not a JSON schema that a value could meet",
+            f"{schema!r} is not a JSON schema",
             hint='give an object such as {"type": "string"}',
         )
 
@@ -103,7 +103,7 @@ def _referred_kinds(
 ) -> frozenset[JsonType]:
     if reference in above:
         raise SchemaError(
-            f"$ref {reference!r} leads back to itself without a value between",
+            f"$ref {reference!r} refers to itself with no value in between",
             hint="refer to it from within a member or an item",
         )
     found = document.known_kinds.get(reference)

@@ -227,7 +227,7 @@ class CallWriter:
             reader.objects(found), self._members, arguments.values, self.stops, behind, known
         )
         if not paths and None not in self._members.typed.values():
-            raise SchemaError("no value meets this schema", pointer=ROOT)
+            raise SchemaError("no value satisfies this schema", pointer=ROOT)
         empty = join_path(self._members.empty, behind)
         return [(path, path == empty) for path in distinct_paths(paths)]
 

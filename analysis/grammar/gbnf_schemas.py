@@ -293,5 +293,5 @@ def schema_rules(schema: Json, rules: GbnfRules, style: JsonStyle) -> str:
     raise_refused(converter.refused)
     if expression is None:
         place = schema_place(root, ROOT) if isinstance(root, dict) else ROOT
-        raise SchemaError("no value meets this schema", pointer=place)
+        raise SchemaError("no value satisfies this schema", pointer=place)
     return expression

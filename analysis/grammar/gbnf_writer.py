@@ -149,7 +149,7 @@ class GbnfWriter:
             case ChoiceNode(options):
                 return self._choice(options)
             case RepeatNode() | EmbeddedLark():
-                raise GrammarError("GBNF is not written for repetitions and embedded grammars")
+                raise GrammarError("GBNF cannot express repetitions and embedded grammars")
             case FreeTextNode():
                 if node not in self._prose_bodies:
                     self._prose_bodies[node] = self.free_text(node)

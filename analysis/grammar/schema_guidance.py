@@ -231,7 +231,7 @@ def _refusal_error(document: SchemaDocument, refusal: str) -> SchemaError:
     root = document.root
     place = schema_place(root, ROOT) if isinstance(root, dict) else ROOT
     if "Unsatisfiable" in refusal:
-        return SchemaError("no value meets this schema", pointer=place)
+        return SchemaError("no value satisfies this schema", pointer=place)
     for schema, pointer in reachable_schemas(document):
         own = {keyword: schema[keyword] for keyword in _STRINGS if keyword in schema}
         if not own or not _refused(own):
@@ -240,10 +240,10 @@ def _refusal_error(document: SchemaDocument, refusal: str) -> SchemaError:
         alone = [keyword for keyword in own if not _refused(without_keywords(own, keyword))]
         keyword = alone[-1] if alone else next(iter(own))
         return unwritable_keyword(keyword, pointer, _UNTOLD)
-    return SchemaError(f"llguidance does not take this schema: {refusal}", pointer=place)
+    return SchemaError(f"llguidance rejects this schema: {refusal}", pointer=place)
 
 
-_UNTOLD = "llguidance cannot tell whether a text meets it and all that is said beside it"
+_UNTOLD = "llguidance cannot check it together with the schema's other keywords"
 _STRINGS = ("format", "pattern", "allOf", "minLength", "maxLength")
 """Keywords that llguidance may give up on, the most specific first."""
 

@@ -295,7 +295,7 @@ class Resolver(Struct, frozen=True):
         """Return the flat schemas of which a value meets at least one; empty for `false`.
 
         `above` holds the references on the way here. Raises SchemaError for a reference that
-        leads back to itself, and if schemas cannot be merged or told apart exactly.
+        refers to itself, and if schemas cannot be merged or told apart exactly.
         """
         if not isinstance(schema, dict):
             return [Option({}, pointer)] if schema else []
@@ -329,7 +329,7 @@ class Resolver(Struct, frozen=True):
         reference = str(schema["$ref"])
         if reference in above:
             raise SchemaError(
-                f"$ref {reference!r} leads back to itself without a value between",
+                f"$ref {reference!r} refers to itself with no value in between",
                 pointer=pointer,
                 keyword="$ref",
             )
@@ -341,7 +341,7 @@ class Resolver(Struct, frozen=True):
     ) -> list[Option]:
         if len(first) * len(second) > MOST_OPTIONS:
             raise SchemaError(
-                f"choices beside choices give {len(first) * len(second)} cases",
+                f"unions that must hold at once give {len(first) * len(second)} cases",
                 pointer=pointer,
                 hint="write them as one anyOf",
             )

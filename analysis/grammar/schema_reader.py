@@ -132,7 +132,7 @@ class SchemaReader:
                 found += self.objects(option)
                 if len(found) > MOST_OPTIONS:
                     raise SchemaError(
-                        f"choices beside choices give more than {MOST_OPTIONS} cases",
+                        f"unions that must hold at once give more than {MOST_OPTIONS} cases",
                         place=self.place,
                         hint="write them as one anyOf",
                     )
@@ -271,7 +271,7 @@ def _members(schema: Json, place: str) -> Schema:
     if isinstance(schema, dict):
         return schema
     raise SchemaError(
-        f"{schema!r} is not a JSON schema that a value could meet",
+        f"{schema!r} is not a JSON schema",
         place=place,
         hint='give an object such as {"type": "string"}',
     )

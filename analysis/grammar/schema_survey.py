@@ -140,7 +140,7 @@ def _check_choices(schema: Schema, pointer: str) -> None:
     # A single union has no more cases than its own text lists.
     if len(sizes) > 1 and cases > MOST_JOINED:
         raise SchemaError(
-            f"choices beside choices give {cases} cases",
+            f"unions that must hold at once give {cases} cases",
             pointer=pointer,
             keyword="allOf",
             hint="write them as one anyOf",

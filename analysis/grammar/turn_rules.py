@@ -200,7 +200,7 @@ def _trigger(
     if head.pattern:
         return GrammarTrigger(TriggerKind.PATTERN, head.pattern)
     raise GrammarError(
-        f"nothing tells calls from other text: they begin with {head.before!r}",
+        f"calls are indistinguishable from other text: they begin with {head.before!r}",
         place="triggers",
         hint="hold the whole answer to the grammar, and leave lazy out",
     )

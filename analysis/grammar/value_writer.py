@@ -464,7 +464,7 @@ class ValueWriter(Struct, frozen=True):
             text = str(head[0])[len(str(before[-1])) :] if head else ""
             found += [join_path(text, *fill_row(row[len(before) :], (), way)) for way in made()]
         if not found:
-            raise SchemaError("no value meets this schema", pointer=_place(schema))
+            raise SchemaError("no value satisfies this schema", pointer=_place(schema))
         return self.table.brancher.branch(found)
 
     @property

@@ -88,7 +88,8 @@ def test_triggers_of_invented_formats_begin_only_calls(
 def test_calls_that_begin_like_other_json_get_no_triggers() -> None:
     asked = found(turn(CONTENT, calls(NAME_LAST), end="<end>\n"))
     assert (
-        "nothing tells calls from other text: they begin with '{\"arguments\": '" in asked.refused
+        "calls are indistinguishable from other text: they begin with '{\"arguments\": '"
+        in asked.refused
     )
     assert not asked.triggers
     assert asked.refused in triggers_board([]).table([asked])

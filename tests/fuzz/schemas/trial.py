@@ -211,7 +211,7 @@ class SchemaTrial:
     def _refused(self, error: Exception) -> None:
         """Take a refusal; where no value meets the schema, none may."""
         self.tally.counts["refused"] += 1
-        if f"of {TOOL}: no value meets" in str(error):
+        if f"of {TOOL}: no value satisfies" in str(error):
             for value in self._valid():
                 self.find(Fault.NOT_TAKEN, f"{error}: {value!r}")
                 return
