@@ -261,7 +261,7 @@ def text_lines(text: str) -> Iterator[Text]:
 def excerpt_lines(text: str, line: int | None, indent: int, column: int | None = None) -> Blocks:
     """Draw a line (from 1) after its number, cut at the width; nothing if there is no such line.
 
-    A caret marks the `column` if it is given and not cut away.
+    A caret marks the `column` if it is given; a long line is cut around it.
     """
     lines = jinja_lines(text)
     if line is None or not 1 <= line <= len(lines):
@@ -274,12 +274,19 @@ def excerpt_lines(text: str, line: int | None, indent: int, column: int | None =
     def cut_at(width: int) -> Blocks:
         # One cell is for the ellipsis.
         room = max(width - cell_len(number) - 1, 10)
-        kept = content.copy()
-        kept.truncate(room, overflow="crop")
-        more = "…" if content.cell_len > room else ""
-        drawn = [sentence((number, "dim"), kept, (more, "dim"))]
-        if column is not None and before < room:
-            margin = f"{' ' * (cell_len(number) - 2)}| {' ' * before}"
+        cut = 0
+        if before >= room * 2 // 3 and content.cell_len > room:
+            # The cells of a character vary, so that the cut is searched.
+            while before - content[:cut].cell_len > room // 2:
+                cut += 1
+        less = "…" if cut else ""
+        kept = content[cut:]
+        more = "…" if kept.cell_len > room - len(less) else ""
+        kept.truncate(room - len(less), overflow="crop")
+        drawn = [sentence((number, "dim"), (less, "dim"), kept, (more, "dim"))]
+        if column is not None:
+            shift = len(less) + before - content[:cut].cell_len
+            margin = f"{' ' * (cell_len(number) - 2)}| {' ' * shift}"
             drawn.append(sentence((margin, "dim"), ("^", "bold red")))
         return excerpt(drawn, broken=False)
 
