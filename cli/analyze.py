@@ -81,8 +81,11 @@ def analyze(
 
     Derives the format from renders, and shows one turn as the model writes it, the effect of each
     switch, the stops of turns and the findings on one screen. --full adds every marker, every
-    setting and the renders that show them. A self-check then compares a fixed battery of messages,
-    written in this format, with the template's own renders.
+    setting and the renders that show them.
+
+    The verdict says whether parsing works: whether fixed test messages, written in this format,
+    match the template's renders (self-check), and whether grammar and parser take the turns that
+    the template renders after its prompts. Then it says what matters for serving and training.
 
     With --tools, it also shows which parts of their schemas reach the prompt.
 

@@ -151,7 +151,7 @@ HEIGHT = 22
 """Lines of a screen: a terminal of 24 lines also shows the command and its prompt."""
 TEMPLATE_LINES = 3
 """Lines of the template's row, whose path may be long."""
-VERDICT_LINES = 3
+VERDICT_LINES = 4
 """Lines of the verdict, which a smaller screen does not shorten."""
 SHRUNK = ((3, 4, 1), (1, 4, 1), (1, 3, 1), (1, 2, 1), (1, 2, 0))
 """Lines per row, lines of switches, gap between both: tried in turn while a screen is too high."""

@@ -14,7 +14,6 @@ from msgspec import Struct
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.core.verdicts import Check, TemplateCrash
 from autoparser.analysis.formats.learned_format import LearnedFormat
@@ -25,7 +24,7 @@ from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .places import place_in_line, place_text
 from .summary import LIMIT_WORDS
 from .terminal import report_text
-from .verdict import failure_reason, gate_fault_words, spoiled_words
+from .verdict import LOST_ARGUMENTS, LOST_CALLS, failure_reason, gate_fault_words, spoiled_words
 from .visible import UNCONFIRMED, number_of, setting_words, some_of, visible
 
 
@@ -78,24 +77,17 @@ def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
         words = "reasoning before a call is dropped after the call's result"
         yield OwnFinding(error, words, fix="")
     calls = united.calls
-    if calls is not None and calls.limit in (CallLimit.FIRST, CallLimit.LAST):
+    if calls is not None and calls.limit in LOST_CALLS:
         yield OwnFinding(warning, f"parallel calls: {LIMIT_WORDS[calls.limit]}")
     texts = learned.string_arguments
-    if texts is not None and texts in _LOST:
+    if texts is not None and texts in LOST_ARGUMENTS:
         encoded = texts is StringArguments.ENCODED_TWICE
-        yield OwnFinding(warning, _LOST[texts], fix=" --select AP503" if encoded else None)
+        yield OwnFinding(warning, LOST_ARGUMENTS[texts], fix=" --select AP503" if encoded else None)
     for part in united.unconfirmed:
         yield OwnFinding(warning, f"{part.value} {UNCONFIRMED}")
     if learned.stand_ins:
         names = ", ".join(sorted(learned.stand_ins))
         yield OwnFinding(info, f"{names}: unknown without the tokenizer, shown as its name")
-
-
-_LOST = {
-    StringArguments.ENCODED_TWICE: "JSON-string arguments are encoded twice",
-    StringArguments.DROPPED: "JSON-string arguments are dropped",
-    StringArguments.RAISES: "JSON-string arguments raise",
-}
 
 
 def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
@@ -123,7 +115,7 @@ def _crashing(crash: TemplateCrash, words: str) -> OwnFinding:
 
 
 _STYLES = {FindingLevel.ERROR: "red", FindingLevel.WARNING: "yellow", FindingLevel.INFO: "dim"}
-NONE = "none in the analysis"
+NONE = "none so far; lint checks more"
 
 
 def findings_words(learned: LearnedFormat, found: Sequence[OwnFinding]) -> Text:
@@ -136,7 +128,7 @@ def findings_words(learned: LearnedFormat, found: Sequence[OwnFinding]) -> Text:
         for level, style in _STYLES.items()
         if (count := counts[level])
     ]
-    worst = ": " if len(found) == 1 else "; worst: "
+    worst = " so far: " if len(found) == 1 else " so far; worst: "
     words = _finding_words(learned, found[0], PLACE_ROOM)
     return sentence(joined(level_counts, ", "), worst, words)
 
@@ -145,11 +137,10 @@ def findings_section(learned: LearnedFormat) -> Blocks:
     """List the findings; the linter's rules find far more."""
     found = own_findings(learned)
     finding_rows = [(finding.level.word, _finding_words(learned, finding)) for finding in found]
-    origin = visible(learned.template.origin or "TEMPLATE")
     return [
         *heading("Findings"),
         *(rows(finding_rows) if finding_rows else prose(NONE)),
-        *prose(f"For all rules: autoparser lint {origin}"),
+        *prose("autoparser lint checks all rules."),
     ]
 
 

@@ -69,7 +69,15 @@ from .blocks import (
 from .places import provenance_words
 from .terminal import drawn_lines, joined_lines, next_line, report_text
 from .verdict import sandbox_words, verdict_with_basis
-from .visible import LEGEND, number_of, quoted, setting_words, some_of, visible
+from .visible import (
+    LEGEND,
+    number_of,
+    quoted,
+    setting_words,
+    shown_count,
+    some_of,
+    visible,
+)
 
 _STYLES = {
     Outcome.HOLDS: "green",
@@ -419,6 +427,8 @@ def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
     words = sentence(
         (whole, "" if lost else "green"), *(sentence(", ", outcome) for outcome in lost)
     )
+    if lost:
+        words.append("; each break costs prefix cache in serving and alters tokens in training")
     uncalled = analysis is not None and analysis.formats.united.calls is None
     return words.append("; the template renders no tool calls") if uncalled else words
 
@@ -464,8 +474,9 @@ def _why(round_trip: RoundTrip) -> Blocks:
             sentence((f"{n} ", "red"), _COUNTED.get(cause, cause.value))
             for cause, n in causes.items()
         ]
-        more = sum([*causes.values()][CAUSES_SHOWN:])
-        listed = joined([*named[:CAUSES_SHOWN], *([Text(f"{more} more")] if more else [])], ", ")
+        shown = shown_count(len(named), CAUSES_SHOWN)
+        more = sum([*causes.values()][shown:])
+        listed = joined([*named[:shown], *([Text(f"{more} more")] if more else [])], ", ")
         title = (f"{words}: {causes.total()}", "bold")
         drawn += prose(sentence(title, " (", listed, ")"), indent=0, hang=2)
     return drawn

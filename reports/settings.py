@@ -22,7 +22,7 @@ from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Heading, Row, heading, joined, lead, prose, rows, sentence, table
-from .verdict import verdict_text
+from .verdict import check_score
 from .visible import marker_text, quoted, setting_words
 
 
@@ -32,7 +32,7 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
     if len(formats) == 1:
         return []
     cells = [
-        (" or ".join(_telling(format_)), sentence(_writes(format_), "; ", verdict_text(check)))
+        (" or ".join(_telling(format_)), sentence(_writes(format_), "; ", check_score(check)))
         for format_, check in zip(formats, analysis.checks, strict=True)
     ]
     heads = ("chat_template_kwargs", "end of the prompt, and self-check")

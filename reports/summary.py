@@ -37,10 +37,10 @@ from .places import provenance_words
 from .settings import stop_notes
 from .verdict import (
     evidence_words,
+    format_verdict,
     gate_words,
     sandbox_words,
     verdict_basis,
-    verdict_text,
     wanted_words,
 )
 from .visible import doubt, quoted, setting_words, visible
@@ -66,10 +66,9 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
         yield "Read from", Text(saved)
     known = evidence_words(format_.evidence.items())
     yield "Evidence", Text(known or "none: no part is rendered")
-    basis = (
-        f": {verdict_basis(analysis.check)}{'' if analysis.check.ok else ' (listed at the end)'}"
-    )
-    yield "Verdict", sentence(verdict_text(analysis.check), basis)
+    yield "Verdict", format_verdict(analysis)
+    listed = "" if analysis.check.ok else " (listed at the end)"
+    yield "Self-check", Text(f"{verdict_basis(analysis.check)}{listed}")
     forbidden = sandbox_words(analysis.check)
     if forbidden:
         yield "Sandbox", Text(forbidden, style="red")
@@ -164,6 +163,12 @@ def kept_words(retention: ReasoningRetention) -> str:
         return f"; kept in history only if {'tools' if kept else 'no tools'} are passed"
     if kept is None and bare is None:
         return ""
+    if retention.tool_loop is False:
+        return (
+            "; kept in history, but dropped after a call's result"
+            if kept or bare
+            else "; dropped as soon as a message follows"
+        )
     return "; kept in history" if kept or bare else "; dropped after the next user message"
 
 

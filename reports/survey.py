@@ -45,12 +45,14 @@ def survey_report(summary: SurveySummary, width: int) -> Text:
         (f"{everything.templates}", "bold"),
         " template, " if everything.templates == 1 else " templates, ",
         (f"{analyzed}", "bold"),
-        " analyzed, the self-check passes for ",
+        " analyzed, parsing works for ",
         (f"{everything.ok}", "bold"),
+        " (self-check: all test messages match the template's renders)",
     )
     if everything.trip_count:
         share = _percent(everything.trips_holding, everything.trip_count)
-        words.append("; ").append(share, style="bold").append(" of the round trips are exact")
+        words.append("; serving and training: ").append(share, style="bold")
+        words.append(" of the round trips are exact (the others lose prefix cache or tokens)")
     words.append(".")
     folder = shared_folder([record.source for record in (*summary.failed, *summary.crashing)])
     return report_text([*prose(words, indent=0), *_sections(summary, folder, MOST)], width)
@@ -247,8 +249,9 @@ def _index(records: Sequence[SurveyRecord], folder: str, pages: Mapping[str, str
     heads += [*_SEVERITIES.values()] if linted else []
     heads += ["reasoning", "calls", "switches"]
     lead = (
-        "The verdict is the self-check's: whether the format reproduces all test messages as the"
-        " template renders them."
+        "The verdict is the self-check's: whether the format renders all test messages like the"
+        " template, so that parsing works. Round trips that break matter for serving (prefix cache)"
+        " and training (other tokens than sampled)."
     )
     lead += "" if linted else " Lint was not run; --lint adds its findings."
     cells = tuple(

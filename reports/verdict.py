@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from autoparser.analysis.core.call_format import CallLimit
+from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import (
     AskedForm,
@@ -30,6 +32,7 @@ from .blocks import (
     code,
     compare_texts,
     heading,
+    joined,
     lead,
     prose,
     rows,
@@ -52,12 +55,13 @@ CRASHES_NAMED = 3
 
 
 def check_score(check: Check) -> str:
-    """Return the verdict in figures, including OpenAI-style messages that lose text."""
+    """Return the self-check in figures, including OpenAI-style messages that lose text.
+
+    Examples: `47/47 test messages match`, `46/47 test messages match, OpenAI-style 1/40`.
+    """
     form = check.spoiled
-    score = f"self-check {check.passed}/{check.total}"
-    if form is None:
-        return score
-    return f"{score}, OpenAI-style messages {form.intact_count}/{form.asked}"
+    score = f"{check.passed}/{check.total} test messages match"
+    return score if form is None else f"{score}, OpenAI-style {form.intact_count}/{form.asked}"
 
 
 def spoiled_words(form: AskedForm) -> str:
@@ -81,7 +85,7 @@ def wanted_words(form: AskedForm) -> str:
 
 
 def verdict_text(check: Check) -> Text:
-    """Return the verdict as one phrase, such as ``self-check 47/47``."""
+    """Return the self-check as one phrase: ``47/47 test messages match``."""
     return Text(check_score(check), style="bold green" if check.ok else "bold red")
 
 
@@ -278,52 +282,94 @@ _FAULTS = {
 
 def gate_score(gate: Gate) -> str:
     """Return the verdict in figures, including OpenAI-style messages that fail."""
-    score = f"grammar and parser {gate.passed}/{gate.asked}"
+    score = f"grammar and parser {gate.passed}/{gate.asked} turns"
     if gate.usual_passed == gate.usual_asked:
         return score
-    return f"{score}, OpenAI-style messages {gate.usual_passed}/{gate.usual_asked}"
+    return f"{score}, OpenAI-style {gate.usual_passed}/{gate.usual_asked}"
 
 
 def format_verdict(learned: LearnedFormat) -> Text:
-    """Return both scores, and the consequence of each kind of fault.
+    """Return the verdict for parsing, then for serving and training, as one sentence.
 
-    Example: `self-check 47/47, grammar and parser 26/28: the grammar rejects turns with an argument
-    of every type; parsing works`.
+    Example: `parsing works: 47/47 test messages match the template (self-check), grammar and parser
+    14/14 turns; see findings for serving and training`.
+    """
+    checks = learned.checks
+    different = sum(len(check.different) for check in checks)
+    misread = not learned.gate.own_form_ok and any(
+        fault.question is GateQuestion.READ for fault in learned.gate.faults
+    )
+    if different:
+        judged = ("parsing and grammars are unreliable", "bold red")
+    elif misread:
+        judged = (f"parsing fails for {_faulty_turns(learned.gate)}", "bold red")
+    elif any(check.failures for check in checks):
+        judged = ("parsing works where the template does not crash", "bold green")
+    else:
+        judged = ("parsing works", "bold green")
+    clauses = [sentence(judged, f": {_scores(learned)}"), *map(Text, _consequences(learned))]
+    return joined(clauses, "; ")
+
+
+def _scores(learned: LearnedFormat) -> str:
+    """Return both scores, with the number of settings if there are several.
+
+    Example: `47/47 test messages match the template (self-check), grammar and parser 26/28 turns`.
     """
     check, gate, checks = learned.check, learned.gate, learned.checks
-    good, bad = "bold green", "bold red"
-    verdict = Text(f"self-check {check.passed}/{check.total}", bad if check.failures else good)
+    scores = [f"{check.passed}/{check.total} test messages match the template (self-check)"]
     if gate.asked:
-        read = f"grammar and parser {gate.passed}/{gate.asked}"
-        verdict = sentence(verdict, ", ", (read, good if gate.own_form_ok else bad))
+        scores.append(f"grammar and parser {gate.passed}/{gate.asked} turns")
     if len(checks) > 1:
         failed = sum(not check.ok for check in checks)
-        verdict.append(f" ({len(checks)} settings{f', {failed} fail' if failed else ''})")
-    faults = [*_faults(learned)]
-    return verdict.append(f": {'; '.join(faults)}" if faults else ": exact match")
+        scores.append(
+            f"{failed} of {len(checks)} settings fail" if failed else f"{len(checks)} settings"
+        )
+    return ", ".join(scores)
 
 
-def _faults(learned: LearnedFormat) -> Iterator[str]:
-    """Name each kind of fault and its consequence."""
-    checks = learned.checks
-    if any(check.different for check in checks):
-        yield "the format is wrong about some messages, and so are its parser and grammar"
-    if any(failure.foretold for check in checks for failure in check.failures):
-        yield "the template crashes on messages that agents send, so requests and training fail"
-    form = learned.spoiled
+def _consequences(learned: LearnedFormat) -> Iterator[str]:
+    """Name each fault that matters for serving or training, or return that none was seen."""
+    harmless = True
+    gate, form = learned.gate, learned.spoiled
+    if not gate.own_form_ok and all(
+        fault.question is GateQuestion.ACCEPTED for fault in gate.faults
+    ):
+        yield f"serving under a grammar: it rejects {_faulty_turns(gate)}"
+    if any(failure.foretold for check in learned.checks for failure in check.failures):
+        harmless = False
+        yield "serving and training: the template crashes on messages that agents send"
     if form is not None:
+        harmless = False
         intact = f"{form.intact_count} of {form.asked} intact"
-        yield f"OpenAI-style messages lose text in serving and training ({intact})"
-    gate = learned.gate
-    # If only OpenAI's form has faults, the lost text above is their cause.
-    if gate.ok or (gate.own_form_ok and learned.spoiled):
-        return
+        yield f"serving and training: OpenAI-style messages lose text ({intact})"
+    united, arguments = learned.formats.united, learned.string_arguments
+    if (
+        united.retention.tool_loop is False
+        or (united.calls is not None and united.calls.limit in LOST_CALLS)
+        or arguments in LOST_ARGUMENTS
+    ):
+        harmless = False
+        yield "see findings for serving and training"
+    if harmless:
+        yield "serving and training: no fault seen"
+
+
+LOST_CALLS = (CallLimit.FIRST, CallLimit.LAST)
+"""Limits under which the template drops calls of a turn without an error."""
+
+LOST_ARGUMENTS = {
+    StringArguments.ENCODED_TWICE: "JSON-string arguments are encoded twice",
+    StringArguments.DROPPED: "JSON-string arguments are dropped",
+    StringArguments.RAISES: "JSON-string arguments raise",
+}
+"""The faults of templates with arguments given as JSON text, as chat APIs send them."""
+
+
+def _faulty_turns(gate: Gate) -> str:
+    """Name the turns that fail, e.g. `turns with an argument of every type`."""
     titles = dict.fromkeys(fault.title for fault in gate.faults)
-    turns = f"turns with {some_of([*titles], 1)}"
-    if any(fault.question is GateQuestion.READ for fault in gate.faults):
-        yield f"the parser misreads {turns}"
-    else:
-        yield f"the grammar rejects {turns}; parsing works"
+    return f"turns with {some_of([*titles], 1)}"
 
 
 def gate_style(learned: LearnedFormat) -> str:

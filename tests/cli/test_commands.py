@@ -63,7 +63,7 @@ def test_a_terminal_gets_color_unless_it_is_refused(
         monkeypatch.setenv("NO_COLOR", "1")
     shown = terminal("analyze", TEMPLATE)
     assert shown.code == 0
-    assert "self-check 47/47" in shown.out
+    assert "47/47 test messages match" in shown.out
     assert ("\x1b[36m" in shown.out) is not refused
 
 

@@ -78,11 +78,11 @@ def test_worker_reads_and_writes_shell_pipes_and_files(
     written = tmp_path / "report.txt"
     ran = process("analyze", f"/dev/fd/{piped}", "-o", written, shared=(piped,))
     assert ran == Ran(0, "", "")
-    assert "self-check 47/47" in written.read_text(encoding="utf-8")
+    assert "47/47 test messages match" in written.read_text(encoding="utf-8")
     written.unlink()
     ran = process("analyze", "-", "-o", written, stdin=(ROOT / GOOD).read_bytes())
     assert ran == Ran(0, "", "")
-    assert "self-check 47/47" in written.read_text(encoding="utf-8")
+    assert "47/47 test messages match" in written.read_text(encoding="utf-8")
 
 
 def children(parent: int) -> list[int]:

@@ -287,7 +287,7 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
     text = report_page(portray_template(analyze(ChatTemplate(source))), "1.2.3")
     checked(text, TRACED)
     assert "the format predicts" in text
-    assert re.search(r'<a href="#check" class="badge bad">self-check \d', text)
+    assert re.search(r'<a href="#check" class="badge bad">\d+/\d+ test messages', text)
     places = [text.index(f'<section id="{name}"') for name in ("findings", "check", "lines")]
     assert places == sorted(places)
     check = text[places[1] :].partition("<details")[0]
