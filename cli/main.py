@@ -371,6 +371,9 @@ def autoparser(
 
     Start with 'autoparser demo' and 'autoparser analyze autoparser-demo'. 'autoparser COMMAND
     --help' has an example of each command.
+
+    Why a call was lost: 'autoparser parse TEMPLATE -i OUTPUT --explain'. Which commit broke a
+    template: 'autoparser compare --history FILE'.
     """
     del version
     if context.invoked_subcommand is None:

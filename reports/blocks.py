@@ -147,7 +147,7 @@ class DepartureSide(Struct, frozen=True):
     label: str
     """The mark before the line, e.g. `- 48`: the sign, and the template line that wrote it."""
     text: Text | None
-    """The text, or None if there is none and `error` has the reason."""
+    """The text, or None if `error` has the reason for its absence."""
     error: Text | None = None
     end: Text | None = None
     """A note shown if the text ends at the departure."""
@@ -286,7 +286,7 @@ class TextSide(Struct, frozen=True):
     above: Blocks = field(default_factory=list["Block"])
     """The origin of the text, such as a conversation."""
     error: Text | None = None
-    """The reason if there is no text."""
+    """The reason for an absent text."""
     below: Blocks = field(default_factory=list["Block"])
     label: str = ""
     """A description for screen readers."""

@@ -29,7 +29,7 @@ from .visible import number_of, some_of, visible
 
 
 def fix_diff(run: FixRun) -> str:
-    """Return a unified diff of all changed templates, or an empty text if there is none."""
+    """Return a unified diff of all changed templates, or an empty text without any."""
     return "".join(
         template_diff(template.fixed.original, template.fixed.template)
         for template in run.templates

@@ -89,7 +89,7 @@ def survey_page(
 
 
 def shared_folder(sources: Sequence[str]) -> str:
-    """Return the folder shared by all sources, with its slash; empty if there is none."""
+    """Return the folder shared by all sources, with its slash, or an empty text."""
     folders = [PurePath(source).parent.parts for source in sources]
     shared: list[str] = []
     for names in zip(*folders, strict=False):

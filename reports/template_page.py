@@ -288,7 +288,7 @@ def _settings_words(prompt: PlainPrompt) -> list[str]:
 
 
 def _released(report: LintReport) -> Sequence[LintFinding]:
-    """Return the findings that a page shows unfolded: those of lint's default profile."""
+    """Return the findings that a page shows unfolded: the ones in lint's default profile."""
     return [finding for finding in report.findings if FindingFilter(Profile.RELEASE).shows(finding)]
 
 

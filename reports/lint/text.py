@@ -226,7 +226,7 @@ def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOr
 
 
 def messages_text(shown_text: ShownText) -> str:
-    """Return the conversation as JSON, a message per line; empty if there is none."""
+    """Return the conversation as JSON, a message per line; empty without messages."""
     return "".join(
         f"{json.dumps(message, ensure_ascii=False)}\n" for message in shown_text.messages
     )
