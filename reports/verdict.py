@@ -300,14 +300,15 @@ def format_verdict(learned: LearnedFormat) -> Text:
         fault.question is GateQuestion.READ for fault in learned.gate.faults
     )
     if different:
-        judged = ("parsing and grammars are unreliable", "bold red")
+        judged = ("parsing, grammars and so serving are unreliable", "bold red")
     elif misread:
-        judged = (f"parsing fails for {_faulty_turns(learned.gate)}", "bold red")
+        judged = (f"parsing and so serving fail for {_faulty_turns(learned.gate)}", "bold red")
     elif any(check.failures for check in checks):
         judged = ("parsing works where the template does not crash", "bold green")
     else:
         judged = ("parsing works", "bold green")
-    clauses = [sentence(judged, f": {_scores(learned)}"), *map(Text, _consequences(learned))]
+    consequences = _consequences(learned, served=not different and not misread)
+    clauses = [sentence(judged, f": {_scores(learned)}"), *map(Text, consequences)]
     return joined(clauses, "; ")
 
 
@@ -328,8 +329,11 @@ def _scores(learned: LearnedFormat) -> str:
     return ", ".join(scores)
 
 
-def _consequences(learned: LearnedFormat) -> Iterator[str]:
-    """Name each fault that matters for serving or training, or return that none was seen."""
+def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
+    """Name each fault that matters for serving or training, or return that none was seen.
+
+    `served` is whether parsing, on which serving depends, has no fault.
+    """
     harmless = True
     gate, form = learned.gate, learned.spoiled
     if not gate.own_form_ok and all(
@@ -352,7 +356,8 @@ def _consequences(learned: LearnedFormat) -> Iterator[str]:
         harmless = False
         yield "see findings for serving and training"
     if harmless:
-        yield "serving and training: no fault seen"
+        uses = "serving and training" if served else "training"
+        yield f"{uses}: no {'' if gate.own_form_ok or not served else 'other '}fault seen"
 
 
 LOST_CALLS = (CallLimit.FIRST, CallLimit.LAST)
