@@ -28,7 +28,7 @@ _USED = {
     UsedFormat.LEARNED: "The learned format is used",
     UsedFormat.BOTH: "The learned format is used in addition to the template's own",
 }
-_GRAMMAR = "The parser reads both; the grammar writes the template's."
+_GRAMMAR = "The parser reads both formats, and grammars allow both."
 
 
 class LearnedReadingDocument(JsonDocument, frozen=True):

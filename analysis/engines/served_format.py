@@ -562,7 +562,7 @@ class ServedFormat:
         made = self._grammar(request, settings)
         grammar = replace(made, content_tag=request.content_tag, eos=eos)
         if start == "after the reasoning" and prompt_opens_reasoning(grammar.turn):
-            grammar = replace(grammar, turn=after_reasoning(grammar.turn))
+            grammar = grammar.with_turns(map(after_reasoning, grammar.turns))
         elif start == "anywhere":
             # Reversed: of several settings with the same prompt, the first one stays.
             openings = {
@@ -570,8 +570,8 @@ class ServedFormat:
             }
             # The grammar itself has the empty setting.
             others = filter(None, openings.values())
-            turns = [self._grammar(request, setting).turn for setting in others]
-            grammar = replace(grammar, turn=at_any_start([grammar.turn, *turns]))
+            every = [grammar.turns, *(self._grammar(request, setting).turns for setting in others)]
+            grammar = grammar.with_turns(map(at_any_start, zip(*every, strict=True)))
         by_token = (with_ids or request.forced) and tells_tokens_apart()
         tag = grammar.structural_tag(self.tokenizer if by_token else None)
         log_loosening(grammar.loosened("structural_tag"))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
@@ -192,13 +192,8 @@ class LearnedFormat(Shown, ABC):
                 alternative=alternative,
             )
 
-        turn = build_expression(self.formats, request)
-        if self.also is None or not request.calls:
-            return parser_of(turn)
-        other = structs.replace(
-            request, begun_turn=_same(request.begun_turn, self.formats, self.also)
-        )
-        return parser_of(turn, parser_of(build_expression(self.also, other)))
+        turn, other = build_expression(self.formats, request), self._alternative(request)
+        return parser_of(turn, None if other is None else parser_of(other))
 
     def grammar(
         self,
@@ -223,15 +218,21 @@ class LearnedFormat(Shown, ABC):
         """
         from autoparser.analysis.grammar.request_grammar import grammar_of  # noqa: PLC0415 - grammars
 
-        return grammar_of(
-            self.formats,
-            tools,
-            begun=self._setting_format(tools, chat_template_kwargs),
-            strict=strict,
-            lazy=lazy,
-            loosen=loosen,
-            **options,
+        begun = self._setting_format(tools, chat_template_kwargs)
+        grammar = grammar_of(
+            self.formats, tools, begun=begun, strict=strict, lazy=lazy, loosen=loosen, **options
         )
+        if self.also is None:
+            return grammar
+        request = request_of(tools or [], begun_turn=begun, **options)
+        return replace(grammar, alternative=self._alternative(request))
+
+    def _alternative(self, request: ParserRequest) -> TurnTree | None:
+        """Return the turn with the learned calls, or None if none were learned or none may come."""
+        if self.also is None or not request.calls:
+            return None
+        begun = _same(request.begun_turn, self.formats, self.also)
+        return build_expression(self.also, structs.replace(request, begun_turn=begun))
 
     def backend(
         self, tokenizer: object, *, workers: int = 4, capacity: int = 256

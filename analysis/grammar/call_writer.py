@@ -142,8 +142,9 @@ class CallWriter:
             name = "call" if first else "next-call"
             text = self.head
             if text:
-                self.open[name] = first
-                paths: list[Path] = [(text, self.table.rule(name, name, lambda: NOTHING))]
+                rest = self.table.rule(name, name, lambda: NOTHING)
+                self.open[rest.name] = first
+                paths: list[Path] = [(text, rest)]
             else:
                 paths = self.call_paths(first=first)
                 heads = [leading_text(path) for path in paths]

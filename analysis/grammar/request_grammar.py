@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, Unpack, cast
 
 from msgspec import Struct, structs
@@ -118,6 +119,8 @@ class Grammar(Shown):
     """The expression of the turn, from where the prompt ends."""
     tools: Mapping[str, Json]
     """The parameters' schema by the names of the tools that may be called."""
+    alternative: TurnTree | None = None
+    """The turn with the calls of a learned format, which are allowed beside the template's."""
     parallel: bool = True
     """Whether more than one call may be written."""
     required: bool = False
@@ -145,9 +148,19 @@ class Grammar(Shown):
         words += ["by a JSON schema"] * (self.json_schema is not None) + ["lazy"] * self.lazy
         return f"<{'; '.join([f'{type(self).__name__} of {named}', *words])}>"
 
+    @property
+    def turns(self) -> tuple[TurnTree, ...]:
+        """The turn, and its alternative if there is one."""
+        return (self.turn,) if self.alternative is None else (self.turn, self.alternative)
+
     @cached_property
-    def _unended(self) -> TurnTree:
-        return without_ends(self.turn, self.eos)
+    def _unended(self) -> tuple[TurnTree, ...]:
+        return tuple(without_ends(turn, self.eos) for turn in self.turns)
+
+    def with_turns(self, turns: Iterable[TurnTree]) -> Grammar:
+        """Return the grammar of changed turns, such as their rests after the reasoning."""
+        turn, *others = turns
+        return replace(self, turn=turn, alternative=others[0] if others else None)
 
     def after_reasoning(self) -> tuple[Grammar, str]:
         """Return the grammar of the text after the reasoning, and the closing marker of reasoning.
@@ -155,8 +168,8 @@ class Grammar(Shown):
         For a model that reasons without constraints. Raises GrammarError if the prompt does not end
         inside reasoning.
         """
-        turn, close = turn_after_reasoning(self.turn)
-        return replace(self, turn=turn), close
+        (turn, close), *others = map(turn_after_reasoning, self.turns)
+        return self.with_turns([turn, *(other for other, _ in others)]), close
 
     def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
         """Return the grammar in no target's syntax; opaque tokens are kept whole.
@@ -176,9 +189,10 @@ class Grammar(Shown):
         names_alone: bool = False,
     ) -> GrammarRules:
         if self.lazy:
-            triggers_of(self.turn.strict, tuple(tools))
+            for turn in self.turns:
+                triggers_of(turn.strict, tuple(tools))
         return rules_of_turn(
-            self._unended,
+            self._unended[0],
             tools,
             parallel=self.parallel,
             json_schema=json_schema,
@@ -186,6 +200,7 @@ class Grammar(Shown):
             free=self._is_free,
             names_alone=names_alone,
             opaque=opaque,
+            alternative=None if self.alternative is None else self._unended[1],
         )
 
     @property
@@ -205,7 +220,7 @@ class Grammar(Shown):
         opaque = opaque if opaque.ids else _ALL_TEXT
         choices = (self.parallel, self.lazy, self.loosen, self.strict, self.eos, self._is_free)
         return _WRITTEN.of(
-            (*deciding_parts(self.turn), opaque),
+            (*chain.from_iterable(map(deciding_parts, self.turns)), opaque),
             (repr(self.tools), repr(self.json_schema), *choices),
             lambda: write_loosened(
                 lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
@@ -220,7 +235,7 @@ class Grammar(Shown):
             self.tools,
             self.json_schema,
             lambda tool: tool not in {"", *self.strict} if loosen is None else loosen,
-            (self.turn.strict.calls or self.turn, *owners),
+            (*(turn.strict.calls or turn for turn in self.turns), *owners),
             form,
         )
 
@@ -334,7 +349,9 @@ class Grammar(Shown):
 
     def parser(self) -> OutputParser:
         """Return the parser of the same request."""
-        return OutputParser(structs.replace(self.turn, offered=frozenset(self.tools)))
+        offered = frozenset(self.tools)
+        turn, *others = (structs.replace(turn, offered=offered) for turn in self.turns)
+        return OutputParser(turn, alternative=OutputParser(others[0]) if others else None)
 
     def structural_tag(
         self, tokenizer: Tokenizer | OpaqueTokens | object | None = None
@@ -357,7 +374,7 @@ class Grammar(Shown):
                 lambda tools, json_schema: write_structural_tag(
                     self._unended,
                     tools,
-                    self.server_triggers,
+                    [*map(self._triggers_of, self.turns)],
                     parallel=self.parallel,
                     required=self.required,
                     json_schema=json_schema,
@@ -369,6 +386,12 @@ class Grammar(Shown):
             ),
         )
 
+    def _triggers_of(self, turn: TurnTree) -> tuple[GrammarTrigger, ...]:
+        try:
+            return triggers_of(turn.strict, tuple(self.tools))
+        except GrammarError:
+            return ()
+
     @cached_property
     def server_triggers(self) -> tuple[GrammarTrigger, ...]:
         """The beginnings of calls and of nothing else, in the forms that a server looks for.
@@ -376,10 +399,8 @@ class Grammar(Shown):
         None if there are no calls, or if nothing tells them from other text: then a lazy
         grammar cannot be written, and says why.
         """
-        try:
-            return triggers_of(self.turn.strict, tuple(self.tools))
-        except GrammarError:
-            return ()
+        found = [*map(self._triggers_of, self.turns)]
+        return tuple(dict.fromkeys(chain.from_iterable(found))) if all(found) else ()
 
     @cached_property
     def triggers(self) -> tuple[str, ...]:
@@ -404,7 +425,8 @@ class Grammar(Shown):
 
     @property
     def _ends(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(end.core for end in self.turn.ends if end.core))
+        ends = (end.core for turn in self.turns for end in turn.ends)
+        return tuple(dict.fromkeys(filter(None, ends)))
 
     @cached_property
     def preserved_tokens(self) -> tuple[str, ...]:
@@ -414,18 +436,17 @@ class Grammar(Shown):
 
     def _frame(self) -> list[str]:
         """Return the texts around the parts of a turn, without its end."""
-        texts = [
-            item for row in self.turn.strict.rows for item in row.items if isinstance(item, str)
-        ]
+        rows = (row for turn in self.turns for row in turn.strict.rows)
+        texts = [item for row in rows for item in row.items if isinstance(item, str)]
         reasoning = self.turn.reasoning
         return texts if reasoning is None else [*texts, reasoning.open.core, reasoning.close.core]
 
     def _literals(self) -> Iterator[str]:
         """Return the texts of which markers are read: of the rows, the calls, and their values."""
-        turn = self.turn
         yield from self._frame()
-        blocks = (turn.reasoning, turn.content)
-        yield from _texts_in((*blocks, turn.strict.calls, turn.header.text))
+        for turn in self.turns:
+            blocks = (turn.reasoning, turn.content)
+            yield from _texts_in((*blocks, turn.strict.calls, turn.header.text))
         yield from self._ends
 
 

@@ -486,6 +486,13 @@ class RuleTable:
         self._numbers: dict[Hashable, int] = {}
         self._name_counts: dict[str, int] = {}
 
+    def beside(self) -> RuleTable:
+        """Return a table for another format in the same grammar: equal keys are other rules."""
+        other = RuleTable(self.brancher.opaque, names_alone=self.names_alone)
+        other.rules_by_name, other.tools = self.rules_by_name, self.tools
+        other._name_counts = self._name_counts
+        return other
+
     def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> RuleReference:
         """Return the rule of a key; if it is new, `make` makes it and `hint` names it."""
         known = self._references.get(key)

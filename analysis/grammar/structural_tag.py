@@ -278,9 +278,9 @@ _Items: TypeAlias = tuple[_Item, ...]
 
 
 def write_structural_tag(
-    turn: TurnTree,
+    turns: Sequence[TurnTree],
     tools: Mapping[str, Json],
-    triggers: Sequence[GrammarTrigger],
+    triggers: Sequence[Sequence[GrammarTrigger]],
     *,
     parallel: bool = True,
     required: bool = False,
@@ -289,7 +289,7 @@ def write_structural_tag(
     elements: TagElements,
     free: bool = False,
 ) -> dict[str, Json]:
-    """Write a request's answers as a structural tag.
+    """Write a request's answers as a structural tag: by any of some turns, each with its triggers.
 
     `content` is what its content has to be, in place of the schema; `elements` decide whether
     lengths that take xgrammar long raise UnheldKeywordError. `free` is that of `rules_of`.
@@ -297,6 +297,35 @@ def write_structural_tag(
     Raises GrammarError for arguments that no tag can say, as the other forms do; SchemaError for
     schemas that cannot be read.
     """
+    found = [
+        _turn_tag(
+            turn,
+            tools,
+            begins,
+            parallel=parallel,
+            required=required,
+            json_schema=json_schema,
+            content=content,
+            elements=elements,
+            free=free,
+        )
+        for turn, begins in zip(turns, triggers, strict=True)
+    ]
+    return {"type": "structural_tag", "format": choice_tag(found)}
+
+
+def _turn_tag(
+    turn: TurnTree,
+    tools: Mapping[str, Json],
+    triggers: Sequence[GrammarTrigger],
+    *,
+    parallel: bool,
+    required: bool,
+    json_schema: Json,
+    content: TagFormat | None,
+    elements: TagElements,
+    free: bool,
+) -> TagFormat:
     rules = TurnRules(
         turn,
         tools,
@@ -318,7 +347,7 @@ def write_structural_tag(
     if tags is not None and parallel and not required and json_schema is None:
         found = _triggered(turn, tags, triggers)
     rows = _RowTags(rules, elements, tags, triggers, content)
-    return {"type": "structural_tag", "format": found or rows.one_of_rows(rules.rows())}
+    return found or rows.one_of_rows(rules.rows())
 
 
 def _triggered(

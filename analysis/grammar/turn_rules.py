@@ -325,16 +325,28 @@ def rules_of_turn(
     free: bool = False,
     names_alone: bool = False,
     opaque: OpaqueTokens,
+    alternative: TurnTree | None = None,
 ) -> GrammarRules:
     """Make the rules of a turn.
 
     `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
     it allows. A lazy grammar begins where the calls begin; a `free` one allows what a reader reads
     beside the template's rows. No rule cuts an opaque token; `names_alone` is that of `RuleTable`.
-    Raises GrammarError and SchemaError.
+    The calls of an `alternative` are allowed beside the turn's. Raises GrammarError and
+    SchemaError.
     """
     table = RuleTable(opaque, names_alone=names_alone)
     maker = TurnRules(turn, tools, table, parallel=parallel, json_schema=json_schema, free=free)
+    if alternative is not None:
+        other = TurnRules(
+            alternative,
+            tools,
+            table.beside(),
+            parallel=parallel,
+            json_schema=json_schema,
+            free=free,
+        )
+        return _either(maker, other, lazy=lazy)
     calls = maker.calls
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
@@ -350,6 +362,16 @@ def rules_of_turn(
         for name, first in frame.open.items():
             calls.fill(name, first=first)
     return GrammarRules(frame.rules.root, table.rules_by_name, table.tools, kept)
+
+
+def _either(one: TurnRules, other: TurnRules, *, lazy: bool) -> GrammarRules:
+    """Make the rules of turns of two formats, which begin alike: they part where their calls do."""
+    ways = [path for rules in (one, other) for path in rules.paths(rules.rows(lazy=lazy))]
+    root = one.table.brancher.branch(ways, _stop_texts([*one.in_content, *other.in_content]))
+    for calls in filter(None, (one.calls, other.calls)):
+        for name, first in calls.open.items():
+            calls.fill(name, first=first)
+    return GrammarRules(root, one.table.rules_by_name, one.table.tools)
 
 
 def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:

@@ -197,8 +197,8 @@ def learn_outputs(
         learn_outputs(analysis, [LoggedOutput(text) for text in log], tools).ok
 
     A plain string is an output after the template's default prompt. If the template renders calls
-    itself, the parser reads both notations and the grammar writes the template's. `tokens` are the
-    added tokens of the model's tokenizer, which suggest markers if the outputs leave them open.
+    itself, the parser reads both notations and grammars allow both. `tokens` are the added tokens
+    of the model's tokenizer, which suggest markers if the outputs leave them open.
     Raises OutputError if no output shows a call, or if neither a learned format nor the template's
     own parses any.
     """

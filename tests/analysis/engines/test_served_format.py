@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from autoparser import Analysis, ChatTemplate, load_template
+from autoparser import Analysis, ChatTemplate, learn_outputs, load_template
 from autoparser.analysis.core.errors import TemplateNotFoundError
 from autoparser.analysis.engines.served_format import (
     CACHE_VARIABLE,
@@ -26,6 +26,9 @@ from autoparser.analysis.engines.served_format import (
     served_request,
     served_template,
 )
+from autoparser.analysis.teaching.taught_analysis import UsedFormat
+from tests.corpus.grammar_readers import read_by_xgrammar
+from tests.fixture_analyses import analyzed
 
 from .served_model import NAMES, TEMPLATES, TOOLS, tokenizer_for
 
@@ -210,3 +213,29 @@ def test_a_saved_format_needs_no_template(monkeypatch: pytest.MonkeyPatch, tmp_p
     bare = tokenizer_for(NAMES[0])
     bare.chat_template = ""
     assert served_format(bare).learned.formats == learned.formats
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["the prompt's end", "anywhere"])
+def test_tag_of_a_required_call_allows_the_learned_form(
+    start: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    name = NAMES[0]
+    called = [f'<call>get_weather(city="{city}")</call>' for city in ("Rome", "Lima", "Bonn")]
+    found = learn_outputs(analyzed(name), called, TOOLS)
+    assert found.used is UsedFormat.BOTH
+    found.analysis.save(tmp_path / "model.format.json")
+    monkeypatch.setenv(FORMAT_VARIABLE, str(tmp_path / "model.format.json"))
+    served = served_format(tokenizer_for(name))
+    asked = served_request(SimpleNamespace(tools=TOOLS, tool_choice="required"))
+    tag = served.tag(asked, start)
+    assert tag is not None
+    takes = read_by_xgrammar(tag)
+    for text, right in (
+        (CALL, True),
+        (called[0], True),
+        ("<call>get_weather(city=5)</call>", False),
+        ("It is sunny.", False),
+    ):
+        assert takes(text) is right, text

@@ -22,8 +22,9 @@ from autoparser import (
     learn_outputs,
     load_format,
 )
+from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.teaching.suggested_labels import read_by_schema
-from autoparser.analysis.teaching.taught_analysis import unwritten_tokens, with_saved
+from autoparser.analysis.teaching.taught_analysis import UsedFormat, unwritten_tokens, with_saved
 from autoparser.formats import given_examples, given_outputs
 from tests.analysis.read_texts import assert_reads, message_in
 from tests.case_tables import case_tables, load_cases
@@ -134,15 +135,55 @@ def test_formats_learned_from_outputs_match_the_table(case: Case) -> None:
     assert_reads(found.analysis, case.reads, tools)
 
 
-def test_widened_format_is_saved_and_its_grammar_follows_the_template(tmp_path: Path) -> None:
-    case = next(row for row in OUTPUTS.cases if "is widened" in row.name)
-    found = learn_outputs(analysis_of(OUTPUTS.templates[case.template]), case.outputs, TOOLS)
+WIDENED = {
+    # Calls that begin unlike the template's, with another marker to preserve.
+    "[do": (
+        [
+            "[do look(city='Rome')]",
+            "Well. [do look(city='Lima')]",
+            "[do look(city='Bonn', days=3)]",
+        ],
+        "[do look(city='Rome')]",
+        "[do look(city=5)]",
+    ),
+    # Calls that begin like the template's: its grammar alone refuses them under `auto`, too.
+    "<call>": (
+        ["<call>look(city='Rome')</call>", "Well.<call>look(city='Lima')</call>"],
+        "<call>look(city='Rome')</call>",
+        "<call>look(city=5)</call>",
+    ),
+}
+
+
+@pytest.mark.parametrize("opener", WIDENED)
+def test_grammar_of_a_widened_format_allows_both_forms(opener: str, tmp_path: Path) -> None:
+    outputs, learned, mistyped = WIDENED[opener]
+    analysis = analysis_of(OUTPUTS.templates["calls by name"])
+    found = learn_outputs(analysis, outputs, TOOLS)
+    assert found.used is UsedFormat.BOTH
     found.analysis.save(tmp_path / "widened.json")
-    for analysis in (found.analysis, load_format(tmp_path / "widened.json")):
-        assert_reads(analysis, case.reads, TOOLS)
-        grammar = analysis.grammar(TOOLS).gbnf()
-        assert "<call>" in grammar
-        assert "[do " not in grammar
+    own = '<call>look {"city": "Oslo"}</call>'
+    for widened in (found.analysis, load_format(tmp_path / "widened.json")):
+        for choice in ("auto", "required", "look"):
+            grammar = widened.grammar(TOOLS, tool_choice=choice)
+            alone = analysis.grammar(TOOLS, tool_choice=choice)
+            for text in (own, learned, *outputs):
+                assert grammar.accepts(text).accepted, (choice, text)
+                assert grammar.parser().parse(text).tool_calls, text
+            assert grammar.accepts(learned, dialect=GrammarDialect.GBNF).accepted
+            assert set(alone.preserved_tokens) <= set(grammar.preserved_tokens)
+            # To the template's own grammar, calls that begin otherwise are free text.
+            assert alone.accepts(learned).accepted is (choice == "auto" and opener != "<call>")
+            assert not grammar.accepts(mistyped).accepted
+            if choice != "auto" or opener == "<call>":
+                assert not grammar.accepts(learned.replace("look", "nook")).accepted
+            assert grammar.accepts("Hello.").accepted is (choice == "auto")
+        lazy = widened.grammar(TOOLS, lazy=True)
+        assert set(lazy.triggers) == {"<call>", opener}
+        assert lazy.accepts(learned).accepted
+        assert lazy.accepts(own).accepted
+        none = widened.grammar(TOOLS, tool_choice="none")
+        assert none.accepts("Hello.").accepted
 
 
 def test_saved_format_is_refused_for_another_template(tmp_path: Path) -> None:
