@@ -155,7 +155,9 @@ class Grammar(Shown):
 
     @cached_property
     def _unended(self) -> tuple[TurnTree, ...]:
-        return tuple(without_ends(turn, self.eos) for turn in self.turns)
+        # A learned call may be closed by a text that ends the template's turns, such as `<|call|>`.
+        ends = [self.eos, (*self.eos, *(end.core for end in self.turn.ends if end.core))]
+        return tuple(map(without_ends, self.turns, ends))
 
     def with_turns(self, turns: Iterable[TurnTree]) -> Grammar:
         """Return the grammar of changed turns, such as their rests after the reasoning."""

@@ -142,16 +142,18 @@ def learn(
         learned.ok, learned.score  # (True, '1 of 1 examples')
 
     The template's own format stays in use unless the learned one, alone or in addition, parses more
-    of the examples and the template's own turns as before. Header, prompts and ends are always the
-    template's. `kind` is the source of the labels. Raises ExampleError if nothing can be learned
-    and the template's own format parses no example.
+    of the examples, or writes the calls of all, and parses the template's own turns as before.
+    Header, prompts and ends are always the template's. `kind` is the source of the labels. Raises
+    ExampleError if nothing can be learned and the template's own format parses no example.
     """
     verdicts = _verdicts(analysis, examples, analysis.format)
     own = TaughtFormat(analysis, verdicts, (), UsedFormat.TEMPLATE)
     # A format that reads all examples is not learned again; they may still confirm parts of it
     # that no render shows.
     if own.ok:
-        return replace(_confirmed(own, kind), reason=f"it reads {own.score}")
+        return _rewritten(own, kind) or replace(
+            _confirmed(own, kind), reason=f"it reads {own.score}"
+        )
     try:
         learned = _learned(analysis, examples, kind)
     except ExampleError:
@@ -184,9 +186,10 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
 def _widened(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
     """Yield candidates that read calls both as the template and as the other examples do."""
     base = own.analysis.format
-    # Examples that the template's own format reads would only teach that format again; and the
-    # parser takes a second format for calls alone.
-    missed = [verdict.example for verdict in own.odd if verdict.example.message.calls]
+    # Examples that the template's own format reads would only teach that format again, unless it
+    # writes them otherwise; and the parser takes a second format for calls alone.
+    odd = own.odd or tuple(verdict for verdict in own.examples if not verdict.exact)
+    missed = [verdict.example for verdict in odd if verdict.example.message.calls]
     if not missed or not _writes_calls(base):
         return
     try:
@@ -196,6 +199,24 @@ def _widened(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
     widened = widened_analysis(own.analysis, found.format, kind)
     verdicts = _verdicts(widened, [example.example for example in own.examples], base)
     yield TaughtFormat(widened, verdicts, found.guesses, UsedFormat.BOTH)
+
+
+def _rewritten(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat | None:
+    """Return a format that also writes the calls of examples which the template's only reads.
+
+    A grammar has the calls that a format writes: without theirs, it would refuse the examples.
+    """
+    exact = sum(verdict.exact for verdict in own.examples)
+    for candidate in _widened(own, kind):
+        written = sum(verdict.exact for verdict in candidate.examples)
+        if (
+            candidate.ok
+            and written == len(own.examples) > exact
+            and not spoiled_render(own.analysis, candidate.analysis)
+        ):
+            words = f"it writes {written} of {written} examples, the template's own format {exact}"
+            return replace(candidate, reason=words)
+    return None
 
 
 def _writes_calls(format_: TurnFormat) -> bool:

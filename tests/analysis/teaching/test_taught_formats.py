@@ -71,6 +71,8 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     reads: list[dict[str, Any]] = []
     """Texts, and the parsed message of each: content, reasoning, calls."""
     writes: list[dict[str, Any]] = []
+    required: list[str] = []
+    """Texts that the grammar of a required call allows."""
     error: str = ""
 
 
@@ -110,6 +112,9 @@ def test_formats_learned_from_examples_match_the_table(case: Case) -> None:
     evidence = {str(part): str(kind) for part, kind in found.analysis.format.evidence.items()}
     assert {part: evidence[part] for part in case.evidence} == case.evidence
     assert_reads(found.analysis, case.reads)
+    if case.required:
+        grammar = found.analysis.grammar(TOOLS, tool_choice="required")
+        assert [text for text in case.required if not grammar.accepts(text).accepted] == []
     for words in case.writes:
         assert found.analysis.format.write(message_in(words["message"])) == words["text"]
 
