@@ -204,16 +204,16 @@ def _widened(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
 def _rewritten(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat | None:
     """Return a format that also writes the calls of examples which the template's only reads.
 
-    A grammar has the calls that a format writes: without theirs, it would refuse the examples.
+    A grammar has the calls that a format writes: without theirs, it would refuse the examples. A
+    model that also writes them as the template does needs no other format.
     """
-    exact = sum(verdict.exact for verdict in own.examples)
+    if any(verdict.exact for verdict in own.examples if verdict.example.message.calls):
+        return None
     for candidate in _widened(own, kind):
         written = sum(verdict.exact for verdict in candidate.examples)
-        if (
-            candidate.ok
-            and written == len(own.examples) > exact
-            and not spoiled_render(own.analysis, candidate.analysis)
-        ):
+        spoiled = spoiled_render(own.analysis, candidate.analysis)
+        if candidate.ok and written == len(own.examples) and not spoiled:
+            exact = sum(verdict.exact for verdict in own.examples)
             words = f"it writes {written} of {written} examples, the template's own format {exact}"
             return replace(candidate, reason=words)
     return None
