@@ -205,9 +205,10 @@ def _rewritten(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat | None:
     """Return a format that also writes the calls of examples which the template's only reads.
 
     A grammar has the calls that a format writes: without theirs, it would refuse the examples. A
-    model that also writes them as the template does needs no other format.
+    model that also writes them as the template does needs no other format, and one call may be odd.
     """
-    if any(verdict.exact for verdict in own.examples if verdict.example.message.calls):
+    called = [verdict for verdict in own.examples if verdict.example.message.calls]
+    if len(called) < 2 or any(verdict.exact for verdict in called):  # noqa: PLR2004 - one and more
         return None
     for candidate in _widened(own, kind):
         written = sum(verdict.exact for verdict in candidate.examples)
