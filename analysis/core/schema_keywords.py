@@ -192,6 +192,13 @@ def without_keywords(schema: Schema, *keywords: str) -> Schema:
     return {keyword: value for keyword, value in schema.items() if keyword not in keywords}
 
 
+def copied_json(value: Json) -> Json:
+    """Return a copy of a value, its objects and lists included."""
+    if isinstance(value, dict):
+        return {key: copied_json(inner) for key, inner in value.items()}
+    return [*map(copied_json, value)] if isinstance(value, list) else value
+
+
 def map_schemas(schema: Json, change: Callable[[Schema], Json]) -> Json:
     """Return a schema in which every schema is changed, inner ones first.
 

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from itertools import product
 from string import hexdigits
+from typing import Literal, Self
 
 from msgspec import Struct
 
@@ -29,6 +31,34 @@ from autoparser.analysis.core.error_words import escape_text
 
 from .grammar_rules import DEEPEST_LINE, CharacterQuoting, JsonStyle
 from .regex_nodes import LAST, CodePoints
+
+
+class RuleStep(Struct, frozen=True):
+    """One change of a table of rules, which can be made in another table as well."""
+
+    made_by: Literal["add", "reserve", "define", "settle", "recursive"]
+    """The method of `GbnfRules`."""
+    name: str
+    """The name of the rule."""
+    body: str = ""
+    """Its body, or the expression that it is settled by."""
+    wish: str = ""
+    """The preferred name."""
+    key: Hashable = None
+    """The key of a recursive rule."""
+    inner: tuple[RuleStep, ...] = ()
+    """The steps that make the body of a recursive rule."""
+
+    def body_with(self, names: Mapping[str, str]) -> str:
+        """Return the body with names of another table."""
+        if not names or not self.body:
+            return self.body
+        return _OPERANDS.sub(lambda found: names.get(found[0], found[0]), self.body)
+
+
+_OPERANDS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[a-z][a-z0-9-]*')
+"""Literals, classes and names of rules."""
+
 
 RESERVED = frozenset({"root", "start"})
 """Names that the whole grammar uses, not its parts."""
@@ -55,17 +85,66 @@ class GbnfRules:
         self.section = ""
         """The part that the rules requested next belong to, in words."""
         self._sections: dict[str, str] = {}
+        self.steps: list[RuleStep] | None = None
+        """The changes so far, if they are recorded."""
+
+    def recorder(self) -> Self:
+        """Return an empty table of the same kind that records its changes."""
+        other = copy(self)
+        GbnfRules.__init__(other)
+        other.steps = []
+        return other
+
+    def _note(self, step: RuleStep) -> str:
+        if self.steps is not None:
+            self.steps.append(step)
+        return step.name
+
+    def replay(self, steps: Sequence[RuleStep], names: dict[str, str]) -> None:
+        """Make recorded changes in this table.
+
+        `names` maps the names of rules in the recorded table to those here, where they differ.
+        """
+        for step in steps:
+            match step.made_by:
+                case "add":
+                    name = self.add(step.wish, step.body_with(names))
+                case "reserve":
+                    name = self.reserve(step.wish)
+                case "define":
+                    name = self.define(names.get(step.name, step.name), step.body_with(names))
+                case "settle":
+                    name = self.settle(names.get(step.name, step.name), step.body_with(names))
+                case "recursive":
+                    name = self._replayed(step, names)
+            _rename(names, step.name, name)
+
+    def _replayed(self, step: RuleStep, names: dict[str, str]) -> str:
+        """Make a recursive rule; if it is known, look up the rules within it alone."""
+
+        def body(name: str) -> str:
+            _rename(names, step.name, name)
+            self.replay(step.inner, names)
+            return step.body_with(names)
+
+        known = self._recursive.get(step.key)
+        if known is not None:
+            body(known)
+        return self.recursive(step.key, step.wish, body)
 
     def add(self, wish: str, body: str) -> str:
         """Return the name of a rule with this body, a new one named like `wish` if need be."""
         name = self._names.get(body)
-        return self.define(self.reserve(wish), body) if name is None else name
+        if name is None:
+            name = self._define(self._reserve(wish), body)
+        return name if self.steps is None else self._note(RuleStep("add", name, body, wish))
 
     def reserve(self, wish: str) -> str:
         """Allocate a name for a rule that refers to itself; `define` must follow."""
-        base = re.sub(r"[^a-z0-9]+", "-", wish.lower()).strip("-")[:_LONGEST_NAME].rstrip("-")
-        if not base or base[0].isdigit() or base in RESERVED:
-            base = f"rule-{base}".rstrip("-")
+        return self._note(RuleStep("reserve", self._reserve(wish), wish=wish))
+
+    def _reserve(self, wish: str) -> str:
+        base = _base_of(wish)
         name = base
         count = self._wished.get(base, 1)
         while name in self._bodies:
@@ -78,6 +157,9 @@ class GbnfRules:
 
     def define(self, name: str, body: str) -> str:
         """Define a reserved rule, and return its name."""
+        return self._note(RuleStep("define", self._define(name, body), body))
+
+    def _define(self, name: str, body: str) -> str:
         self._bodies[name] = body
         self._names[body] = name
         return name
@@ -89,17 +171,25 @@ class GbnfRules:
         gives way.
         """
         body = self._bodies.pop(expression, None)
-        return self.define(name, expression if body is None else body)
+        self._define(name, expression if body is None else body)
+        return self._note(RuleStep("settle", name, expression))
 
     def recursive(self, key: Hashable, wish: str, body: Callable[[str], str]) -> str:
         """Return the name of a rule that refers to itself, the same one for an equal key.
 
         `body` makes its body from its name; it may ask for the same rule again.
         """
-        if key not in self._recursive:
-            self._recursive[key] = name = self.reserve(wish)
-            self.define(name, body(name))
-        return self._recursive[key]
+        known = self._recursive.get(key)
+        outer = self.steps
+        if known is not None:
+            return known if outer is None else self._note(RuleStep("recursive", known, key=key))
+        self._recursive[key] = name = self._reserve(wish)
+        if outer is None:
+            return self._define(name, body(name))
+        self.steps = inner = list[RuleStep]()
+        written = self._bodies[self._define(name, body(name))] or ""
+        self.steps = outer
+        return self._note(RuleStep("recursive", name, written, wish, key, tuple(inner)))
 
     @property
     def never(self) -> str:
@@ -140,6 +230,20 @@ class GbnfRules:
 
 
 _LONGEST_NAME = 64
+
+
+@lru_cache(maxsize=2048)
+def _base_of(wish: str) -> str:
+    """Return a name that GBNF reads, without a number."""
+    base = re.sub(r"[^a-z0-9]+", "-", wish.lower()).strip("-")[:_LONGEST_NAME].rstrip("-")
+    return f"rule-{base}".rstrip("-") if not base or base[0].isdigit() or base in RESERVED else base
+
+
+def _rename(names: dict[str, str], recorded: str, name: str) -> None:
+    if name != recorded:
+        names[recorded] = name
+    else:
+        names.pop(recorded, None)
 
 
 def gbnf_literal(text: str) -> str:

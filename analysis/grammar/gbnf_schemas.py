@@ -17,7 +17,10 @@ from the schema's own names (`wish_for`):
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, schema_place
@@ -30,9 +33,10 @@ from autoparser.analysis.core.schema_keywords import (
     raise_refused,
     schemas_of,
 )
+from autoparser.analysis.parsing.turn_request import IdentityCache
 
 from .gbnf_numbers import number_expression
-from .gbnf_rules import GbnfRules, JsonTokens, gbnf_literal
+from .gbnf_rules import GbnfRules, JsonTokens, RuleStep, gbnf_literal
 from .gbnf_values import (
     Member,
     ObjectMembers,
@@ -278,13 +282,36 @@ class _MembersWriter:
         return None if name is None or value is None else Others(name, value)
 
 
+class _Conversion(Struct, frozen=True):
+    """The rules of a schema, to be made in any table of one kind."""
+
+    steps: Sequence[RuleStep]
+    expression: str
+    """The expression of one value, in the names of the steps."""
+
+
+_CONVERSIONS: IdentityCache[_Conversion] = IdentityCache(2048)
+"""Cached conversions: most tools of a new list were seen in others."""
+
+
 def schema_rules(schema: Json, rules: GbnfRules, style: JsonStyle) -> str:
     """Add rules for the JSON values of a schema to a table; return the expression of one value.
 
     The expression is a rule's name or a literal. Raises SchemaError for a schema that is malformed,
-    that no value meets, or that says what a grammar cannot; the rules that were added before are
-    then of no use.
+    that no value meets, or that says what a grammar cannot.
     """
+    known = _CONVERSIONS.of(
+        (),
+        (type(rules), rules.longest_count, style, repr(schema)),
+        lambda: _conversion(schema, rules.recorder(), style),
+    )
+    names: dict[str, str] = {}
+    rules.replay(known.steps, names)
+    return names.get(known.expression, known.expression)
+
+
+def _conversion(schema: Json, rules: GbnfRules, style: JsonStyle) -> _Conversion:
+    """Convert a schema in a table of its own, which records its steps."""
     document = SchemaDocument.of(schema)
     survey_schema(document)
     root = document.root
@@ -294,4 +321,4 @@ def schema_rules(schema: Json, rules: GbnfRules, style: JsonStyle) -> str:
     if expression is None:
         place = schema_place(root, ROOT) if isinstance(root, dict) else ROOT
         raise SchemaError("no value satisfies this schema", pointer=place)
-    return expression
+    return _Conversion(tuple(rules.steps or ()), expression)

@@ -232,15 +232,22 @@ def _refusal_error(document: SchemaDocument, refusal: str) -> SchemaError:
     place = schema_place(root, ROOT) if isinstance(root, dict) else ROOT
     if "Unsatisfiable" in refusal:
         return SchemaError("no value satisfies this schema", pointer=place)
+    untold: list[UnheldKeywordError] = []
     for schema, pointer in reachable_schemas(document):
         own = {keyword: schema[keyword] for keyword in _STRINGS if keyword in schema}
-        if not own or not _refused(own):
+        why = _refusal_of_text(own) if own else ""
+        # An optional member may be one that no value meets.
+        if not why or (untold and "Unsatisfiable" in why):
             continue
         # Ask llguidance for the least to leave out: one keyword whose removal alone is enough.
-        alone = [keyword for keyword in own if not _refused(without_keywords(own, keyword))]
+        alone = [word for word in own if not _refusal_of_text(without_keywords(own, word))]
         keyword = alone[-1] if alone else next(iter(own))
-        return unwritable_keyword(keyword, pointer, _UNTOLD)
-    return SchemaError(f"llguidance rejects this schema: {refusal}", pointer=place)
+        untold.append(unwritable_keyword(keyword, pointer, _UNTOLD))
+    if not untold:
+        return SchemaError(f"llguidance rejects this schema: {refusal}", pointer=place)
+    first, *others = untold
+    first.more = tuple(others)
+    return first
 
 
 _UNTOLD = "llguidance cannot check it together with the schema's other keywords"
@@ -248,8 +255,10 @@ _STRINGS = ("format", "pattern", "allOf", "minLength", "maxLength")
 """Keywords that llguidance may give up on, the most specific first."""
 
 
-def _refused(schema: Schema) -> bool:
-    return bool(schema_refusals([_AS_JSON(_guidance_form({"type": "string", **schema}))]))
+def _refusal_of_text(schema: Schema) -> str:
+    """Return why llguidance does not load the keywords of a text; empty if it does."""
+    asked = _AS_JSON(_guidance_form({"type": "string", **schema}))
+    return schema_refusals([asked]).get(asked, "")
 
 
 def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:

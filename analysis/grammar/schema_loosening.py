@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.error_words import escape_text
 from autoparser.analysis.core.schema_document import with_places
-from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
+from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError, copied_json
 from autoparser.analysis.core.schema_loosened import (
     nearest_place,
     without_keyword,
@@ -124,7 +125,9 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
     # Findings about a schema are shared by all lists of tools that contain it.
     found = {name: seen[text].of(name) for name, text in texts.items() if text in seen}
     grammar = _without_refused(write, request, tools, found)
-    found |= {name: _Loosened(schema) for name, schema in tools.items() if name not in found}
+    # A caller may change its schemas later.
+    unchanged = {name: schema for name, schema in tools.items() if name not in found}
+    found |= {name: _Loosened(copied_json(schema)) for name, schema in unchanged.items()}
     if len(seen) > _MOST_SEEN:
         seen.clear()
     seen |= {texts[name]: schema for name, schema in found.items()}
@@ -138,10 +141,12 @@ def _without_refused(
     found: dict[str, _Loosened],
 ) -> Written:
     """Write a grammar of the tools, and add their refused schemas, loosened, to `found`."""
+    # llguidance counts most lengths, the other engines few.
+    looser = partial(_looser, may_pass=request.form == "lark")
     suspects = [name for name, schema in tools.items() if name not in found and _is_suspect(schema)]
     if len(suspects) * _FEW <= len(tools) - len(found):
         # Otherwise all tools would be written only to find that one of these is refused.
-        found |= {name: _looser(tools[name], _only(write, name), name) for name in suspects}
+        found |= {name: looser(tools[name], _only(write, name), name) for name in suspects}
     attempt = 0
     while True:
         try:
@@ -152,7 +157,7 @@ def _without_refused(
             # tools that share a rule, so further steps would find them one by one.
             named = error.tools if attempt < _STEPS else unknown
             tried = [name for name in unknown if name in named] or unknown
-            found |= {name: _looser(tools[name], _only(write, name), name) for name in tried}
+            found |= {name: looser(tools[name], _only(write, name), name) for name in tried}
             if not any(found[name].loosened for name in tried):
                 raise
             attempt += 1
@@ -230,13 +235,18 @@ def _attempt(write: GrammarWriter[Written], tools: Mapping[str, Json], content: 
         return
 
 
-def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosened:
-    """Leave out the keywords that cannot be held to, one after the other."""
+def _looser(
+    schema: Json, attempt: Callable[[Json], None], tool: str, *, may_pass: bool
+) -> _Loosened:
+    """Leave out the keywords that cannot be held to, one after the other.
+
+    `may_pass` is whether the schema is probably held as it is.
+    """
     left_out: list[Loosening] = []
     hint: str | None = None
     while True:
         try:
-            attempt(with_places(schema))
+            _attempted(schema, attempt, may_pass=may_pass or bool(left_out))
         except UnheldKeywordError as error:
             places: dict[str, SchemaError] = {}
             for refusal in (error, *error.more):
@@ -256,6 +266,18 @@ def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosen
             raise error.within(_owner(tool)) from None
         else:
             return _Loosened(schema, tuple(left_out), hint)
+
+
+def _attempted(schema: Json, attempt: Callable[[Json], None], *, may_pass: bool) -> None:
+    """Attempt a schema, with places in it for errors.
+
+    One that may pass is first attempted as it is: then a later writing finds it converted.
+    """
+    if may_pass:
+        with suppress(SchemaError):
+            attempt(schema)
+            return
+    attempt(with_places(schema))
 
 
 def _place(schema: Json, error: SchemaError) -> str:

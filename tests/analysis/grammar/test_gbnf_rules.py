@@ -13,11 +13,19 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from autoparser import Grammar
+from autoparser import Grammar, Json
+from autoparser.analysis.core.schema_document import ROOT, SchemaDocument
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.gbnf_numbers import integer_range, number_range
 from autoparser.analysis.grammar.gbnf_patterns import repeat_items
-from autoparser.analysis.grammar.gbnf_rules import GbnfRules, character_class, gbnf_literal
+from autoparser.analysis.grammar.gbnf_rules import (
+    GbnfRules,
+    JsonTokens,
+    character_class,
+    gbnf_literal,
+)
+from autoparser.analysis.grammar.gbnf_schemas import Converter, schema_rules
+from autoparser.analysis.grammar.grammar_rules import JsonStyle
 from autoparser.analysis.grammar.regex_nodes import ANY, CodePoints
 from autoparser.analysis.grammar.schema_numbers import Interval
 from tests.analysis.parsing.loop import analysis_of
@@ -25,6 +33,39 @@ from tests.fixture_analyses import TEMPLATES
 
 from .judge import Judge, check_gbnf
 from .offers import tool
+
+CONVERTED: list[Json] = [
+    {"type": "string", "maxLength": 7},
+    {"type": "object", "properties": {"a": {"minLength": 2, "type": "string"}, "string": {}}},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}},
+    {"type": "object", "properties": {"a": {"enum": ["a", "b-a"]}}, "required": ["a"]},
+    {"type": "object", "properties": {"a": {"enum": ["a", "c"]}, "b": {"pattern": "^[a-c]+$"}}},
+    {"type": ["number", "array"], "items": {"type": "integer", "minimum": 3, "maximum": 812}},
+    True,
+    {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": True}}},
+]
+
+
+class _Calling(GbnfRules):
+    calls_itself, names_alone = True, True
+
+
+@pytest.mark.parametrize("kind", [GbnfRules, _Calling])
+@pytest.mark.parametrize("turned", [False, True])
+def test_recorded_rules_are_those_that_a_shared_table_would_get(
+    kind: type[GbnfRules], turned: bool
+) -> None:
+    replayed, written = kind(), kind()
+    replayed.reserve("string"), written.reserve("string")
+    for schema in CONVERTED[:: -1 if turned else 1]:
+        converter = Converter(SchemaDocument.of(schema), JsonTokens(written, JsonStyle()))
+        expression = converter.value(schema, ROOT)
+        assert schema_rules(schema, replayed, JsonStyle()) == expression
+        for table in (replayed, written):
+            table.reserve(f"between {expression}")
+    assert [*replayed._bodies.items()] == [*written._bodies.items()]
+    assert len(replayed._bodies) > 30
+
 
 PERSON: dict[str, Any] = {
     "type": "object",

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.grammar import request_grammar, schema_loosening
+from autoparser.analysis.grammar import gbnf_schemas, request_grammar, schema_loosening
 from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.schema_guidance import _guidance_schema
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
@@ -100,6 +101,51 @@ def test_of_many_new_tools_only_the_refused_one_is_written_alone(
     assert len(analysis_of(style).grammar(offered).loosened("structural_tag")) == 2
     # The refused tool with and without its keywords, and all of them.
     assert [len(schemas[0]) for schemas in written] == [1, 1, 21]
+
+
+def test_a_tool_with_lengths_that_llguidance_counts_is_converted_once() -> None:
+    counted: Json = {"type": "string", "maxLength": 12345, "title": "in one test alone"}
+    offered = [tool(f"counted_{number}", {f"a{number}": {"type": "string"}}) for number in range(9)]
+    offered.append(tool("crawl", {"url": {"type": "string", "format": "uri"}, "n": counted}))
+    before = _guidance_schema.cache_info().misses
+    assert analysis_of(HERMES).grammar(offered).lark(OpaqueTokens())
+    assert _guidance_schema.cache_info().misses == before + 1
+
+
+@pytest.mark.parametrize("form", ["gbnf", "structural_tag"])
+@pytest.mark.parametrize("style", [XML, HERMES])
+def test_a_new_list_converts_only_the_schemas_that_no_list_had(
+    form: str, style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted: list[object] = []
+    real = gbnf_schemas._conversion
+
+    def counting(schema: Json, *others: Any) -> Any:
+        converted.append(schema)
+        return real(schema, *others)
+
+    monkeypatch.setattr(gbnf_schemas, "_conversion", counting)
+    kind = f"{form} {style}"
+    tools = [
+        tool(f"t{number}", {"of": {"type": "array", "items": {"const": f"{kind} {number}"}}})
+        for number in range(9)
+    ]
+    counts: list[int] = []
+    for offered in (tools[:6], tools[3:], tools[::-2]):
+        converted.clear()
+        assert write(analysis_of(style).grammar(offered), form)
+        counts.append(len(converted))
+    assert counts == [6, 3, 0]
+
+
+@FORMS
+def test_a_schema_that_its_caller_changes_later_is_written_anew(form: str) -> None:
+    value: dict[str, Json] = {"enum": [f"early {form}"]}
+    changed, same = [tool("f", {"a": value})], [tool("f", {"a": {**value}})]
+    assert f"early {form}" in str(write(analysis_of(HERMES).grammar(changed), form))
+    value["enum"] = [f"late {form}"]
+    # In another list, so that the text of the whole request is not known.
+    assert f"early {form}" in str(write(analysis_of(HERMES).grammar([*same, GOOD]), form))
 
 
 def _noted(written: list[object], real: Any, write: Any, request: Any) -> Any:
