@@ -115,7 +115,7 @@ class GbnfRules:
                     name = self.define(names.get(step.name, step.name), step.body_with(names))
                 case "settle":
                     name = self.settle(names.get(step.name, step.name), step.body_with(names))
-                case "recursive":
+                case _:
                     name = self._replayed(step, names)
             _rename(names, step.name, name)
 
