@@ -31,10 +31,11 @@ from autoparser.analysis.core.schema_keywords import (
 from autoparser.analysis.core.schema_parts import ANY, NOTHING, flat_conjunction, kinds_of
 from autoparser.analysis.core.schema_validation import schema_validator
 
+from .schema_guidance import has_text
 from .schema_options import MOST_OPTIONS, tell_apart
 from .schema_satisfiability import may_be_met
 from .schema_survey import plain_words
-from .string_shape import FORMAT_CHECKS
+from .string_shape import FORMAT_CHECKS, string_shape
 
 _ROOT = "root"
 _UNIONS = ("anyOf", "oneOf")
@@ -164,14 +165,35 @@ class SchemaReader:
             return not schema.get("required")
         return not schema_validator(self.alone(schema))({})
 
-    def may_be_met(self, schema: Json) -> bool:
-        """Return whether a value may meet a part of the schema; False only if none does."""
+    def may_be_met(self, schema: Json, levels: int = 4) -> bool:
+        """Return whether a value may meet a part of the schema; False only if none does.
+
+        Members of members are asked about down to so many levels.
+        """
         if isinstance(schema, bool) or plain_words(schema) is not None:
             return schema is not False
         found = self.resolved(schema)
         if not self.kinds(found) or self.only_values(found, ANY) == []:
             return False
-        return may_be_met(self.alone(found))
+        return may_be_met(self.alone(found)) and self._option_may_be_met(found, levels)
+
+    def _option_may_be_met(self, schema: Schema, levels: int) -> bool:
+        """Return whether a value may meet one of a schema's options; True if undecided.
+
+        The options of a reader resolve more than those of a grammar, such as `if` and `not`.
+        """
+        try:
+            options = self.options(schema)
+            if options != [schema]:
+                return any(self.may_be_met(option, levels) for option in options)
+            kinds = self.kinds(schema)
+            if kinds == frozenset({JsonType.OBJECT}) and levels:
+                members = schema_map(schema, "properties")
+                needed = [members[name] for name in names_of(schema, "required") if name in members]
+                return all(self.may_be_met(member, levels - 1) for member in needed)
+            return kinds != frozenset({JsonType.STRING}) or has_text(string_shape(schema, ROOT))
+        except UnheldKeywordError:
+            return True
 
     def hold(self, schema: Schema, kind: JsonType) -> None:
         """Raise SchemaError for a keyword that only JSON's own notation can be held to."""

@@ -226,7 +226,7 @@ def test_plain_schemas_and_values_are_judged_as_jsonschema_judges_them() -> None
 
 USE = """
 import sys
-from autoparser.analysis.core.schema_document import schema_validator
+from autoparser.analysis.core.schema_validation import schema_validator
 check = schema_validator({"format": "%s"}, unknown_formats=set())
 print(bool(check("%s")), "lark" in sys.modules, bool(check("no address")), "lark" in sys.modules)
 """
@@ -241,3 +241,19 @@ def test_uri_grammar_is_imported_only_for_uris() -> None:
         command = [sys.executable, "-c", USE % (format_, value)]
         done = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
         assert done.stdout.strip() == printed
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"allOf": [{"type": "string", "pattern": "^a+$"}, {"pattern": "^b+$"}]},
+        {"type": "string", "not": {}},
+    ],
+    ids=["two patterns without a common text", "not with the empty schema"],
+)
+def test_a_member_that_no_value_meets_spoils_what_requires_it(member: Json) -> None:
+    optional = {"type": "object", "properties": {"a": member}}
+    reader = SchemaReader(optional)
+    assert not reader.may_be_met(member)
+    assert reader.may_be_met(optional)
+    assert not reader.may_be_met({**optional, "required": ["a"]})
