@@ -44,7 +44,7 @@ def name_homes(module: str) -> dict[str, str]:
     block = source.partition("\nif TYPE_CHECKING:\n")[2].partition("\nelse:")[0]
     # A syntax tree of hundreds of names takes ten times as long.
     imports = re.findall(r"^    from (\S+) import (\([^)]*\)|.*)$", block, re.MULTILINE)
-    return {name: home for home, names in imports for name in re.findall(r"\w+(?= as )", names)}
+    return {name: home for home, names in imports for name in re.findall(r"\w+(?=[,)]|$)", names)}
 
 
 def _import_name(module: str, homes: Mapping[str, str], name: str) -> object:
