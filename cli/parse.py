@@ -83,9 +83,6 @@ def parse(
         "Where reasoning goes: separate; inline, into the content without its markers; raw,"
         " into the content with its markers.",
     ] = ReasoningPlace.SEPARATE,
-    keep_reasoning: Annotated[
-        bool, "Treat unclosed reasoning as reasoning to the end, with any calls in it."
-    ] = False,
     unclosed_reasoning: UnclosedReasoningOption = UnclosedReasoning.CALLS,
     forgive: ForgiveOption = Forgiven.REPAIRS,
     markup: MarkupOption = MarkupPlace.KEEP,
@@ -163,7 +160,7 @@ def parse(
         chat_template_kwargs=request.setting,
         **request.options,
         reasoning=reasoning.value,
-        unclosed_reasoning="keep" if keep_reasoning else unclosed_reasoning.value,
+        unclosed_reasoning=unclosed_reasoning.value,
         forgive=forgive.value,
         markup=markup.value,
         call_deltas="whole" if whole_calls else "incremental",
