@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.worker_limits import Limits
 
@@ -22,6 +21,8 @@ from .options import (
     ServerTimeoutOption,
     TokenizerOption,
     help_order,
+    needs,
+    not_both,
 )
 from .output import open_outlet, print_warning, progress_bar
 from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
@@ -181,36 +182,21 @@ def _check_use(
     """Raise AutoparserError for options that contradict each other."""
     modeled = sampler is SamplerName.TRANSFORMERS
     if modeled and model is None:
-        raise AutoparserError(
-            "--sampler transformers needs a model", hint="name one with --model DIR"
-        )
+        raise needs("--sampler transformers", "--model", "DIR")
     if modeled and backend.server is not None:
-        raise AutoparserError(
-            "--sampler transformers and --server both sample the outputs", hint="give one of them"
-        )
+        raise not_both("--sampler transformers", "--server")
     of_model = {"--model": model, "--device": device, "--batch": batch}
     for option, value in of_model.items():
         if value is not None and not modeled:
-            raise AutoparserError(
-                f"{option} is only for --sampler transformers", hint="add --sampler transformers"
-            )
+            raise needs(option, "--sampler transformers")
     if backend.server is not None and tokenizer is not None:
-        raise AutoparserError(
-            "--server returns text, which is checked without a tokenizer",
-            hint="leave out --tokenizer",
-        )
+        raise not_both("--tokenizer", "--server", "a server's text is checked without a tokenizer")
     if backend.server is not None and free_reasoning:
-        raise AutoparserError(
-            "--free-reasoning does not work with --server", hint="leave out --server"
-        )
+        raise not_both("--free-reasoning", "--server")
     if backend.server is not None and backend.engine is None:
-        names = ", ".join(ServerEngine)
-        raise AutoparserError(
-            "--server needs --engine, since each engine takes grammars in its own way",
-            hint=f"add --engine, one of {names}",
-        )
+        raise needs("--server", "--engine", f"NAME, one of {', '.join(ServerEngine)}")
     if backend.server is None and backend.engine is not None:
-        raise AutoparserError("--engine needs --server", hint="add --server URL")
+        raise needs("--engine", "--server", "URL")
 
 
 MADE = "one token per byte, and one per marker of the template"

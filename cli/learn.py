@@ -17,6 +17,7 @@ from .options import (
     ToolsOption,
     chosen_form,
     format_option,
+    not_both,
 )
 from .output import open_outlet, print_note, print_report, report_width
 from .request import file_value, read_log, read_tools
@@ -80,9 +81,7 @@ def learn(
             hint="add --examples FILE, with outputs and their messages, or --outputs and --tools",
         )
     if examples is not None and outputs is not None:
-        raise AutoparserError(
-            "--examples and --outputs cannot be combined", hint="leave one of them out"
-        )
+        raise not_both("--examples", "--outputs")
     source.check()
     form = chosen_form(form, as_json, LearnedForm.JSON)
     to_file = form is LearnedForm.FILE or (form is None and output is not None)

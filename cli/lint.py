@@ -43,6 +43,8 @@ from .options import (
     format_option,
     help_order,
     known_name,
+    needs,
+    not_both,
 )
 from .output import (
     PLAIN_WIDTH,
@@ -141,9 +143,7 @@ class LintOptions:
     def check(self) -> None:
         """Raise AutoparserError for options that contradict each other."""
         if self.isolated and self.config is not None:
-            raise AutoparserError(
-                "--config and --isolated cannot be combined", hint="remove one of them"
-            )
+            raise not_both("--config", "--isolated")
 
     def settings(self) -> wings.ProjectSettings:
         """Return the settings of the project, or empty ones."""
@@ -473,10 +473,7 @@ def _check_watch(sources: Sequence[str], *, write: bool) -> None:
     if STANDARD_INPUT in sources:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
     if write:
-        raise AutoparserError(
-            "--watch cannot be combined with options that write files",
-            hint="remove --watch, or --write-baseline and --fix",
-        )
+        raise not_both("--watch", "--write-baseline or --fix")
 
 
 def _check_use(
@@ -490,32 +487,27 @@ def _check_use(
 ) -> None:
     """Raise AutoparserError for options that contradict each other."""
     if unsafe:
-        raise AutoparserError("--unsafe-fixes needs --fix", hint="add --fix")
+        raise needs("--unsafe-fixes", "--fix")
     if write and options.baseline is None:
-        raise AutoparserError("--write-baseline needs a file", hint="add --baseline FILE")
+        raise needs("--write-baseline", "--baseline", "FILE")
     options.check()
     if statistics and form not in (FindingForm.TEXT, FindingForm.JSON):
-        raise AutoparserError(
-            f"--statistics does not work with --format {form}",
-            hint="use text, or json, which always includes them",
-        )
+        hint = "use text, or json, which always includes them"
+        raise not_both("--statistics", f"--format {form}", hint)
     if explain and form is not FindingForm.TEXT:
         raise AutoparserError(
             "--explain and --show-evidence work only with text",
             hint=f"remove them, or --format {form}; 'autoparser rule' shows a rule's page",
         )
     if explain and statistics:
-        raise AutoparserError(
-            "--statistics cannot be combined with --explain or --show-evidence",
-            hint="remove one of them",
-        )
+        raise not_both("--statistics", "--explain or --show-evidence")
 
 
 def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja, ...]:
     """Return the other Jinja programs. Raises AutoparserError if missing or not `wanted`."""
     if not wanted:
         if pythons:
-            raise AutoparserError("--python needs --engines", hint="add --engines")
+            raise needs("--python", "--engines")
         return ()
     found = wings.installed_jinjas([sys.executable, *pythons])
     if not found:

@@ -223,7 +223,7 @@ def with_verbosity(command: Command) -> Command:
 
     def run(values: dict[str, Any], verbose: bool, quiet: bool = False) -> object:
         if verbose and (quiet or values.get("quiet")):
-            raise AutoparserError("--quiet and --verbose contradict each other")
+            raise not_both("--quiet", "--verbose")
         before, begun = is_quiet.set(quiet), monotonic()
         try:
             return command(**values)
@@ -332,9 +332,7 @@ def chosen_form(form: Form | None, short: bool, json: Form) -> Form | None:
     Raises AutoparserError if both contradict each other.
     """
     if short and form not in (None, json):
-        raise AutoparserError(
-            f"--json and --format {form} contradict each other", hint="leave one of them out"
-        )
+        raise not_both("--json", f"--format {form}")
     return json if short else form
 
 
@@ -344,6 +342,16 @@ def known_name(name: str, known_names: Collection[str], problem: str, usual: str
         return name
     hint = spelling_hint(name, known_names, usual or f"choose from {', '.join(known_names)}")
     raise AutoparserError(problem, hint=hint)
+
+
+def needs(option: str, other: str, value: str = "") -> AutoparserError:
+    """Return the error for an option without another one; `value` is what that takes."""
+    return AutoparserError(f"{option} needs {other}", hint=f"add {other} {value}".rstrip())
+
+
+def not_both(option: str, other: str, hint: str = "leave one of them out") -> AutoparserError:
+    """Return the error for two options that contradict each other."""
+    return AutoparserError(f"{option} cannot be combined with {other}", hint=hint)
 
 
 def refuse_full(form: str) -> AutoparserError:

@@ -23,6 +23,8 @@ from .options import (
     chosen_form,
     format_option,
     help_order,
+    needs,
+    not_both,
 )
 from .output import Outlet, open_outlet, print_note, status_line
 from .request import (
@@ -131,11 +133,9 @@ def parse(
     stray closing marker was dropped, or the output was truncated, 2 if there is nothing to parse.
     """
     if chunk is not None and not stream:
-        raise AutoparserError("--chunk needs --stream", hint="add --stream")
+        raise needs("--chunk", "--stream")
     if strip_code_fence and request_options.json_schema is None:
-        raise AutoparserError(
-            "--strip-code-fence needs --json-schema", hint="add --json-schema FILE"
-        )
+        raise needs("--strip-code-fence", "--json-schema", "FILE")
     if source.source == STANDARD_INPUT and (
         input_file is None or str(input_file) == STANDARD_INPUT
     ):
@@ -149,7 +149,7 @@ def parse(
     pair = (tool_call_parser, reasoning_parser)
     engines = _checked_engines(python or [], pair, source.source, explain=explain)
     if as_issue and stream:
-        raise AutoparserError("an issue has no stream", hint="leave out --stream")
+        raise not_both("--format issue", "--stream")
     source.check()
     request = request_options.read()
     text = read_output(input_file)
@@ -260,12 +260,10 @@ def _checked_engines(
 ) -> list[tuple[str, str]]:
     """Return the engines to ask, each with its Python. Raises AutoparserError."""
     if pythons and not explain:
-        raise AutoparserError("--python needs --explain", hint="add --explain")
+        raise needs("--python", "--explain")
     if any(pair) and not pythons:
-        raise AutoparserError(
-            "--tool-call-parser and --reasoning-parser need an engine",
-            hint="add --python PATH/bin/python",
-        )
+        named = "--tool-call-parser" if pair[0] else "--reasoning-parser"
+        raise needs(named, "--python", "PATH/bin/python")
     if not pythons:
         return []
     # An output is parsed without the commands about engines, unless one is named.

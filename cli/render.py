@@ -20,6 +20,8 @@ from .options import (
     ToolsOption,
     chosen_form,
     format_option,
+    needs,
+    not_both,
 )
 from .output import Outlet, open_outlet, print_note, print_warning
 from .request import (
@@ -189,15 +191,11 @@ def _check_use(chosen_options: set[str], form: RenderForm) -> None:
     if "--messages" not in chosen_options:
         raise AutoparserError("no conversation to render", hint="add --messages FILE")
     if {"--tokens", "--trace"} <= chosen_options:
-        raise AutoparserError(
-            "--tokens and --trace cannot be combined", hint="leave one of them out"
-        )
+        raise not_both("--tokens", "--trace")
     if form is RenderForm.JSON and not {"--tokens", "--trace"} & chosen_options:
-        raise AutoparserError(
-            f"--format {form} needs --tokens or --trace", hint="add --tokens or --trace"
-        )
+        raise needs(f"--format {form}", "--tokens or --trace")
     if "--tokenizer" in chosen_options and "--tokens" not in chosen_options:
-        raise AutoparserError("--tokenizer needs --tokens", hint="add --tokens")
+        raise needs("--tokenizer", "--tokens")
 
 
 def _write_tokens(

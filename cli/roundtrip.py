@@ -10,14 +10,13 @@ from typing import Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError
-
 from . import wings
 from .options import (
     ResultOptions,
     TokenizerOption,
     complete_from,
     known_name,
+    not_both,
     refuse_full,
 )
 from .output import open_outlet, print_report, print_warning, report_width
@@ -168,11 +167,10 @@ def _report_log(
 
 
 def _refuse_beside(options: Mapping[str, object], beside: str) -> None:
-    """Raise AutoparserError if an option has no effect with another one."""
+    """Raise AutoparserError if one of these options is given with another one."""
     for option, value in options.items():
         if value:
-            words = f"{option} has no effect with {beside}"
-            raise AutoparserError(words, hint="leave one of them out")
+            raise not_both(option, beside)
 
 
 def _write_edit(

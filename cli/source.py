@@ -18,6 +18,7 @@ from .options import (
     RevisionOption,
     TemplateOption,
     leave_out,
+    not_both,
 )
 from .output import print_note, print_warning
 
@@ -57,10 +58,7 @@ class NamedSource:
                 hint="name a file, a directory, a model on the Hub, or - for standard input",
             )
         if self.encoder is not None and self.name is not None:
-            raise AutoparserError(
-                "--encoder and --name cannot be combined",
-                hint="leave one of them out",
-            )
+            raise not_both("--encoder", "--name")
         if self.template_place is not None and not self.saved:
             raise AutoparserError(
                 "--template is only for a saved format",
