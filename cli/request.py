@@ -69,6 +69,9 @@ class RequestValues:
         }
 
 
+# The next three repeat literals of `parsing.parsed_message`: importing it brings msgspec, which
+# `parse --help` does without, and typer 0.16 takes no literals as choices. Type checkers find a
+# value that no parser takes.
 class Forgiven(StrEnum):
     """The calls that count despite deviations."""
 
