@@ -37,7 +37,7 @@ from .gbnf_writer import ARGUMENT, NO_TOKENS, GbnfWriter, SchemaTable
 from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, references_in
 from .rule_paths import RuleTable, leading_text, without_prefix
 from .schema_survey import unwritable_keyword
-from .turn_rules import GrammarTrigger, TurnRules
+from .turn_rules import GrammarTrigger, TurnRules, heads_of_turns
 
 # The calls of a request in a structural tag: one grammar for all of them.
 #
@@ -308,6 +308,7 @@ def write_structural_tag(
             content=content,
             elements=elements,
             free=free,
+            all_heads=heads_of_turns(turns, tools),
         )
         for turn, begins in zip(turns, triggers, strict=True)
     ]
@@ -325,6 +326,7 @@ def _turn_tag(
     content: TagFormat | None,
     elements: TagElements,
     free: bool,
+    all_heads: Sequence[str],
 ) -> TagFormat:
     rules = TurnRules(
         turn,
@@ -333,6 +335,7 @@ def _turn_tag(
         parallel=parallel,
         json_schema=json_schema,
         free=free,
+        all_heads=all_heads,
     )
     calls = turn.strict.calls
     if not any(row.has(TurnPart.CALLS) for row in turn.strict.rows):

@@ -336,17 +336,21 @@ def rules_of_turn(
     SchemaError.
     """
     table = RuleTable(opaque, names_alone=names_alone)
-    maker = TurnRules(turn, tools, table, parallel=parallel, json_schema=json_schema, free=free)
-    if alternative is not None:
-        other = TurnRules(
-            alternative,
+    turns = (turn,) if alternative is None else (turn, alternative)
+    maker, *others = (
+        TurnRules(
+            one,
             tools,
-            table.beside(),
+            rules,
             parallel=parallel,
             json_schema=json_schema,
             free=free,
+            all_heads=heads_of_turns(turns, tools),
         )
-        return _either(maker, other, lazy=lazy)
+        for one, rules in zip(turns, (table, table.beside()), strict=False)
+    )
+    if others:
+        return _either(maker, others[0], lazy=lazy)
     calls = maker.calls
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
@@ -402,7 +406,9 @@ class TurnRules:
         parallel: bool,
         json_schema: Json,
         free: bool = False,
+        all_heads: Sequence[str] = (),
     ) -> None:
+        """Store a turn; `all_heads` begin the calls of any format that the grammar allows."""
         self.turn = turn
         self.table = table
         self.json_schema = json_schema
@@ -412,6 +418,7 @@ class TurnRules:
         """Cached ways to write the rest of a row: rows with different beginnings share ends."""
         calls = turn.strict.calls
         self.heads = [] if calls is None else call_heads(calls, tuple(tools))
+        self._all_heads = all_heads or self.heads
         self.calls = (
             CallWriter(
                 self.table,
@@ -463,7 +470,7 @@ class TurnRules:
         content = [turn.content.open, turn.content.close, *turn.content.others]
         header = [turn.header.core] if turn.header.markers else []
         ends = [end.core for end in turn.ends]
-        return [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
+        return [*around, *(literal.core for literal in content), *header, *ends, *self._all_heads]
 
     @cached_property
     def in_reasoning(self) -> tuple[str, ...]:
@@ -621,6 +628,13 @@ def _stop_texts(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         text for text in known if not any(other in text for other in known if other != text)
     )
+
+
+def heads_of_turns(turns: Sequence[TurnTree], tools: Iterable[str]) -> list[str]:
+    """Return the texts that begin the calls of turns, which no content may hold."""
+    names = tuple(tools)
+    formats = (turn.strict.calls for turn in turns)
+    return [head for calls in formats if calls is not None for head in call_heads(calls, names)]
 
 
 def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:

@@ -237,5 +237,7 @@ def test_tag_of_a_required_call_allows_the_learned_form(
         (called[0], True),
         ("<call>get_weather(city=5)</call>", False),
         ("It is sunny.", False),
+        (f"Hi.{CALL.replace('get_weather', 'get_time')}{called[0]}", False),
+        (f"{called[0]}{CALL.replace('get_weather', 'get_time')}", False),
     ):
         assert takes(text) is right, text

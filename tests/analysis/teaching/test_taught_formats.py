@@ -183,6 +183,11 @@ def test_grammar_of_a_widened_format_allows_both_forms(opener: str, tmp_path: Pa
             if choice != "auto" or opener == "<call>":
                 assert not grammar.accepts(learned.replace("look", "nook")).accepted
             assert grammar.accepts("Hello.").accepted is (choice == "auto")
+            # No content holds a call of the other notation, whose arguments nothing would check.
+            strange = '<call>nook {"city": 5}</call>'
+            for text in (f"Well. {strange}{learned}", f"{learned}{strange}", f"{strange}{own}"):
+                for dialect in GrammarDialect:
+                    assert not grammar.accepts(text, dialect=dialect).accepted, (choice, text)
         lazy = widened.grammar(TOOLS, lazy=True)
         assert set(lazy.triggers) == {"<call>", opener}
         assert lazy.accepts(learned).accepted
