@@ -69,8 +69,7 @@ def learn(
     report to standard error.
 
     The template's own format stays in use unless the learned one parses more; the report gives the
-    reason. If the template renders calls itself, the parser accepts both and the grammar writes the
-    template's.
+    reason. If the template renders calls itself, the parser and the grammars accept both.
 
     Exit code: 0 if the format in use parses everything, 1 if it does not, 2 if there is nothing to
     learn from.

@@ -330,7 +330,7 @@ def _scores(learned: LearnedFormat) -> str:
 
 
 def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
-    """Name each fault that matters for serving or training, or return that none was seen.
+    """Name each fault that matters for serving or training, or the command that looks for them.
 
     `served` is whether parsing, on which serving depends, has no fault.
     """
@@ -355,9 +355,8 @@ def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
     ):
         harmless = False
         yield "see findings for serving and training"
-    if harmless:
-        uses = "serving and training" if served else "training"
-        yield f"{uses}: no {'' if gate.own_form_ok or not served else 'other '}fault seen"
+    if harmless and served:
+        yield "run lint for serving and training"
 
 
 LOST_CALLS = (CallLimit.FIRST, CallLimit.LAST)
