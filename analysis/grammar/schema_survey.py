@@ -122,7 +122,7 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
             waiting += reversed(found)
         elif not isinstance(schema, bool):
             raise SchemaError(
-                f"a schema is an object, true or false, not {schema!r}", pointer=pointer
+                f"a schema must be an object, true or false, not {schema!r}", pointer=pointer
             )
 
 
