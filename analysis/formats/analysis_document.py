@@ -304,7 +304,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
     trials: tuple[ShapeTrial, ...]
     """The shapes that were tried, such as `"the plain shape"`."""
     phases: tuple[PhaseDocument, ...]
-    """The conclusions of all phases, such as that of `R1`, on reasoning."""
+    """The conclusions of all phases, such as the one of `R1`, on reasoning."""
     stand_ins: dict[str, str]
     """Special tokens that are not known, and what stood for them, such as
     `{"bos_token": "<bos_token>"}`."""

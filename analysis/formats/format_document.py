@@ -100,9 +100,9 @@ class NotationDocument(JsonDocument, frozen=True):
     null: str
     """The word for null, such as `"None"`."""
     array: ContainerDocument
-    """The notation of arrays, such as that of `["a", "b"]`."""
+    """The notation of arrays, as in `["a", "b"]`."""
     object: ContainerDocument
-    """The notation of objects, such as that of `{"city": "Oslo"}`."""
+    """The notation of objects, as in `{"city": "Oslo"}`."""
     number: StringText
     """The text around a number, such as `"#"` before each number."""
 
@@ -182,7 +182,7 @@ class ArgumentsDocument(JsonDocument, frozen=True):
     refused: tuple[JsonType, ...]
     """Types of values on which the template raises."""
     members: ContainerDocument
-    """The arguments as a whole, such as those of `{"city": "Oslo", "days": 3}`."""
+    """The arguments as a whole, as in `{"city": "Oslo", "days": 3}`."""
     values: NotationDocument
     """The notation of the values, such as `"Oslo"`, `3` and `true`."""
 
@@ -237,7 +237,7 @@ class TurnDocument(JsonDocument, frozen=True):
     r"""One layout for each combination of parts, such as the one with the literals
     `["<|im_start|>assistant\n", "<|im_end|>\n"]` for content alone."""
     calls: CallsDocument | None
-    r"""The format of tool calls, such as that of `<tool_call>\n{"name": "get_forecast",
+    r"""The format of tool calls, as in `<tool_call>\n{"name": "get_forecast",
     "arguments": {"city": "Oslo", "days": 3}}\n</tool_call>`; null if the template writes none."""
     ends: tuple[TurnEnd, ...]
     r"""The text that closes a turn, for each part that may be the last one, such as

@@ -116,7 +116,7 @@ class FormatFile(JsonDocument, frozen=True):
     """Special tokens that are not known, and what stood for them, such as
     `{"bos_token": "<bos_token>"}`."""
     phases: tuple[SavedPhase, ...]
-    """The conclusions of all phases, such as that of `R1`, on reasoning, with their kinds of
+    """The conclusions of all phases, such as the one of `R1`, on reasoning, with their kinds of
     evidence."""
     unmoved: tuple[UnmovedVariable, ...] = ()
     """Variables that the template reads, such as `skip_think`, of which no effect was found."""

@@ -42,7 +42,7 @@ class SavedFormat(LearnedFormat):
     """
 
     template: SavedTemplate
-    """The description of the template, such as that of `"fixtures/learning/chat-only.jinja"`."""
+    """The description of the template, such as the one of `"fixtures/learning/chat-only.jinja"`."""
     phases: tuple[SavedPhase, ...]
     """The conclusions of all phases, such as `"no message field is rendered as reasoning"`, without
     renders."""

@@ -156,7 +156,7 @@ class DifferenceSighting(Struct, frozen=True):
     """One difference, seen in one request."""
 
     request: ComparedRequest
-    """The request in which it was seen, such as that of the conversation `"user parts: text"`."""
+    """The request in which it was seen, as in the conversation `"user parts: text"`."""
     difference: TextDifference
     """The difference of the two renders, such as
     `TextDifference(at=2366, right="{'sky': 'clear'}", …)`."""
@@ -191,7 +191,7 @@ class ComparedRound(Struct, frozen=True):
     """The two outcomes of each request as one number, equal where both are, by keys such as
     `("a question", False, False, True)`."""
     sightings: tuple[DifferenceSighting, ...]
-    """The differences that no earlier round has shown, such as that of `"user parts: text"`."""
+    """The differences that no earlier round has shown, as in `"user parts: text"`."""
     differing: int
     """The number of requests with a difference that no earlier round has shown, such as `48`."""
     refused: frozenset[RequestKey]

@@ -330,7 +330,7 @@ class Portrait:
     """Ten turns, rendered again and bridged, such as
     `PortraitStep(turn=1, calls=True, cached=36, rendered=50, …)`."""
     masks: MaskCost | None
-    """The mask times, such as those of 6 answers, or None without a tokenizer."""
+    """The mask times, as for 6 answers, or None without a tokenizer."""
     lint: LintReport
     """The findings of lint, such as `<LintReport: AP108, AP304, AP405, …>`."""
     trace: RenderTrace

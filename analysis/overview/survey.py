@@ -581,7 +581,7 @@ class SurveyResult:
     """The result for one template."""
 
     record: SurveyRecord
-    """The line for the survey's file, such as that of `"GLM-4.6.jinja"`."""
+    """The line for the survey's file, as for `"GLM-4.6.jinja"`."""
     page: str = ""
     """The drawn page; empty if pages were not requested, or if the template neither renders nor can
     be analyzed."""
