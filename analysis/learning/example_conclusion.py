@@ -80,7 +80,7 @@ class ShownFormat(Struct, frozen=True):
     @property
     def rank(self) -> tuple[int, bool, int]:
         """Count the examples written; then prefer the usual escape, then few guesses."""
-        return self.written_count, _has_usual_escape(self.format), -len(self.guesses)
+        return self.written_count, has_usual_escape(self.format), -len(self.guesses)
 
 
 def learn_examples(
@@ -109,8 +109,8 @@ def learn_examples(
     return best
 
 
-def _has_usual_escape(format_: TurnFormat) -> bool:
-    """Whether strings have the usual escape for their quotes; decides if no example does."""
+def has_usual_escape(format_: TurnFormat) -> bool:
+    """Return whether strings have the usual escape for their quotes; decides if no text does."""
     if format_.calls is None:
         return True
     string = format_.calls.arguments.values.string
@@ -118,7 +118,10 @@ def _has_usual_escape(format_: TurnFormat) -> bool:
     if string.open.endswith('"'):
         return string.escape in (StringEscape.JSON, StringEscape.JSON_ASCII)
     # In Python's notation, `repr` writes the quotes, so they are not literals.
-    return not string.open.endswith("'")
+    return not string.open.endswith("'") and string.escape in (
+        StringEscape.VERBATIM,
+        StringEscape.PYTHON,
+    )
 
 
 def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:

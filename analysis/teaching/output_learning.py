@@ -38,6 +38,7 @@ from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
 from autoparser.analysis.learning.example_conclusion import (
+    has_usual_escape,
     is_turn,
     learn_examples,
     turn_text,
@@ -117,8 +118,11 @@ class ReadFormat:
         return not any(reading.problem for reading in self.readings)
 
     @property
-    def rank(self) -> tuple[int, int, int]:
-        """Count outputs read with calls, all outputs read, and, negated, their non-markup text."""
+    def rank(self) -> tuple[int, int, int, bool]:
+        """Count outputs read with calls, all outputs read, and, negated, their non-markup text.
+
+        Of equal ones, the usual escape of strings wins: no output need have a character that shows.
+        """
         read = [
             reading
             for reading in self.readings
@@ -131,6 +135,7 @@ class ReadFormat:
             called,
             len(read),
             -sum(_free(reading.message) for reading in read if reading.message),
+            has_usual_escape(self.format),
         )
 
 
@@ -358,7 +363,7 @@ class OutputTrial:
                 found = self._under(meaning)
                 if found is not None and (best is None or found.rank > best.rank):
                     best = found
-                if best is not None and best.complete:
+                if best is not None and best.complete and has_usual_escape(best.format):
                     return best
         if not sighted:
             raise OutputError(
