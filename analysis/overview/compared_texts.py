@@ -23,7 +23,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, Positive, SettingValues
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.core.text_alignment import edge_units, is_unit
+from autoparser.analysis.core.text_alignment import common_suffix, edge_units, is_unit
 
 from .compared_requests import AXES, ComparedRequest, ComparisonStage, Outcome, RequestKey
 
@@ -43,7 +43,7 @@ class TextDifference(Struct, frozen=True):
     at: int
     """The offset in the first text, such as `2366`."""
     before: str
-    r"""The text before it in the first, such as
+    r"""The text before it in both, from the difference before on, such as
     `"3}}\n</tool_call><|im_end|>\n<|im_start|>user\n<tool_response>\n"`."""
     left: str
     """The text that only the first has, such as `""` if it lacks what the second has."""
@@ -71,7 +71,10 @@ def text_differences(left: str, right: str) -> tuple[TextDifference, ...]:
     return tuple(
         TextDifference(
             start,
-            left[max(0, start - CONTEXT) : start],
+            common_suffix(
+                left[max(0, start - CONTEXT) : start],
+                right[max(0, other_start - CONTEXT) : other_start],
+            ),
             left[start:end],
             right[other_start:other_end],
             left[start : start + CONTEXT],
@@ -285,7 +288,7 @@ class RenderChange(Struct, frozen=True):
     at: Count
     """The offset in the first text, in the first of these renders, such as `2366`."""
     before: str
-    """The text before that offset, at most 60 characters."""
+    """The text before that offset in both, at most 60 characters."""
     left: str | None
     """The text from that offset on, at most 60 characters; null if the template raises."""
     right: str | None

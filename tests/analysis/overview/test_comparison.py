@@ -9,6 +9,7 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.overview import comparison
+from autoparser.analysis.overview.compared_texts import text_differences
 from autoparser.analysis.overview.comparison import (
     Comparison,
     FindingFate,
@@ -166,3 +167,12 @@ def test_a_placeholder_that_changed_is_a_fact() -> None:
     assert {change.aspect for change in changes} == {"parts of the content"}
     found = {change.name: [change.left, change.right] for change in changes}
     assert found == TABLE["placeholders"]
+
+
+def test_the_text_before_a_difference_is_in_both_texts() -> None:
+    written, other = '{"city": "Oslo", "days": 3}', "{'city': 'Oslo', 'days': 3}"
+    differences = text_differences(f"<call>{written}", f"<call>{other}")
+    assert len(differences) > 1
+    for difference in differences:
+        for text, at in ((written, difference.at), (other, difference.right_at)):
+            assert f"<call>{text}"[:at].endswith(difference.before), difference
