@@ -417,8 +417,10 @@ def _departure(change: RenderChange) -> Departure:
         ("-", "before", _LEFT, change.left, change.left_error, change.left_line),
         ("+", "after", _RIGHT, change.right, change.right_error, change.right_line),
     )
+    # Text before it that only one of them has is left out.
+    cut = "…" * (len(change.before) < min(change.at, CONTEXT))
     return Departure(
-        change.before,
+        cut + change.before,
         tuple(
             DepartureSide(
                 sign if line is None else f"{sign} line {line}",
