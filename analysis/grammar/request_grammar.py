@@ -57,7 +57,7 @@ from .grammar_rules import GrammarRules
 from .lark_writer import LarkGrammar, write_lark
 from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, write_loosened
 from .structural_tag import TagElements, TagFormat, write_ebnf, write_structural_tag
-from .turn_rules import GrammarTrigger, deciding_parts, rules_of_turn, triggers_of, without_ends
+from .turn_rules import GrammarTrigger, deciding_parts, rules_of_turns, triggers_of, without_ends
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -193,8 +193,8 @@ class Grammar(Shown):
         if self.lazy:
             for turn in self.turns:
                 triggers_of(turn.strict, tuple(tools))
-        return rules_of_turn(
-            self._unended[0],
+        return rules_of_turns(
+            self._unended,
             tools,
             parallel=self.parallel,
             json_schema=json_schema,
@@ -202,7 +202,6 @@ class Grammar(Shown):
             free=self._is_free,
             names_alone=names_alone,
             opaque=opaque,
-            alternative=None if self.alternative is None else self._unended[1],
         )
 
     @property

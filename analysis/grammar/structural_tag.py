@@ -297,46 +297,32 @@ def write_structural_tag(
     Raises GrammarError for arguments that no tag can say, as the other forms do; SchemaError for
     schemas that cannot be read.
     """
-    found = [
-        _turn_tag(
+    heads = heads_of_turns(turns, tools)
+    found: list[TagFormat] = []
+    for turn, begins in zip(turns, triggers, strict=True):
+        rules = TurnRules(
             turn,
             tools,
-            begins,
+            RuleTable(elements.tokens),
             parallel=parallel,
-            required=required,
             json_schema=json_schema,
-            content=content,
-            elements=elements,
             free=free,
-            all_heads=heads_of_turns(turns, tools),
+            all_heads=heads,
         )
-        for turn, begins in zip(turns, triggers, strict=True)
-    ]
+        found.append(_turn_tag(rules, tools, begins, content, elements, required=required))
     return {"type": "structural_tag", "format": choice_tag(found)}
 
 
 def _turn_tag(
-    turn: TurnTree,
+    rules: TurnRules,
     tools: Mapping[str, Json],
     triggers: Sequence[GrammarTrigger],
-    *,
-    parallel: bool,
-    required: bool,
-    json_schema: Json,
     content: TagFormat | None,
     elements: TagElements,
-    free: bool,
-    all_heads: Sequence[str],
+    *,
+    required: bool,
 ) -> TagFormat:
-    rules = TurnRules(
-        turn,
-        tools,
-        RuleTable(elements.tokens),
-        parallel=parallel,
-        json_schema=json_schema,
-        free=free,
-        all_heads=all_heads,
-    )
+    turn, parallel, json_schema = rules.turn, rules.parallel, rules.json_schema
     calls = turn.strict.calls
     if not any(row.has(TurnPart.CALLS) for row in turn.strict.rows):
         calls = None

@@ -1,6 +1,6 @@
 """Turn a format's expression into grammar rules for one request.
 
-    TurnTree, tools, options -> rules_of_turn -> GrammarRules
+    TurnTrees, tools, options -> rules_of_turns -> GrammarRules
 
 The rules cover every row that the expression has for a strict writer. `TurnRules` makes the parts
 that do not depend on the tools, which are cached as a frame; `CallWriter` fills in the calls. A
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, partial
 
 from msgspec import Struct, structs
 
@@ -315,8 +315,8 @@ def deciding_parts(turn: TurnTree) -> tuple[object, ...]:
     return turn.strict, turn.reasoning, turn.content, turn.ends, turn.header
 
 
-def rules_of_turn(
-    turn: TurnTree,
+def rules_of_turns(
+    turns: Sequence[TurnTree],
     tools: Mapping[str, Json],
     *,
     parallel: bool = True,
@@ -325,32 +325,27 @@ def rules_of_turn(
     free: bool = False,
     names_alone: bool = False,
     opaque: OpaqueTokens,
-    alternative: TurnTree | None = None,
 ) -> GrammarRules:
-    """Make the rules of a turn.
+    """Make the rules of a turn, or of one with the calls of either of two formats.
 
     `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
     it allows. A lazy grammar begins where the calls begin; a `free` one allows what a reader reads
     beside the template's rows. No rule cuts an opaque token; `names_alone` is that of `RuleTable`.
-    The calls of an `alternative` are allowed beside the turn's. Raises GrammarError and
-    SchemaError.
+    Raises GrammarError and SchemaError.
     """
     table = RuleTable(opaque, names_alone=names_alone)
-    turns = (turn,) if alternative is None else (turn, alternative)
-    maker, *others = (
-        TurnRules(
-            one,
-            tools,
-            rules,
-            parallel=parallel,
-            json_schema=json_schema,
-            free=free,
-            all_heads=heads_of_turns(turns, tools),
-        )
-        for one, rules in zip(turns, (table, table.beside()), strict=False)
+    make = partial(
+        TurnRules,
+        tools=tools,
+        parallel=parallel,
+        json_schema=json_schema,
+        free=free,
+        all_heads=heads_of_turns(turns, tools),
     )
+    turn, *others = turns
+    maker = make(turn, table=table)
     if others:
-        return _either(maker, others[0], lazy=lazy)
+        return _either(maker, make(others[0], table=table.beside()), lazy=lazy)
     calls = maker.calls
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
@@ -631,7 +626,12 @@ def _stop_texts(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def heads_of_turns(turns: Sequence[TurnTree], tools: Iterable[str]) -> list[str]:
-    """Return the texts that begin the calls of turns, which no content may hold."""
+    """Return the texts that begin the calls of several turns, which no content may hold.
+
+    Empty for a single turn, which has its own.
+    """
+    if len(turns) == 1:
+        return []
     names = tuple(tools)
     formats = (turn.strict.calls for turn in turns)
     return [head for calls in formats if calls is not None for head in call_heads(calls, names)]
