@@ -13,6 +13,7 @@ and `excerpt_lines` shows column 6 of an indented line as
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -277,8 +278,9 @@ def excerpt_lines(text: str, line: int | None, indent: int, column: int | None =
         cut = 0
         if before >= room * 2 // 3 and content.cell_len > room:
             # The cells of a character vary, so that the cut is searched.
-            while before - content[:cut].cell_len > room // 2:
-                cut += 1
+            shown = range(len(content.plain) + 1)
+            left_out = before - room // 2
+            cut = bisect_left(shown, left_out, key=lambda end: cell_len(content.plain[:end]))
         less = "…" if cut else ""
         kept = content[cut:]
         more = "…" if kept.cell_len > room - len(less) else ""

@@ -30,7 +30,14 @@ from autoparser.reports.lint.document import lint_document
 from autoparser.reports.lint.markdown import badge_image, card_table, markdown_report
 from autoparser.reports.lint.page import page_markdown, rule_page, rules_index
 from autoparser.reports.lint.sarif import sarif_report
-from autoparser.reports.lint.text import concise_report, lint_report, statistics_report
+from autoparser.reports.lint.text import (
+    concise_report,
+    excerpt_lines,
+    lint_report,
+    statistics_report,
+)
+from autoparser.reports.terminal import drawn_lines
+from tests.analysis.parsing.test_growth import calls_of
 
 HOSTILE = (
     "a\x00b\x1b[31mred\x1b]8;;http://evil\x07 \u202edrow\u202c \ufeff\ud800\ufffe\x0b\x85\u2028"
@@ -335,3 +342,16 @@ def test_a_page_in_a_terminal_has_the_same_words_in_its_width() -> None:
         assert words in page
     assert "runs only if selected" in " ".join(page.split())
     assert all(len(line) <= 60 for line in page.splitlines())
+
+
+def test_caret_far_along_a_line_is_drawn_in_few_steps() -> None:
+    unit, count = "{{ a }}", 1000
+
+    def drawn(count: int) -> list[str]:
+        blocks = excerpt_lines(unit * count + "{{ X }}", 1, 2, len(unit) * count + 4)
+        return [line.plain for line in drawn_lines(blocks, 80)]
+
+    line, caret = drawn(count)
+    assert line[caret.index("^")] == "X"
+    # Reading the line takes two steps a character.
+    assert calls_of(lambda: drawn(count)) < 4 * count * len(unit)
