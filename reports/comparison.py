@@ -51,6 +51,7 @@ from .terminal import report_text
 from .verdict import check_score, verdict_with_basis
 from .visible import (
     LEGEND,
+    cut_text,
     marker_text,
     number_of,
     setting_words,
@@ -424,8 +425,7 @@ def _departure(change: RenderChange) -> Departure:
         tuple(
             DepartureSide(
                 sign if line is None else f"{sign} line {line}",
-                # A text of the full length has been truncated.
-                None if text is None else Text(visible(text) + "…" * (len(text) == CONTEXT), style),
+                None if text is None else Text(cut_text(text, CONTEXT), style),
                 Text(f"raises: {visible(error or '')}", style),
                 Text("(the end)", style),
                 title if line is None else f"{title}, written by line {line}",

@@ -71,6 +71,7 @@ from .terminal import drawn_lines, joined_lines, next_line, report_text
 from .verdict import sandbox_words, verdict_with_basis
 from .visible import (
     LEGEND,
+    cut_text,
     number_of,
     quoted,
     setting_words,
@@ -379,7 +380,7 @@ def _departure(difference: Difference) -> Departure:
         tuple(
             DepartureSide(
                 name,
-                Text(visible(text) + "…" * (len(text) == CONTEXT), style),
+                Text(cut_text(text, CONTEXT), style),
                 end=Text("(the end)", "dim italic"),
             )
             for name, text, style in sides

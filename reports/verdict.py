@@ -334,28 +334,26 @@ def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
 
     `served` is whether parsing, on which serving depends, has no fault.
     """
-    harmless = True
     gate, form = learned.gate, learned.spoiled
     if not gate.own_form_ok and all(
         fault.question is GateQuestion.ACCEPTED for fault in gate.faults
     ):
         yield f"serving under a grammar: it rejects {_faulty_turns(gate)}"
+    faults: list[str] = []
     if any(failure.foretold for check in learned.checks for failure in check.failures):
-        harmless = False
-        yield "serving and training: the template crashes on messages that agents send"
+        faults.append("serving and training: the template crashes on messages that agents send")
     if form is not None:
-        harmless = False
         intact = f"{form.intact_count} of {form.asked} intact"
-        yield f"serving and training: OpenAI-style messages lose text ({intact})"
+        faults.append(f"serving and training: OpenAI-style messages lose text ({intact})")
     united, arguments = learned.formats.united, learned.string_arguments
     if (
         united.retention.tool_loop is False
         or (united.calls is not None and united.calls.limit in LOST_CALLS)
         or arguments in LOST_ARGUMENTS
     ):
-        harmless = False
-        yield "see findings for serving and training"
-    if harmless and served:
+        faults.append("see findings for serving and training")
+    yield from faults
+    if served and not faults:
         yield "run lint for serving and training"
 
 

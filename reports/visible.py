@@ -81,6 +81,11 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
 
 
+def cut_text(text: str, longest: int) -> str:
+    """Return a text as `visible` shows it, with an ellipsis if it was cut at its longest."""
+    return visible(text) + "…" * (len(text) == longest)
+
+
 def number_of(count: int, noun: str) -> str:
     """Return a count with its noun, such as ``3 findings``."""
     return f"{count} {noun if count == 1 else _PLURALS.get(noun, f'{noun}s')}"

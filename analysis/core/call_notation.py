@@ -139,9 +139,9 @@ class ValueNotation(Struct, frozen=True):
     null: str
     """The word for null, e.g. `"None"`."""
     array: ContainerNotation
-    """The notation of arrays, such as that of `["a", "b"]`."""
+    """The notation of arrays, such as JSON's in `["a", "b"]`."""
     object: ContainerNotation
-    """The notation of objects, such as that of `{"city": "Oslo"}`."""
+    """The notation of objects, such as JSON's in `{"city": "Oslo"}`."""
     number: StringText = field(default_factory=StringText)
     """The text around a number, such as `"#"` before each number; empty in most notations."""
 

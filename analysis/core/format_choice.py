@@ -112,8 +112,8 @@ class Formats(Struct, frozen=True):
     def behind(self, prompt: str) -> tuple[PromptFormat, ...]:
         """Return the formats of a rendered prompt, or any tail of it, by the opening at its end.
 
-        The longest such opening counts. Formats with equal openings are all returned, that of the
-        default first, unless the text before the opening distinguishes them. Empty if the prompt
+        The longest such opening counts. Formats with equal openings are all returned, the default's
+        first, unless the text before the opening distinguishes them. Empty if the prompt
         does not end with an opening.
         """
         found: list[PromptFormat] = []

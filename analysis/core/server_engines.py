@@ -78,8 +78,8 @@ class EngineRecord(NamedTuple):
     """The flags that choose its parsers, or None if it derives a parser from the template, as
     `"llama.cpp"` does."""
     parser_endpoints: bool = False
-    """Whether its server reads a text by any of its parsers, as that of `"SGLang"` does, so that a
-    probe can rank them. The parsers of other engines are ranked in the Python in which the engine
+    """Whether its server can parse a text with any of its parsers, as SGLang's can, so that a probe
+    can rank them. The parsers of other engines are ranked in the Python in which the engine
     is installed."""
 
 

@@ -106,7 +106,7 @@ class TurnShape(Struct, frozen=True, dict=True):
     r"""One layout for each combination of parts, such as the layout with the literals
     `("<|im_start|>assistant\n", "<|im_end|>\n")` for content alone."""
     calls: CallFormat | None = None
-    """The format of tool calls, such as that of
+    """The format of tool calls, as in
     `<tool>{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}</tool>`, or None if
     the template writes none."""
     openings: tuple[TurnOpening, ...] = ()

@@ -290,9 +290,9 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """The verdict on the texts that the template writes after its generation prompts, under every
     setting, such as 14 of 14 passed."""
     sandbox: SandboxDocument | None
-    """The feature that only transformers' sandbox forbids, such as `append` of a list, so that it
-    refuses the template; all else is then from renders in a sandbox that allows it. Null if there
-    is none."""
+    """The feature that makes transformers' sandbox reject the template, such as `append` of a list.
+    The rest of the analysis then uses a sandbox that allows it. Null if that of transformers
+    renders the template."""
     shape: MessageShape
     """The form of messages that the template expects, such as `"arguments_as_string": true`."""
     string_arguments: StringArguments | None

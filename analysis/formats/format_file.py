@@ -54,7 +54,7 @@ class SavedTemplate(JsonDocument, frozen=True):
 
 
 class PhaseConclusion(JsonDocument, frozen=True):
-    """A phase, what it concluded, and from what."""
+    """The conclusion of a phase, and its kind of evidence."""
 
     phase: Annotated[str, Meta(pattern="^[A-Z][0-9]$")]
     """The code of the phase, such as `"T1"`."""

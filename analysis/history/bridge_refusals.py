@@ -1,4 +1,4 @@
-"""Why a bridge between the prompts of two requests is refused, and what it keeps on purpose.
+"""The reasons for refusing a bridge between two prompts, and departures kept on purpose.
 
 `Bridge` keeps the ids of the previous prompt only while the template would write the same
 text there. Qwen3 drops the reasoning of earlier turns, so a bridge after a new user message is

@@ -1,4 +1,4 @@
-"""Kinds of turns: the keys under which a bridge remembers what it found out.
+"""Kinds of turns: the keys under which a bridge stores its findings.
 
 The text of a turn is not part of its kind: two turns with reasoning and one call, between the same
 prompt and the same roles, are bridged in the same way.
@@ -27,7 +27,7 @@ class AnsweredKind(NamedTuple):
 
 
 class TurnKind(Struct, frozen=True):
-    """What decides about a turn after one base, and after several."""
+    """The facts on which both kinds of keys depend."""
 
     presence: Presence
     """The parts of the turn, such as `Presence(reasoning=True, content=False, calls=True)`."""

@@ -46,9 +46,9 @@ class TextDifference(Struct, frozen=True):
     r"""The text before it in both, from the difference before on, such as
     `"3}}\n</tool_call><|im_end|>\n<|im_start|>user\n<tool_response>\n"`."""
     left: str
-    """The text that only the first has, such as `""` if it lacks what the second has."""
+    """The text found only in the first, such as `""` if the second adds a text."""
     right: str
-    """The text that only the second has, such as `"{'sky': 'clear'}"`."""
+    """The text found only in the second, such as `"{'sky': 'clear'}"`."""
     left_rest: str
     r"""The first text from the difference on, such as
     `"\n</tool_response><|im_end|>\n<|im_start|>assistant\n"`."""

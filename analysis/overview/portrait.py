@@ -336,7 +336,7 @@ class Portrait:
     trace: RenderTrace
     """An example conversation, rendered step by step."""
     prompts: tuple[PlainPrompt, ...]
-    """The prompts of a plain question under every value of every switch, such as that of
+    """The prompts of a plain question under every value of every switch, such as under
     `{"enable_thinking": False}`."""
     views: tuple[SwitchView, ...]
     """A turn under every value of every switch, such as `{"thinking": True}`."""
