@@ -1,4 +1,11 @@
-"""A format that was saved to a file: an analysis without renders."""
+"""A format that was saved to a file: an analysis without renders.
+
+For example
+
+    analyze(load_template("model.jinja")).save("model.format.json")
+    load_format("model.format.json")            <SavedFormat of model.jinja: self-check 47/47, …>
+    load_format("model.format.json").prober()   raises TemplateNeededError: prober needs renders
+"""
 
 from __future__ import annotations
 
