@@ -4,6 +4,12 @@ uvicorn waits for the head of a request as long as a client likes, and counts wh
 connections, so that a few hundred of them shut out everybody. Here a head has some seconds, and
 where too many wait, the one that waits longest is closed; a client that is slow is never held
 against another one. Anything that is not HTTP is refused with the same error object.
+
+For example, a client sends one line and waits; ten seconds later it gets
+
+    HTTP/1.1 408 Request Timeout
+    {"error": {"message": "the request headers did not arrive within 10 s",
+               "type": "invalid_request_error", "param": null, "code": null}}
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class CheckedPoint:
     what: str
     """The question, e.g. `"vllm finds the plugin"`."""
     state: CheckState
-    """The outcome."""
+    """The outcome, e.g. `CheckState.YES`."""
     found: str
     """The finding, e.g. `"no entry point in vllm.general_plugins"`."""
     way_out: str = ""
@@ -65,7 +65,7 @@ class PluginCheck:
     python: str
     """Its interpreter, e.g. `"venv/bin/python"`."""
     points: tuple[CheckedPoint, ...]
-    """The questions in the order of the report."""
+    """The questions in the order of the report, e.g. first `"autoparser-chat"`."""
 
     @property
     def ok(self) -> bool:
@@ -86,26 +86,31 @@ class _EngineThere(Struct):
     needs: list[str]
     """Its requirements, e.g. `["llguidance<2,>=1.7"]`."""
     points: list[_PointThere]
-    """The entry points of this package's name in the engine's group."""
+    """The entry points of this package's name in the engine's group, e.g. 1."""
     allowed: str | None
-    """The value of the variable that restricts plugins, or None if it is not set."""
+    """The value of the variable that restricts plugins, e.g. `"others"`, or None if it is not
+    set."""
     registered: dict[str, bool] | None
-    """Whether it knows the names of both parsers, or None if it was not imported."""
+    """Whether it knows the names of both parsers, e.g. `{"calls": True, "reasoning": True}`, or
+    None if it was not imported."""
     moved: dict[str, str | None]
-    """Missing hooks, and the effect of each, or None if nothing works without it."""
+    """Missing hooks, e.g. `"…:ParserManager._compose_parser (not there)"`, and the effect of each,
+    or None if nothing works without it."""
     own_prompts: list[str]
-    """Kinds of tokenizers whose prompts it renders by its own code, without the template."""
+    """Kinds of tokenizers whose prompts it renders by its own code, without the template, e.g.
+    `["mistral"]`."""
     failure: str
-    """The error of importing it or of loading its plugins; empty for none."""
+    """The error of importing it or of loading its plugins, e.g. `"ModuleNotFoundError: No module
+    named 'other'"`; empty for none."""
 
 
 class _Environment(Struct):
     python: str
     """The version of Python, e.g. `"3.12.3"`."""
     package: str | None
-    """The version of this package there, or None if it is not installed."""
+    """The version of this package there, e.g. `"0.1.0"`, or None if it is not installed."""
     needs: list[str]
-    """The requirements of this package."""
+    """The requirements of this package, e.g. `["llguidance<2,>=1.7.6", …]`."""
     libraries: dict[str, str | None]
     """The versions of libraries that several of them use: `{"llguidance": "1.9.0", …}`."""
     engines: dict[str, _EngineThere]
@@ -125,6 +130,7 @@ def plugin_check(
 
 
 def _environment_of(python: str, *, imports: bool, timeout: float) -> _Environment:
+    # The other Python may lack this package, so it gets the program as text.
     command = [python, "-c", WORKER.read_text("utf-8"), *(["--import"] if imports else [])]
     try:
         ran = subprocess.run(  # noqa: S603 - the interpreter that a person named
@@ -266,6 +272,7 @@ def _llguidance(
             bounds = requirement.specifier
             yield _answer(
                 f"llguidance fits {name}",
+                # A pre-release that is installed was chosen by somebody.
                 bounds.contains(version, prereleases=True),
                 f"{version}, {name} wants {bounds or 'any'}",
                 f"pip install '{requirement.name}{bounds}'",

@@ -173,6 +173,8 @@ class VllmProbe(TokenServer):
 
     def rungs(self) -> Sequence[TextRung]:
         """Return the derenderer, and the model where there is one."""
+        # An empty request suffices: an endpoint that exists rejects it with another status than
+        # 404.
         given = [_GivenToDerenderer(self)] if self.client.post(DERENDER, {}).offered else []
         forced = [_ForcedByVllm(self)] if self.client.post(CHAT, {}).offered else []
         return (*given, *forced)
@@ -189,7 +191,8 @@ class _GivenToDerenderer(TextRung):
         "grammars and stop strings: nothing is generated",
     )
     _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
-    """The ids of prompts by the key of their chat, since each text asks for the same."""
+    """The ids of prompts, e.g. `[151644, 872]`, by the key of their chat, since each text asks for
+    the same."""
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Send all ids of the text."""
@@ -254,7 +257,9 @@ class _ForcedByVllm(TextRung):
         body: dict[str, Json] = {
             **self.server.greedy_body(chat, len(known_text.text.encode()) + SPARE),
             "structured_outputs": grammar,
+            # The grammar alone lets the model spell a marker in ordinary tokens.
             "logit_bias": self.server.bias(known_text.text),
+            # Otherwise vLLM would apply the grammar only after the reasoning.
             "include_reasoning": False,
         }
         reply = self.server.client.post(CHAT, body)
@@ -363,7 +368,8 @@ class _ForcedByGrammar(TextRung):
         "stop strings: the answer ends where the grammar does",
     )
     _chats: dict[str, ProbedChat] = field(default_factory=dict[str, ProbedChat], compare=False)
-    """The chats to send by the key of the asked ones, since each text has the same."""
+    """The chats to send, e.g. with `{"enable_thinking": False, …}`, by the key of the asked ones,
+    since each text has the same."""
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Constrain the model to the text, and check its ids."""
@@ -383,6 +389,7 @@ class _ForcedByGrammar(TextRung):
     def _chat_without_thinking(self, chat: ProbedChat) -> ProbedChat:
         """Return the chat with thinking off, if that leaves its prompt unchanged."""
         if chat.key not in self._chats:
+            # The chat's own settings come last, so that they are kept.
             off = replace(chat, settings={**NO_THINKING, **chat.settings})
             same = self.server.prompt_ids(off) == self.server.prompt_ids(chat)
             self._chats[chat.key] = off if same else chat
@@ -451,6 +458,7 @@ class LlamaProbe(EngineServer):
             "add_special": False,
         }
         match token_id_list(self.client.post("/tokenize", end_text).object.get("tokens")):
+            # An end of several tokens could not be made likely by one bias.
             case [end]:
                 return (_ForcedByPrefill(self, end),)
             case _:
@@ -474,6 +482,7 @@ class _ForcedByPrefill(TextRung):
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Prefill the answer with the text, and let it end."""
         begun = _with_answer(chat, self._answer_start(chat, known_text))
+        # The end token is made certain, so that the answer ends right after the text.
         bias: list[Json] = [[self.end, LIKELY]]
         body = {**self.server.greedy_body(begun, 4), "logit_bias": bias}
         return completion_message(self.server.client.post(CHAT, body))

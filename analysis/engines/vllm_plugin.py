@@ -132,6 +132,7 @@ def with_tag(
     the content. Raises ValueError, which vLLM answers with status 400, if calls cannot be
     constrained; a constraint of content that no tag can say is left to vLLM.
     """
+    # The client's own constraint may allow no call, so a required call goes first.
     given = getattr(request, "structured_outputs", None)
     if given is not None and not served.forced:
         served = replace(served, **_content_of(given))
@@ -512,6 +513,7 @@ def log_as_server() -> None:
     if not any(isinstance(handler, _ServerLog) for handler in log.handlers):
         log.addHandler(_ServerLog())
         log.setLevel(logging.WARNING)
+        # Otherwise a server that does configure the root logs each line twice.
         log.propagate = False
 
 
