@@ -123,6 +123,7 @@ def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str,
         options = {"whitespace_flexible": False}
     else:
         options = {"whitespace_flexible": True, "whitespace_pattern": whitespace}
+    # The schema's own options come last, so that they are kept.
     return {**schema, "x-guidance": {**options, **(schema.get("x-guidance") or {})}}
 
 
@@ -152,6 +153,7 @@ def _normal(schema: object) -> object:
     if not is_mapping(schema):
         return schema
     normal: dict[str, object] = {}
+    # Equal schemas are compiled once, in whatever order their keywords come.
     for keyword in sorted(schema):
         value = schema[keyword]
         if keyword in _ORDERED and is_mapping(value):
@@ -175,6 +177,7 @@ def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
     """
     if is_lark_syntax(text):
         return text
+    # llguidance's converter reads GBNF, and `TagDispatch` is xgrammar's alone.
     text = _without_dispatch(text, opaque)
     try:
         rules = GrammarParser().parse(_UNICODE_ESCAPE.sub(_unescape, text))
@@ -183,6 +186,7 @@ def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
         resolve(rules)
     except GbnfToLarkError as error:
         raise ConstraintError(str(error), place="ebnf") from error
+    # llguidance's parser of GBNF raises errors of many kinds.
     except Exception as error:
         raise ConstraintError(str(error), place="ebnf", hint="GBNF starts at root") from error
     ordered = sorted(rules.values(), key=attrgetter("order"))
@@ -318,7 +322,8 @@ class Constraint:
     kind: ConstraintKind
     """The kind of constraint, which decides what `text` is."""
     text: str
-    """JSON of the schema or the structural tag, the regex, or the grammar."""
+    r"""JSON of the schema or the structural tag, the regex, or the grammar, e.g. `%llguidance
+    {}\n\nstart: TEXT_0?\nTEXT_0: /(?s:.+)/\n`."""
 
     @classmethod
     def json_schema(cls, schema: object, *, whitespace: Whitespace = "flexible") -> Constraint:
