@@ -204,6 +204,7 @@ def _switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
                 formats.prompt_under({switch.name: value}),
                 (switch.conditions[at] if switch.conditions else switch.only) or None,
             )
+            # Values of one group render alike; the first one stands for them.
             for at, (value, *equal) in enumerate(switch.groups)
         ),
     )

@@ -107,6 +107,7 @@ class NotationDocument(JsonDocument, frozen=True):
     """The text around a number, such as `"#"` before each number."""
 
 
+# The edges of a turn are neighbors, too.
 _Before = Annotated[str, Meta(extra_json_schema={"enum": ["start", *TurnPart]})]
 _After = Annotated[str, Meta(extra_json_schema={"enum": [*TurnPart, "end"]})]
 
@@ -535,4 +536,5 @@ def check_counts(check: Check) -> CheckCounts:
 
 def check_read(document: CheckDocument) -> Check:
     """Return the verdict of a document."""
+    # The counts that are missing there are computed from crashes and failures again.
     return convert(document, Check, from_attributes=True)

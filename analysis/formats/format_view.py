@@ -253,6 +253,7 @@ def section_markers(calls: CallFormat, header: str) -> dict[str, str]:
     """Name the literals around all calls; brackets of an array and a header are not markers."""
     opening, close = calls.section_open.strip(), calls.section_close.strip()
     if is_array(calls):
+        # The brackets are those of JSON, and reported as `tools_array_wrapped`.
         opening, close = opening.removesuffix("["), close.removeprefix("]")
     return {
         "tool_section_start": opening,
@@ -401,6 +402,7 @@ def _close_call(markers: dict[str, str], close: str) -> None:
         markers["func_close"] = close
         return
     literal = TemplateLiteral.of(close)
+    # The last marker closes the call, the text before it the function.
     last = literal.units[-1] if literal.units and literal.units[-1] in literal.markers else close
     markers["per_call_end"] = last
     markers["func_close"] = close[: len(close) - len(last)]
@@ -429,6 +431,7 @@ def _vanishing(calls: CallFormat, before: str, after: str) -> tuple[str, str, st
     """Move to the arguments the literals that a call without arguments lacks."""
     row = calls.empty_row or ()
     last = str(row[-1]) if row and not isinstance(row[-1], RowSlot) else ""
+    # A call without arguments has both literals, so none of them belongs to the arguments.
     if last == before + after:
         return before, after, "", ""
     # Both literals are short, so every split of them is tried.
@@ -480,9 +483,11 @@ def _split_middle(middle: str) -> tuple[str, str]:
 def fence_markers(calls: CallFormat) -> dict[str, str]:
     """Name the language of a fenced code block around the calls, and what announces it."""
     for text in (calls.section_open, *(p for p in calls.row if not isinstance(p, RowSlot))):
+        # A fence may hold an array, whose bracket ends the same literal.
         match = _FENCE.search(text.rstrip().removesuffix("[").rstrip() if text else "")
         if match:
             announced = text[: match.start()].strip()
+            # Markers are named by their own places; here only plain words are left.
             marker = "" if TemplateLiteral.of(announced).markers else announced
             return {"code_block_language": match.group(2), "code_block_marker": marker}
     return {}

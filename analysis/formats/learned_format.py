@@ -255,6 +255,7 @@ class LearnedFormat(Shown, ABC):
         from autoparser.analysis.grammar.request_grammar import format_slices  # noqa: PLC0415 - grammars
 
         known = _model_tokenizer(tokenizer)
+        # A stop string of several tokens cannot end an answer by an id.
         ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
             known = _model_tokenizer(known, eos=ends)
@@ -398,6 +399,7 @@ class LearnedFormat(Shown, ABC):
             shape=self.shape,
             string_arguments=self.string_arguments,
             stand_ins=dict(self.stand_ins),
+            # Conclusions alone: their renders belong to the template, which is not saved.
             phases=convert(self.phases, tuple[SavedPhase, ...], from_attributes=True),
             also=() if self.also is None else tuple(map(turn_document, self.also)),
         )

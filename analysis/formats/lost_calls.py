@@ -132,6 +132,7 @@ def loss_cause(
         markup = (place for place in explanations if place.deviation is OutputDeviation.FOREIGN)
         place = next(markup, None)
         if place is not None:
+            # No other output could be read as a call, whatever else departs.
             return LossCause(LossReason.NO_CALLS, place, lost=True)
     for reason in _MOST_TELLING:
         place = next((place for given, place in reasons if given is reason), None)
@@ -170,6 +171,7 @@ _MOST_TELLING = (
     LossReason.SCHEMA,
 )
 """Reasons that explain other departures, in order; a plain departure explains only itself."""
+# All other departures are faults of the model.
 _REASONS = {
     OutputDeviation.CUT: LossReason.CUT,
     OutputDeviation.UNKNOWN_TOOL: LossReason.UNKNOWN_TOOL,

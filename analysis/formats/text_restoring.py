@@ -122,6 +122,7 @@ def _marker_around(text: str, at: int, name: str) -> tuple[int, str]:
 
 def _at_an_edge(text: str, ends: set[str]) -> tuple[int, str] | None:
     bare = text.strip()
+    # A turn may end with several markers.
     while bare.endswith(tuple(ends)) and ends:
         bare = bare.removesuffix(next(end for end in ends if bare.endswith(end))).rstrip()
     units = edge_units(bare)
@@ -164,6 +165,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
         return None
     turn = parser.turn
     lost_markers = tuple(marker for marker in markers_of(turn) if marker not in text)
+    # An end that is still there would be read as content of the restored turn.
     body, end = _without_end(text, [end.core for end in turn.ends])
     found: list[tuple[tuple[int, bool, int], RestoredOutput]] = []
     # The text alone does not show which parts it has, so every row is tried.
