@@ -232,6 +232,7 @@ class _Turns:
         if shown.calls and self._alike(shown, replace(shown, calls=())):
             return None
         text, end = self._stopped(text)
+        # Our parser decides only whether a text is ambiguous, not what it means.
         if hostile and (shown != message or not self._reads_back(shown, text)):
             return None
         return AskedText(
@@ -253,6 +254,8 @@ class _Turns:
 
         A prompt that opens the reasoning asks for some, one that closes it for none.
         """
+        # The message itself first; the others are for prompts that have begun or closed the
+        # reasoning.
         for reasoning in (message.reasoning, message.reasoning or THOUGHT, ""):
             fitting = replace(message, reasoning=reasoning)
             text = self._turns.written_turn(fitting).continuation

@@ -59,6 +59,7 @@ class BoundedProtocol(H11Protocol):
         if self._refused:
             return
         super().data_received(data)
+        # h11 leaves this state once the head is complete.
         if self.conn.their_state is not h11.IDLE:
             self._stop_waiting()
         elif self._timer is None and not self._refused:
@@ -72,6 +73,7 @@ class BoundedProtocol(H11Protocol):
         self._timer = self.loop.call_later(HEAD_SECONDS, self._be_late)
         self.waiting[self] = None
         if len(self.waiting) > WAITING:
+            # A dictionary keeps its order, so the first one has waited longest.
             next(iter(self.waiting)).give_up()
 
     def _stop_waiting(self) -> None:

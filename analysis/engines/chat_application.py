@@ -158,6 +158,7 @@ class BackendAnswer(ABC):
         return error.to_openai()
 
     async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
+        # The body was read before, so only the end of the connection can come.
         while (await receive())["type"] != "http.disconnect":
             pass
         # The server also sends this message after a complete response.
@@ -431,6 +432,7 @@ class ChatEndpoint:
             refused = as_chat_error(error)
             self._metrics.count_chat(refused.kind.status, ())
             return error_response(refused, api.form.error_body)
+        # A cancelled request gives its place back, too.
         except BaseException:
             room.leave()
             raise
@@ -629,6 +631,7 @@ class _Room:
         self._taken = 0
         if self.body > LARGE_BODY:
             loop = asyncio.get_running_loop()
+            # In a thread, since collecting garbage would keep all answers waiting.
             loop.call_later(GIVING_BACK, loop.run_in_executor, None, return_memory)
 
 

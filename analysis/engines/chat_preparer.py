@@ -266,6 +266,7 @@ class ChatPreparer:
             role, text = str(message.get("role")), message.get("content")
             if not isinstance(text, str) or role in self._dropped:
                 continue
+            # A hash, since ten thousand messages may be large.
             known = hash((role, text))
             if known in self._looked_at:
                 continue

@@ -216,6 +216,7 @@ class MessagesForm(AnswerForm):
                 parts.append(self._begin("tool_use", delta.index, block))
                 continue
             kind, name = _BLOCKS[delta.kind]
+            # The block of a call has another name than its deltas.
             block_kind = "tool_use" if delta.kind is DeltaKind.ARGUMENTS else kind
             if self._open != (block_kind, delta.index):
                 parts.append(self._begin(block_kind, delta.index, _block(kind, "")))
@@ -332,6 +333,7 @@ def responses_request(body: Mapping[str, Any]) -> ChatRequest:
     if tools:
         fields["tools"] = [_responses_tool(tool, f"tools[{at}]") for at, tool in enumerate(tools)]
     choice = body.get("tool_choice")
+    # Responses name the function next to the type, chat requests inside `function`.
     if is_mapping(choice) and choice.get("type") == "function":
         choice = {"type": "function", "function": {"name": choice.get("name")}}
     elif is_mapping(choice) and choice.get("type") == "allowed_tools":
@@ -595,6 +597,7 @@ class ResponsesForm(AnswerForm):
                 "input_tokens": counts["prompt_tokens"],
                 "input_tokens_details": counts["prompt_tokens_details"],
                 "output_tokens": counts["completion_tokens"],
+                # Backends count the tokens of the whole text only.
                 "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": counts["total_tokens"],
             }

@@ -427,6 +427,7 @@ class CompletionBackend:
             written += len(piece.text)
             if written > LARGEST:
                 raise _too_large()
+            # Some events have none, such as the one with the usage.
             if piece.text or piece.ids or piece.logprobs:
                 yield CompletionPiece(piece.text, piece.ids, logprobs=piece.logprobs)
         # Without an end, the connection broke: the text so far may be half a call.
@@ -438,6 +439,7 @@ class CompletionBackend:
         try:
             return _decoded(data, LlamaEvent) if self._native else _decoded(data, OpenAIEvent)
         except msgspec.DecodeError:
+            # Some servers report an error as an event of the stream.
             raise self._refusal(200, data) from None
 
     def _refusal(self, status: int, error_text: str) -> ChatError:

@@ -54,6 +54,7 @@ _PROGRAM = (
     " import engine_worker.__main__ as worker; sys.path.remove(folder); worker.main(sys.argv[1])"
 )
 _FIND = (
+    # An empty entry is the current folder, whose modules could hide the engine's.
     "import sys; sys.path[:] = filter(None, sys.path); import importlib.util as u, json;"
     " print(json.dumps([e for e in sys.argv[1:] if u.find_spec(e) is not None]))"
 )

@@ -262,6 +262,7 @@ class _Ranking:
         # If the texts contain no reasoning, no reasoning parser can be better than none.
         thinkers = self._offered.reasoning * thinking
         reasoning = self._best(ParserPart.REASONING, thinkers, self._text_places)
+        # All pairs: a parser alone does not show what the other one leaves to it.
         pairs = [ParserPair(*names) for names in product(tools, reasoning)]
         scored = sorted(map(self._score, pairs), key=_worst_last)
         return EngineRanking(
@@ -291,6 +292,7 @@ class _Ranking:
             # The texts are listed twice: the answers for whole texts precede those for streams.
             found.append((-self._right(part, (*texts, *texts), answers), alike[0]))
             self._alike += [tuple(alike)] * (len(alike) > 1)
+        # No parser may be the best, as for a template without reasoning.
         return [None, *(name for _, name in sorted(found)[:TRIED])]
 
     def _read(self, part: ParserPart, name: str, texts: Sequence[int]) -> tuple[ParserAnswer, ...]:
@@ -328,6 +330,7 @@ class _Ranking:
             verdicts = tuple(map(judged_reading, texts, every))
             late = sum(isinstance(answer, ParserError) and answer.late for answer in every)
             scores.append(DeliveryScore(delivery, verdicts, late))
+            # Only wrong readings are kept, since a report shows one of them.
             failures += [
                 ParserFailure(asked.title, delivery, asked.text, asked.meant, verdict)
                 for asked, verdict in zip(texts, verdicts, strict=True)

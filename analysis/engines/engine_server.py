@@ -562,6 +562,7 @@ def streamed_message(events: Sequence[Mapping[str, Json]] | ServerReply) -> Read
     if isinstance(events, ServerReply):
         raise TextRefusedError(events.refusal)
     for event in events:
+        # The status was sent before, so a late error comes as an event.
         if "error" in event:
             raise TextRefusedError(f"in the middle of the stream: {event['error']}")
     return joined_deltas([_object(first_choice(event).get("delta")) for event in events])

@@ -163,6 +163,7 @@ def _lacking(place: str, parameters: list[str]) -> str:
             found = getattr(found, name)
     except (ImportError, AttributeError):
         return "not there"
+    # The plugin passes no argument there, so that any signature fits.
     if not parameters:
         return ""
     try:
@@ -187,6 +188,7 @@ def installed_version(name: str) -> str | None:
 def requirements(name: str) -> list[str]:
     """Return the requirements of a distribution, without its extras."""
     try:
+        # Extras are optional, so they are left out.
         return [need for need in metadata.requires(name) or [] if "extra ==" not in need]
     except metadata.PackageNotFoundError:
         return []
@@ -227,6 +229,7 @@ def registered_in_sglang() -> dict[str, bool]:
 
 def _knows(get: Callable[[str], object]) -> bool:
     try:
+        # Some registries raise for an unknown name, others return None.
         return get(NAME) is not None
     except (KeyError, ValueError):
         return False

@@ -136,6 +136,7 @@ class OutputQuestion:
         end = next((end for end in ends if bare.endswith(end)), "")
         return AskedText(
             "the output",
+            # At least the generation prompt, which may have begun the turn.
             start if self.prompt is None else self.prompt,
             bare.removesuffix(end) if end else text,
             start,

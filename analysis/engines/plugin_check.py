@@ -183,10 +183,12 @@ def _points(python: str, environment: _Environment, *, imports: bool) -> Iterato
         yield _answer("an engine", False, "none is installed", way_out)
     for engine, facts in environment.engines.items():
         if facts.version is None:
+            # Not a fault, since one engine is enough.
             yield CheckedPoint(engine, CheckState.UNKNOWN, "not installed")
             continue
         yield CheckedPoint(engine, CheckState.YES, facts.version)
         yield from _of_engine(engine, facts, install, imports=imports)
+    # This package and the engines share one llguidance, whose bounds they set apart.
     yield from _llguidance(environment, there)
 
 

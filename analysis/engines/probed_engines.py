@@ -75,6 +75,7 @@ def only_text(text: str) -> str:
 def ended_choice(reply: ServerReply) -> Mapping[str, Json]:
     """Return the choice. Raises TextNotAskedError if the token limit cut it."""
     choice = first_choice(reply.object)
+    # A cut answer may lack the end of a call, and shows nothing about the parser.
     if choice.get("finish_reason") == "length":
         raise TextNotAskedError("its model did not stop")
     return choice
@@ -214,6 +215,7 @@ class _GivenToDerenderer(TextRung):
             reply = self._reply_to(
                 chat, prompt, stream=True, generate_chunk=chunk, stream_state=state
             )
+            # The endpoint stores nothing, so the next piece has to bring the state back.
             event, state = reply.object.get("chunk"), reply.object.get("stream_state")
             if not isinstance(event, dict):
                 raise TextRefusedError(reply.refusal)
@@ -373,6 +375,7 @@ class _ForcedByGrammar(TextRung):
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Constrain the model to the text, and check its ids."""
+        # The ids show whether the model has written the text.
         body = {**self._body(chat, known_text.text), "return_token_ids": True}
         reply = self.server.client.post(CHAT, body)
         written = token_id_list(first_choice(reply.object).get(self.server.ids_field))

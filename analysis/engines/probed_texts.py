@@ -209,6 +209,7 @@ def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
     for title, message, _ in _cases(analysis, turns):
         written = turns.written_turn(message).continuation if turns.prompted.rendered else None
         text = "" if written is None else until_end(written, analysis.format.stop_strings)
+        # An empty answer gives a parser nothing to read.
         if text.strip():
             other = _other(turns, message, tools)
             # If this text is also the render of an earlier message, it has two meanings.
@@ -235,6 +236,7 @@ def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:
         )
     calls = analysis.format.calls
     quoted = "" if calls is None else calls.write((call,)).strip()
+    # Only a quote that equals a real call can deceive a parser.
     if quoted and quoted in (turns.written_turn(Message(calls=(call,))).continuation or ""):
         thought = Message("Here it is.", f"I could write {quoted} and stop.")
         yield BatteryCase("reasoning that quotes a call", thought)

@@ -352,6 +352,7 @@ def learn_served(tokenizer: object) -> ServedSource:
 
     Raises AutoparserError if the template is not found or cannot be analyzed.
     """
+    # A saved format needs no template, so it has precedence.
     file = os.environ.get(FORMAT_VARIABLE)
     if file:
         return ServedSource(_loaded(file), file=Path(file))

@@ -90,6 +90,7 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
         )
     chosen = _chosen(client, models, model)
     name, owner, root = (text_or_empty(chosen.get(key)) for key in ("id", "owned_by", "root"))
+    # Engines name themselves as the owner of the models that they list.
     probe = next((probe for probe in PROBES if probe.engine.record.owner == owner), None)
     if probe is None:
         raise ProbeError(
@@ -173,6 +174,7 @@ def _message(read: ParsedMessage) -> Message:
             arguments: Json = json.loads(call.arguments)
         except ValueError:
             arguments = None
+        # A call may be read whose arguments are not JSON; they are unknown then.
         calls.append(ToolCall(call.name, arguments if isinstance(arguments, dict) else {}))
     return Message(read.content or "", read.reasoning_content or "", tuple(calls))
 
@@ -421,6 +423,7 @@ def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
     better = _better(probe, flags)
     if better:
         yield ProbeAdvice(AdviceKind.PARSERS, better)
+    # After the engine's own parsers, which need no installation.
     yield ProbeAdvice(AdviceKind.PLUGIN, f"{flags.tools} {NAME} {flags.reasoning} {NAME}")
     if probe.installed is not None:
         if probe.installed.flags:

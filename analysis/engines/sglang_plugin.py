@@ -253,6 +253,7 @@ class ReasoningDetector:
         settings_of = self._served_format.settings_that_open
         opening, leaving = settings_of(reasoning=True), settings_of(reasoning=False)
         if {} in opening:
+            # A switch that leaves reasoning closed can turn it off; without one it is always open.
             return next((name for name in SWITCHES if {name: False} in leaving), "always")
         # If the model opens reasoning itself, a grammar applies from the first token on.
         return next((f"explicit_{name}" for name in SWITCHES if {name: True} in opening), None)
@@ -359,6 +360,7 @@ def keep_special_tokens(serving: Any, request: Any, *_: Any, **__: Any) -> None:
 
 def know_tools(tools: Sequence[object], serving: Any, request: Any) -> Sequence[object]:
     """Return a request's tools with the request."""
+    # Another parser gets the tools unchanged.
     if serving.tool_call_parser != NAME:
         return tools
     served = served_request(request, tools=tools, settings=_settings_of(request))

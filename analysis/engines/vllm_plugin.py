@@ -85,6 +85,7 @@ class VllmMessages:
                             id=delta.id, type="function", index=delta.index, function=function
                         )
                     )
+                # A message has at most one entry for a call.
                 case DeltaKind.ARGUMENTS if calls and calls[-1].index == delta.index:
                     calls[-1].function.arguments += delta.text
                 case DeltaKind.ARGUMENTS:
@@ -95,6 +96,7 @@ class VllmMessages:
                 case kind:
                     texts[kind] += delta.text
         thought = texts[DeltaKind.REASONING] if reasoning else ""
+        # For None, vLLM sends no event.
         if not (texts[DeltaKind.CONTENT] or thought or calls):
             return None
         made: object = self.delta(
@@ -541,6 +543,7 @@ def _compose_whole(messages: VllmMessages) -> None:
 
     def compose(cls: type, *args: Any, **options: Any) -> Any:
         names = {options.get("tool_parser_name"), options.get("reasoning_parser_name")}
+        # Beside another parser, each half does its own part.
         ours = names - {None, ""} == {NAME}
         if ours and "is_harmony" in options:
             # For gpt-oss models, vLLM creates its Harmony parser, which rejects every pair but its
