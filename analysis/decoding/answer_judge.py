@@ -125,6 +125,7 @@ class AnswerJudge:
             # The text was rendered with these parts, but the message that a caller gets lacks them.
             words = f"the parser drops the {dropped}, which is only whitespace"
             return AnswerJudgment((), MessageRendering.WHITESPACE, words, calls)
+        # All other renderings are no faults; the report counts them apart.
         if found.rendering is MessageRendering.OTHER:
             complaints = (AnswerComplaint(AnswerFault.RENDERING, found.difference),)
         return AnswerJudgment(complaints, found.rendering, found.difference, calls)
@@ -426,6 +427,7 @@ class DecodingTrial:
             if not self.free_reasoning:
                 return backend.grammar(self.grammar)
             rest, close = self.grammar.after_reasoning()
+            # Engines wait for the end of reasoning only if the prompt has opened it.
             opening = ReasoningOpening.OPEN
             return backend.reasoning_grammar(rest, end=close, opening=opening, may_end=False)
 

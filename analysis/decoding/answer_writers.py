@@ -178,6 +178,7 @@ class ModelWriter:
         except (ConstraintError, RefusedTokenError) as error:
             return [DecodedAnswer("", "", broken=str(error))] * size, 0.0
         answers = [
+            # Without the mask, no token is forced.
             DecodedAnswer("", walk.text, walk.tokens, walk.ended, walk.forced if self.masked else 0)
             for walk in measured.walks
         ]
@@ -321,6 +322,7 @@ class CompletionServer:
                 file=self.url,
                 hint=f"{PATH} must return choices with their text",
             )
+        # Servers differ in the name of an end of the model's own, but not in that of the limit.
         return text, reason != "length", usage if isinstance(usage, int) else None
 
 
@@ -344,5 +346,6 @@ def server_answers(
             # Sampled, so that answers differ by their seed.
             {"prompt": prompt, "max_tokens": limit, "seed": number, "temperature": 1.0, **fields}
         )
+        # The server's own tokens are unknown, so the text is checked byte by byte.
         tokens = tuple(trial.tokenizer.encode(text))
         yield DecodedAnswer(f"answer {number}", text, tokens, ended, served=True, usage=usage)

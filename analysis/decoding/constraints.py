@@ -92,6 +92,7 @@ def schema_from_json(schema: object, place: str = "json_schema") -> dict[str, An
             schema = json.loads(schema)
         except ValueError as error:
             raise ConstraintError(f"the schema is not valid JSON: {error}", place=place) from error
+    # In JSON Schema, true and an empty schema allow any value.
     if schema == ANY_JSON or schema is True:
         return {}
     if schema is False:
@@ -212,6 +213,7 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
         name = dispatch["name"]
         texts = [_literal_text(literal) for literal in re.findall(_LITERAL, dispatch["texts"])]
         found = exclusion_states((), texts)
+        # One rule for each state, in which the beginning of an excluded text was written.
         names = [name, *(f"{name}-at-{at}" for at in range(1, len(found)))]
         first, *others = state_bodies(found, names)
         known = "".join(sorted({*found[0].goes, *found[0].refused}))
@@ -364,6 +366,7 @@ class Constraint:
             raise ConstraintError(
                 f"a structural tag must be an object, got {kind_of(tag)}", place="structural_tag"
             )
+        # Whitespace is a part of the text, so that another one is another constraint.
         document = {"whitespace": whitespace, "tag": dict(tag)}
         text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
         return cls(ConstraintKind.STRUCTURAL_TAG, text)

@@ -147,6 +147,7 @@ def mask_row(mask: Any, index: int) -> MaskRow:
     rows, words = view.shape or (0, 0)
     if not 0 <= index < rows:
         raise MaskError(f"row {index} is out of range for a mask of {rows} rows")
+    # It also keeps the memory from being freed or resized while the row is in use.
     whole = (ctypes.c_char * view.nbytes).from_buffer(view)
     return MaskRow(whole, ctypes.addressof(whole) + index * words * WORD_BYTES, words)
 
@@ -172,6 +173,7 @@ def allow_token(row: MaskRow, token: int, allowed: bool) -> None:
 def allow_all(row: MaskRow, tokens: int) -> None:
     """Allow the first ``tokens`` tokens, and none after them."""
     clear_mask(row)
+    # Whole bytes at once; a vocabulary need not be a multiple of 8.
     ctypes.memset(row.address, 0xFF, tokens // 8)
     for token in range(tokens // 8 * 8, tokens):
         allow_token(row, token, allowed=True)

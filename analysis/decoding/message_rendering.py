@@ -533,6 +533,7 @@ def _finite(value: Json) -> bool:
 def _comparable_parts(parsed: ParsedMessage) -> tuple[object, ...]:
     """Return the parts of a message, their texts stripped."""
     calls = [
+        # Order and whitespace at edges are spelling, which is judged later.
         (call.name, json.dumps(_stripped(json.loads(call.arguments)), sort_keys=True))
         for call in parsed.tool_calls
     ]

@@ -336,6 +336,7 @@ class _TagReader:
         return self.part(tag["format"], "format")
 
     def legacy(self, tag: Mapping[str, Any]) -> Ways:
+        # SGLang's form, in which each tag holds one schema.
         triggers = _texts_at(_field_at(tag, "triggers", ""), "triggers")
         tags: list[tuple[str, Ways]] = []
         for number, given in enumerate(_list_at(_field_at(tag, "structures", ""), "structures")):
@@ -403,6 +404,7 @@ class _TagReader:
         )
 
     def free(self, form: Mapping[str, Any], place: str) -> Ways:
+        # A grammar counts neither tokens nor characters of free text.
         _absent(form, ("max_tokens", "max_chars"), place)
         return self.tag_grammar.free(_texts_at(form.get("excludes", []), f"{place}.excludes"))
 
@@ -472,6 +474,7 @@ class _TagReader:
                     )
                 if -1 < most < least:
                     raise ConstraintError("max is less than min", place=place)
+                # -1 stands for no maximum.
                 return self.tag_grammar.repeated(part, least, most if most >= 0 else None)
 
     def triggered(self, form: Mapping[str, Any], place: str) -> Ways:

@@ -136,6 +136,7 @@ class Export(Struct, frozen=True):
             return False
         # Nested names are inside a value, which is read as a whole.
         names = (name for call in message.calls for name in call.arguments)
+        # Identifiers are the words that every pattern of a name takes.
         return not self.plain_names or all(map(str.isidentifier, names))
 
 

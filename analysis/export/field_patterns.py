@@ -285,6 +285,7 @@ def frame_patterns(
         return CallsField(
             first, first_ahead, close, after, section_close=closing, separator=separator
         )
+    # The whitespace between calls may be the only sign that one has ended.
     between = r"(?=\s*" if separator else r"\s+(?=" if calls.separator else "(?="
     if section_close:
         stopped = end.stopped(calls.section_close)

@@ -87,6 +87,7 @@ def response_template(
         eos = learned.template.special_tokens.get("eos_token") if eos is None else eos
         learned = learned.formats.united
     format_ = learned.whole
+    # An end that no turn has still ends the text that the target parses.
     if eos and eos not in format_.stop_strings:
         format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
     around = surroundings_of(format_)
@@ -299,6 +300,8 @@ class _Tryout:
         for case in cases:
             message = self._format.with_naming_ids(case.message)
             try:
+                # The format writes it first: a message that it refuses is never written, so nothing
+                # is promised.
                 turn = self._format.write(message)
             except RefusedMessageError:
                 continue
@@ -313,6 +316,7 @@ class _Tryout:
                 "several calls": len(message.calls) > 1,
             }
             kinds.update(kind for kind, there in parts.items() if there)
+            # Only prompts that the turn continues can precede it.
             asked = [
                 turns
                 for turns in self._turns

@@ -62,6 +62,7 @@ from .field_patterns import (
 def content_limit(around: TargetSurroundings) -> ExportLimit | None:
     """Return the content that the target cannot read as a limit, or None if it reads all."""
     if any(layout.parts.count(TurnPart.CONTENT) > 1 for layout in around.format.layouts.values()):
+        # The target keeps only the last of several texts.
         return ExportLimit(MessagePiece.CONTENT, "it is written twice")
     block = around.reasoning
     texts = [joint.text for joint in around.between(right=[TurnPart.CONTENT])]
@@ -212,6 +213,7 @@ def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
     if any(_opens_alike(text, block) for text in alone):
         return ExportLimit(MessagePiece.REASONING, "it is opened as content is")
     closers = around.between(left=[TurnPart.REASONING])
+    # The field has one close, and with another one the reasoning would go on.
     if any(close not in joint.text for joint in closers if joint.right):
         return ExportLimit(MessagePiece.REASONING, "what closes it depends on what follows")
     if not block.open.core and any(close not in joint.text for joint in closers):
