@@ -486,9 +486,9 @@ class PartDifference:
     """A part of a message that differs from its meaning."""
 
     part: ReadPart
-    """The part that differs, e.g. `ReadPart.CONTENT`."""
+    """The part that differs, e.g. `"content"`."""
     likeness: PartLikeness
-    """How much it differs, e.g. `PartLikeness.EDGES`."""
+    """How much it differs, e.g. `"edges"`."""
     meant: Json
     """The text, or the calls with their arguments, as they are meant, e.g. `"Here it is."`."""
     came: Json

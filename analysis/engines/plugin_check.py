@@ -51,7 +51,7 @@ class CheckedPoint:
     what: str
     """The question, e.g. `"vllm finds the plugin"`."""
     state: CheckState
-    """The outcome, e.g. `CheckState.YES`."""
+    """The outcome, e.g. `"yes"`."""
     found: str
     """The finding, e.g. `"no entry point in vllm.general_plugins"`."""
     way_out: str = ""

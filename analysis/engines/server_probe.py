@@ -396,7 +396,7 @@ class ProbeAdvice:
     """An advice and its command."""
 
     kind: AdviceKind
-    """The purpose of the command, e.g. `AdviceKind.PLUGIN`."""
+    """The purpose of the command, e.g. `"plugin"`."""
     command: str
     """Flags or a command line, e.g. `"--tool-call-parser hermes"`."""
 
