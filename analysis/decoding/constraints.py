@@ -324,8 +324,8 @@ class Constraint:
     kind: ConstraintKind
     """The kind of constraint, which decides what `text` is."""
     text: str
-    r"""JSON of the schema or the structural tag, the regex, or the grammar, e.g. `%llguidance
-    {}\n\nstart: TEXT_0?\nTEXT_0: /(?s:.+)/\n`."""
+    r"""JSON of the schema or the structural tag, the regex, or the grammar, e.g.
+    `%llguidance {}\n\nstart: TEXT_0?\nTEXT_0: /(?s:.+)/\n`."""
 
     @classmethod
     def json_schema(cls, schema: object, *, whitespace: Whitespace = "flexible") -> Constraint:

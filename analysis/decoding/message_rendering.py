@@ -212,8 +212,8 @@ class AnswerJudgment:
     """How the template renders it, e.g. `MessageRendering.SAME`, or None if an earlier fault leaves
     nothing to render."""
     difference: str = ""
-    """The part that the template writes otherwise, e.g. `"the template does not write '^' in the
-    content: …"`; empty if it writes the same text."""
+    """The part that the template writes otherwise, e.g.
+    `"the template does not write '^' in the content: …"`; empty if it writes the same text."""
     calls: int = 0
     """The number of calls that were read, e.g. 2."""
 
@@ -282,8 +282,8 @@ class NoTurns:
     """Stands in for a template that cannot be asked."""
 
     reason: str
-    """Why it cannot be asked, in words, e.g. `"the prompt has begun the message, but the template
-    renders only whole ones"`."""
+    """Why it cannot be asked, in words, e.g.
+    `"the prompt has begun the message, but the template renders only whole ones"`."""
 
     def written_turn(self, message: Message) -> WrittenTurn:
         """Write nothing, and give the reason."""
@@ -316,8 +316,8 @@ class _AnsweredTurn(NamedTuple):
     text: str
     """The answer, e.g. `"Hello."`."""
     parsed: ParsedMessage
-    """The message as the parser returned it, with its spans in the text, e.g. `<ParsedMessage ok:
-    content 'Hello.'>`."""
+    """The message as the parser returned it, with its spans in the text, e.g.
+    `<ParsedMessage ok: content 'Hello.'>`."""
     message: Message
     """The same message as plain values, e.g. `Message("Hello.")`."""
     turn: WrittenTurn

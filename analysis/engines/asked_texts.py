@@ -105,11 +105,11 @@ class AskedText:
     tools: bool
     """Whether tools are offered."""
     meant: Message
-    """The message that the template rendered as this text, e.g. with the content `"Here is what I
-    found."`."""
+    """The message that the template rendered as this text, e.g. with the content
+    `"Here is what I found."`."""
     hostile: bool
-    """Whether markers or calls are quoted in it as plain text, as in `"</tool_call> alone in a
-    string"`."""
+    """Whether markers or calls are quoted in it as plain text, as in
+    `"</tool_call> alone in a string"`."""
     judge: ReadingJudge
     """Judges readings of the text, by the template: a message that it writes as the same text is
     right, too."""

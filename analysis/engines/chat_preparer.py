@@ -84,8 +84,9 @@ class PreparedChat:
     """Whether the backend constrains the answer to the grammar; not for free text, as with
     `"tool_choice": "none"`."""
     bridged: str | None = None
-    """Why the prompt does not extend the earlier turn's ids, e.g. `"the request sets
-    chat_template_kwargs"`; empty if it does, None if the request has no earlier turn."""
+    """Why the prompt does not extend the earlier turn's ids, e.g.
+    `"the request sets chat_template_kwargs"`; empty if it does, None if the request has no earlier
+    turn."""
     marker_tokenizer: Tokenizer | None = None
     """Resolves markers to ids, e.g. `<|im_end|>` to 151645, for a backend whose grammars take ids;
     else None."""

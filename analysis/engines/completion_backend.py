@@ -57,8 +57,8 @@ class CompletionPiece:
     end: CompletionEnd | None = None
     """How the completion ended, e.g. `CompletionEnd("stop", …)`, or None before its end."""
     logprobs: tuple[dict[str, Any], ...] = ()
-    """An object for each token, as in OpenAI's chat completions, e.g. `{"token": "Hi", "logprob":
-    -0.5, …}`."""
+    """An object for each token, as in OpenAI's chat completions, e.g.
+    `{"token": "Hi", "logprob": -0.5, …}`."""
 
 
 LEAST_LOGPROB = -9999.0

@@ -98,8 +98,8 @@ class LoadedTexts:
     auto: ParserPair | None = None
     """The pair that its `auto` would choose, or None if it has no `auto`."""
     left_out: Mapping[int, str] = field(default_factory=dict[int, str])
-    """The reasons why it cannot be asked about texts, by index of the text, e.g. `{3: "ValueError:
-    …"}`."""
+    """The reasons why it cannot be asked about texts, by index of the text, e.g.
+    `{3: "its prompt does not end with …"}`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,8 +170,8 @@ class UnusableParser:
     name: str
     """Its name, e.g. `"mistral"`."""
     reason: str
-    """Why it could not be made, in the words of the engine, e.g. `"ValueError: dying is not
-    here"`."""
+    """Why it could not be made, in the words of the engine, e.g.
+    `"ValueError: dying is not here"`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,8 +278,8 @@ class KnownText:
     title: str
     """The case of the battery, e.g. `"2 calls"`."""
     message: Message
-    """The message that the template rendered as this text, e.g. with the content `"Here is what I
-    found."`."""
+    """The message that the template rendered as this text, e.g. with the content
+    `"Here is what I found."`."""
     text: str
     r"""The text that the template writes after its prompt, up to the end of the turn, e.g.
     `"<tool_call>\n{\"name\": \"update_record\", …}\n</tool_call>"`."""

@@ -137,8 +137,8 @@ class EnginePlugin(NamedTuple):
     """Returns the kinds of models whose prompts the engine renders without the template, e.g. the
     tokenizer mode `"mistral"`."""
     own_prompts_words: str
-    """These kinds of models, and the parser of their answers, in words, e.g. `"but for models of
-    gpt-oss, by Harmony, …"`."""
+    """These kinds of models, and the parser of their answers, in words, e.g.
+    `"but for models of gpt-oss, by Harmony, …"`."""
 
 
 def moved_hooks(engine: str) -> dict[str, str | None]:

@@ -32,8 +32,8 @@ class EngineOutcome:
     """The readings of its parsers, e.g. by `ParserPair("hermes")`, or None if the engine cannot be
     asked at all."""
     left_out: str = ""
-    """Why the engine was not asked, or did not answer in time, such as `"the output has calls, and
-    no tools are offered"`; empty if it answered."""
+    """Why the engine was not asked, or did not answer in time, such as
+    `"the output has calls, and no tools are offered"`; empty if it answered."""
     way_out: str = ""
     """An action that lets the engine be asked, such as `"add --tools FILE"`, or empty if none is
     known."""
@@ -100,8 +100,8 @@ class OutputQuestion:
     """An output of a model, and the request that it answers, as engines are asked about it."""
 
     analysis: Analysis
-    """The analysis of the template, such as `<Analysis of model.jinja: self-check 47/47, 1
-    format>`."""
+    """The analysis of the template, such as
+    `<Analysis of model.jinja: self-check 47/47, 1 format>`."""
     parser: OutputParser
     """The parser of the output, such as `<OutputParser of 'look'>`."""
     begun: PromptFormat

@@ -100,8 +100,8 @@ class _EngineThere(Struct):
     """Kinds of tokenizers whose prompts it renders by its own code, without the template, e.g.
     `["mistral"]`."""
     failure: str
-    """The error of importing it or of loading its plugins, e.g. `"ModuleNotFoundError: No module
-    named 'other'"`; empty for none."""
+    """The error of importing it or of loading its plugins, e.g.
+    `"ModuleNotFoundError: No module named 'other'"`; empty for none."""
 
 
 class _Environment(Struct):

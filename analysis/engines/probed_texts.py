@@ -91,8 +91,8 @@ class ComparedPrompt:
     title: str
     """The conversation, e.g. `"a call and its result"`."""
     rendered: str
-    """The prompt that the template renders, e.g. `"<|user|>Will it rain in
-    Oslo?<|end|><|assistant|>"`."""
+    """The prompt that the template renders, e.g.
+    `"<|user|>Will it rain in Oslo?<|end|><|assistant|>"`."""
     served: str | None
     """The prompt of the server, e.g. `"<|user|>Will it rain in Oslo? <|end|><|assistant|>"`, or
     None if it refuses."""
@@ -100,8 +100,8 @@ class ComparedPrompt:
     """Why the server refuses, in its words, e.g. `"500: tools param requires --jinja flag"`; else
     empty."""
     in_parts: bool = False
-    """Whether it is the template's prompt of the same messages, their content as parts, `[{"type":
-    "text", "text": …}]`."""
+    """Whether it is the template's prompt of the same messages, their content as parts,
+    `[{"type": "text", "text": …}]`."""
 
     @property
     def same(self) -> bool:
@@ -191,13 +191,13 @@ class KnownTexts:
     """The request that the texts answer, e.g. one user message and the tools of the battery, such
     as `get_forecast`."""
     prompt: str
-    r"""The template's own prompt of that chat, e.g. `"<|im_start|>system\n#
-    Tools\n…<|im_start|>assistant\n"`."""
+    r"""The template's own prompt of that chat, e.g.
+    `"<|im_start|>system\n# Tools\n…<|im_start|>assistant\n"`."""
     texts: tuple[KnownText, ...]
     """Texts with their meanings, e.g. `"Here is what I found."`."""
     not_asked: tuple[str, ...]
-    """The messages that the template refuses, or does not write after its prompt, e.g. `("reasoning
-    and content", …)`."""
+    """The messages that the template refuses, or does not write after its prompt, e.g.
+    `("reasoning and content", …)`."""
 
 
 def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
@@ -301,11 +301,11 @@ class ProbedText:
     refusal: str = ""
     """Why the server refuses, in its words, e.g. `"500: no such thing"`; else empty."""
     differences: tuple[PartDifference, ...] = ()
-    r"""The parts in which the reading differs from the meaning, e.g. a content of `"\n\nHere it
-    is."`."""
+    r"""The parts in which the reading differs from the meaning, e.g. a content of
+    `"\n\nHere it is."`."""
     streamed: ReadMessage | None = None
-    """The message that a client joins from the stream, e.g. `ReadMessage("Here is what I found.",
-    …)`, or None if there was no stream."""
+    """The message that a client joins from the stream, e.g.
+    `ReadMessage("Here is what I found.", …)`, or None if there was no stream."""
     stream_refusal: str = ""
     """Why the stream failed, e.g. `"in the middle of the stream: …"`; else empty."""
 

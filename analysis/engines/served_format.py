@@ -475,8 +475,8 @@ class ServedFormat:
     """A format and its tokenizer; shared by all requests of a server."""
 
     learned: LearnedFormat
-    """The format of every setting of the template, e.g. `<SavedFormat of a text: self-check 47/47,
-    1 format>`."""
+    """The format of every setting of the template, e.g.
+    `<SavedFormat of a text: self-check 47/47, 1 format>`."""
     tokenizer: ModelTokenizer
     """The tokenizer of the server, for markers by id, e.g. 256 for `<|im_start|>`, and texts of
     ids."""

@@ -226,18 +226,18 @@ class ServerProbe:
     prompts: tuple[ComparedPrompt, ...]
     """The prompts as the template and as the server render them, e.g. of `"a question"`."""
     prompts_refused: tuple[str, ...]
-    """Titles of conversations that the template itself refuses, e.g. `("a call and its
-    result",)`."""
+    """Titles of conversations that the template itself refuses, e.g.
+    `("a call and its result",)`."""
     rung: TextRoute
     """The route by which the texts reached the server's parser, e.g. `TextRoute.GIVEN`."""
     blind: tuple[str, ...]
-    """The differences that the route cannot see, in words, e.g. `("the stream: its endpoints take a
-    whole text", …)`."""
+    """The differences that the route cannot see, in words, e.g.
+    `("the stream: its endpoints take a whole text", …)`."""
     texts: tuple[ProbedText, ...]
     """The texts with the readings of the server, e.g. 15."""
     not_asked: tuple[NotAsked, ...]
-    """The messages without a text, or whose text cannot reach the parser, e.g. `NotAsked("a sum",
-    "its model did not stop")`."""
+    """The messages without a text, or whose text cannot reach the parser, e.g.
+    `NotAsked("a sum", "its model did not stop")`."""
     ranking: ParserRanking | None
     """The scores of all parsers of the server, e.g. `qwen3` first, if it reads by each of them."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])

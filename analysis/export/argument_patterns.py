@@ -161,8 +161,8 @@ class ContentParser(Struct, frozen=True):
     content: str
     """The parser's name in the document, e.g. "json"."""
     settings: Mapping[str, Json] = {}
-    """Its arguments in the document, e.g. `{"tag_pattern": "<k>(?P<key>…", "value_parser":
-    {…}}`."""
+    """Its arguments in the document, e.g.
+    `{"tag_pattern": "<k>(?P<key>…", "value_parser": {…}}`."""
     limits: tuple[ExportLimit, ...] = ()
     """The parts that it cannot express, e.g. the types array and object."""
     needs_tools: bool = False

@@ -107,8 +107,8 @@ class Export(Struct, frozen=True):
     """A format as a document of another program."""
 
     document: Mapping[str, Json]
-    r"""The document that the target reads, as JSON values, e.g. `{"version": 1, "start_anchor":
-    "<|im_start|>assistant\n", …}`."""
+    r"""The document that the target reads, as JSON values, e.g.
+    `{"version": 1, "start_anchor": "<|im_start|>assistant\n", …}`."""
     limits: tuple[ExportLimit, ...] = ()
     """The parts that it does not express, e.g. "typed arguments"; empty if it expresses the whole
     format."""

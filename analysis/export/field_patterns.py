@@ -304,13 +304,13 @@ class TargetSurroundings(Struct, frozen=True):
     """A turn, with the parts that the target reads."""
 
     format: TurnFormat
-    """The format that is exported, e.g. `<TurnFormat: '<role>ASSISTANT</role>' content, calls until
-    '<|role_end|>'>`."""
+    """The format that is exported, e.g.
+    `<TurnFormat: '<role>ASSISTANT</role>' content, calls until '<|role_end|>'>`."""
     turn: TurnTree
     """The expression of its turns, e.g. with the header `<|im_start|>assistant`."""
     joints: tuple[TargetJoint, ...]
-    r"""The texts between the parts, in any layout, e.g. `TargetJoint(CONTENT, None,
-    "<|im_end|>\n")`."""
+    r"""The texts between the parts, in any layout, e.g.
+    `TargetJoint(CONTENT, None, "<|im_end|>\n")`."""
     calls: CallsField | None = None
     r"""The calls, e.g. opened by `<tool_call>\s*(?=\{)`, or None if none are written, or the target
     cannot read them."""

@@ -241,8 +241,8 @@ class ExportTrial(Struct, frozen=True):
     mismatches: tuple[ExportMismatch, ...] = ()
     """The messages that are read in another way, e.g. "2 calls"."""
     kinds: Mapping[str, int] = {}
-    """Number of messages of the total by the part they hold, e.g. `{"content": 13, "reasoning": 11,
-    "calls": 39, "several calls": 8}`."""
+    """Number of messages of the total by the part they hold, e.g.
+    `{"content": 13, "reasoning": 11, "calls": 39, "several calls": 8}`."""
 
     @property
     def ok(self) -> bool:

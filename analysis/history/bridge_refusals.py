@@ -83,8 +83,8 @@ class Purpose:
     roles: tuple[str, ...]
     """The roles of the messages that follow, such as `("user",)`."""
     force: bool
-    """Whether everything is kept that can be, not only reasoning, as with `bridge_to_next_turn(…,
-    force=True)`."""
+    """Whether everything is kept that can be, not only reasoning, as with
+    `bridge_to_next_turn(…, force=True)`."""
     notes: list[str]
     """The text that is kept, e.g. `["kept, although the template drops reasoning …"]`."""
 

@@ -251,16 +251,16 @@ class Joints:
     """The texts learned between messages, cached for all renders of one renderer."""
 
     format: TurnFormat
-    """The format of all turns, whose ends and openings are looked for, such as `<TurnFormat: '[a]'
-    content, calls until '[e]'>`."""
+    """The format of all turns, whose ends and openings are looked for, such as
+    `<TurnFormat: '[a]' content, calls until '[e]'>`."""
     tails: dict[TailKey, tuple[Tail, ...]] = field(
         default_factory=dict["TailKey", "tuple[Tail, ...]"]
     )
     """By the roles from one text to the next, such as `("user", "assistant")`, the last text's
     kind, such as `"content"`, the gap, and with tools."""
     headers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    r"""By role: the texts that were seen to begin a message, such as `{"user":
-    {"<|im_start|>user\n"}}`."""
+    r"""By role: the texts that were seen to begin a message, such as
+    `{"user": {"<|im_start|>user\n"}}`."""
 
 
 class Shares:

@@ -102,8 +102,8 @@ class _Conversations:
     """The earlier requests of one conversation, or of all where none has a name."""
 
     by_head: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    """The places of the requests by their head, such as `[0]` for the one that asks `"Who wrote
-    Faust?"`."""
+    """The places of the requests by their head, such as `[0]` for the one that asks
+    `"Who wrote Faust?"`."""
     heads: list[str] = field(default_factory=list[str])
     """Sorted, such as the one with `"Who wrote Faust?"` alone before those that go on from it: a
     prefix of a text is before it."""

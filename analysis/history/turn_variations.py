@@ -50,8 +50,8 @@ class Spelling(Struct, frozen=True):
     literals: str | None = None
     """The literals of true, false and null: `json` or `python`."""
     whole: bool = False
-    """Whether strings keep the characters that the template strips, such as the spaces of `" Oslo
-    "`."""
+    """Whether strings keep the characters that the template strips, such as the spaces of
+    `" Oslo "`."""
 
 
 def respell_calls(format_: TurnFormat, spelling: Spelling) -> TurnFormat:

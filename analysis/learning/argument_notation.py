@@ -65,8 +65,7 @@ class Place(NamedTuple):
     sentinels: Sentinels
     """The words of its keys and values, e.g. `mcdsbpxt` and `zhvwxqzm`."""
     keyed: bool
-    """Whether the container is an object; an array's items have no key, e.g. True for `{"a": "b"}`;
-    an array's items have no key."""
+    """Whether the container is an object, as `{"a": "b"}` is; an array's items have no key."""
 
     def one(self, value: Json, kind: JsonType = JsonType.STRING) -> Json:
         """Return a container with one entry."""

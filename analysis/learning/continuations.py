@@ -91,9 +91,9 @@ class TemplateContinuation(Struct, frozen=True):
     before: str = ""
     """The conversation without the text that `add_generation_prompt` adds."""
     form: FormDeparture | None = None
-    """How the message as users send it departs from the template's form, e.g. with `"arguments as
-    an object"` for a template that expects `"arguments as a JSON string"`, or None if it was sent
-    in the template's form."""
+    """How the message as users send it departs from the template's form, e.g. with
+    `"arguments as an object"` for a template that expects `"arguments as a JSON string"`, or None
+    if it was sent in the template's form."""
 
 
 def render_continuations(

@@ -295,8 +295,8 @@ class Mark(Struct, frozen=True):
     what: TurnPart | RowSlot
     """E.g. `TurnPart.CONTENT`, or `RowSlot.KEY` in a call."""
     start: int
-    """The offset of its text in the turn, e.g. 12 for `look` in `<|asst|>[do
-    look(city='Oslo')]`."""
+    """The offset of its text in the turn, e.g. 12 for `look` in
+    `<|asst|>[do look(city='Oslo')]`."""
     end: int
     """The offset after its text, here 16."""
     call: int = 0

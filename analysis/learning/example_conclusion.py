@@ -204,8 +204,8 @@ class _ExampleTrial(Struct, frozen=True):
     """The whole turn of each example, and the offset of its output there, e.g.
     `("<a><call>look()</call>", 3)`."""
     base: TurnFormat
-    """The format that the template's renders show, e.g. `<TurnFormat: '<|asst|>' content until
-    '<|eot|>'>`."""
+    """The format that the template's renders show, e.g.
+    `<TurnFormat: '<|asst|>' content until '<|eot|>'>`."""
 
     def under(self, guess: Hypothesis) -> ShownFormat | None:
         """Conclude a format under a hypothesis, or return None if it aligns no example."""

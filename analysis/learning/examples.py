@@ -95,8 +95,8 @@ class _MessageMeant(Struct, frozen=True):
     reasoning: str | None = None
     """Another name of the same, e.g. in `{reasoning: Nothing to look up.}`."""
     tool_calls: _Calls = None
-    """The calls, each with name and arguments, e.g. `[{name: look, arguments: {city: Oslo, days:
-    3}}]`."""
+    """The calls, each with name and arguments, e.g.
+    `[{name: look, arguments: {city: Oslo, days: 3}}]`."""
     calls: _Calls = None
     """Another name of the same, as in `calls: [{name: look, …}]`."""
 

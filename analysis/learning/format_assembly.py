@@ -240,8 +240,8 @@ class LearnedFormats(NamedTuple):
     formats: Formats
     """The format of each group of settings, e.g. thinking on and thinking off."""
     findings: tuple[Finding, ...]
-    """The conclusions of the phases under the setting of the fullest format, e.g. of `T2`: `"many
-    calls"`."""
+    """The conclusions of the phases under the setting of the fullest format, e.g. of `T2`:
+    `"many calls"`."""
     requires_nonnull_content: bool
     """Whether null content beside a call raises or is printed as a word, e.g. `"None"`."""
 

@@ -178,8 +178,8 @@ class Proposal:
     """The meaning of the outputs under one notation of calls."""
 
     examples: tuple[Example, ...]
-    """The outputs, each with a message that it may mean, e.g. one call of `look` for `"[do
-    look(city='Oslo', days=3)]<|eot|>"`."""
+    """The outputs, each with a message that it may mean, e.g. one call of `look` for
+    `"[do look(city='Oslo', days=3)]<|eot|>"`."""
     guess: Hypothesis
     """The order of a call's fields, e.g. NAME, ARGUMENTS, and the style of its arguments."""
     calls: int

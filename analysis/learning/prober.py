@@ -73,8 +73,8 @@ class Sentinels(Struct, frozen=True):
     ids: tuple[str, str, str]
     """The ids of calls, nine letters and digits, e.g. `kb2ncmj8p`."""
     keys: tuple[str, ...]
-    """Keys of string arguments, in descending order, so that sorting shows, e.g. `("mcdsbpxt",
-    "ksdgvjvq", "gprbrqpv")`."""
+    """Keys of string arguments, in descending order, so that sorting shows, e.g.
+    `("mcdsbpxt", "ksdgvjvq", "gprbrqpv")`."""
     typed_keys: Mapping[JsonType, str]
     """Keys of arguments of each type, e.g. `{INTEGER: "kkzbbzfd"}`."""
     values: tuple[str, str, str]
@@ -189,8 +189,8 @@ class Probe(Struct, frozen=True):
     text: str = ""
     r"""The render, e.g. `"<|im_start|>user\npkvrbnwj<|im_end|>\n"`; empty on an error."""
     error: TemplateRenderError | None = None
-    """The template's refusal or crash, e.g. of `"TypeError: argument of type 'bool' is not
-    iterable"`, or None if it rendered."""
+    """The template's refusal or crash, e.g. of
+    `"TypeError: argument of type 'bool' is not iterable"`, or None if it rendered."""
 
     @property
     def rendered(self) -> bool:
@@ -209,11 +209,11 @@ class Meter:
     beyond: int = 0
     """The number of renders that a limit ended, usually 0."""
     slow: tuple[int, TemplateLimitError] | None = None
-    """The least number of messages of a render that took too long, e.g. 3, and its error; None at
-    first."""
+    """The least number of messages of a render that took too long, and its error; usually
+    `None`."""
     tally: AskedTally = field(default_factory=AskedTally)
-    """A tally of the messages that were rendered to a text, e.g. 80 with `"arguments as an
-    object"`."""
+    """A tally of the messages that were rendered to a text, e.g. 80 with
+    `"arguments as an object"`."""
 
 
 _Key: TypeAlias = tuple[Hashable, bool, bool, str]

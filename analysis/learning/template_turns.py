@@ -87,8 +87,8 @@ class SaidPart(NamedTuple):
     """A text of a message, and the message with another text in its place."""
 
     lost: LostText
-    """The text, as it is reported if it is lost, e.g. `LostText("get_forecast", "a call's
-    name")`."""
+    """The text, as it is reported if it is lost, e.g.
+    `LostText("get_forecast", "a call's name")`."""
     replaced: Message
     """The message with `5` in its place."""
     part: TurnPart
