@@ -1,6 +1,10 @@
 """How the parsers of engines read one output of a model.
 
-read_by_engines(question, text, engines, ParserPair("hermes"), …)  ->  (EngineOutcome(…),)
+For example, of an output with a call, if the request offers no tools:
+
+    read_by_engines(question, text, [("vllm", "venv/bin/python")], None, …)
+    ->  (EngineOutcome("vllm", left_out="the output has calls, and no tools are offered",
+                       way_out="add --tools FILE"),)
 """
 
 from __future__ import annotations

@@ -1,6 +1,13 @@
 """Check that the engines of an environment find the plugins, and that versions fit.
 
-plugin_check("venv/bin/python").points[0]  ->  autoparser-chat: yes, 0.3.0
+For example, of an environment without an engine
+
+    plugin_check("venv/bin/python").points
+    ->  autoparser-chat                  yes      0.1.0
+        an engine                        no       none is installed
+        vllm                             unknown  not installed
+        sglang                           unknown  not installed
+        llguidance fits autoparser-chat  yes      1.9.1, autoparser-chat wants <2,>=1.7.6
 """
 
 from __future__ import annotations

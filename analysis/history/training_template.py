@@ -5,6 +5,12 @@ change the render. The template itself stays unchanged: it becomes a macro. The 
 renders the macro, finds the text that each assistant message adds after the generation prompt, by
 the rule of `message_attribution.py`, and writes the render in pieces, these inside generation
 blocks. The text is equal by construction; the proof compares renders nevertheless.
+
+For example, of the render of two questions with their answers
+
+    <|usr|>user<|mid|>Hi<|eot|><|asst|>assistant<|mid|>Hello.<|eot|><|usr|>user<|mid|>Why?<|eot|>…
+
+the generation blocks enclose `Hello.<|eot|>` and `So.<|eot|>`, but no header.
 """
 
 from __future__ import annotations
