@@ -107,7 +107,9 @@ class AnswerJudge:
 
         An answer that was cut only has to be accepted by the grammar so far.
         """
+        # Grammars leave out the end of the turn, for which the end token stands.
         bare = text_without_end(self._grammar.turn.ends, text)
+        # First, since a text outside the grammar says nothing about the parser and the template.
         refused = self._refusal(self._tokens_of(bare, tokens), ended=ended)
         if refused:
             return AnswerJudgment((AnswerComplaint(AnswerFault.REFUSED, refused),))
@@ -123,6 +125,7 @@ class AnswerJudge:
             # The text was rendered with these parts, but the message that a caller gets lacks them.
             words = f"the parser drops the {dropped}, which is only whitespace"
             return AnswerJudgment((), MessageRendering.WHITESPACE, words, calls)
+        # All other renderings are no faults; the report counts them apart.
         if found.rendering is MessageRendering.OTHER:
             complaints = (AnswerComplaint(AnswerFault.RENDERING, found.difference),)
         return AnswerJudgment(complaints, found.rendering, found.difference, calls)
@@ -155,6 +158,7 @@ class AnswerJudge:
         for call in parsed.tool_calls:
             yield from self._call(call)
         yield from self._request_faults(parsed)
+        # With tools, the model may call one in place of the answer in JSON.
         if self._grammar.json_schema is not None and not parsed.tool_calls:
             content, invalid = _read_json(parsed.content or "")
             if invalid := invalid or self._content_check(content):
@@ -165,6 +169,7 @@ class AnswerJudge:
             yield AnswerComplaint(
                 AnswerFault.REQUEST, f"{call.name!r} is not a tool that may be called"
             )
+        # A repaired call is a fault here: the grammar should have allowed only whole ones.
         elif call.status is not Status.OK:
             yield AnswerComplaint(AnswerFault.NOT_READ, f"a call's status is {call.status}")
         else:
@@ -216,17 +221,18 @@ class DecodedAnswer:
     text: str
     r"""The answer, e.g. "<tool_call>\n{…}\n</tool_call>"."""
     tokens: tuple[int, ...] = ()
-    """The tokens, without the one that ends the answer."""
+    """The tokens, without the one that ends the answer, e.g. `(28, 86, 157)`."""
     ended: bool = True
     """Whether it ended by itself; False if the limit of tokens cut it."""
     forced: int = 0
-    """Number of tokens that were the only ones allowed."""
+    """Number of tokens that were the only ones allowed, e.g. 96."""
     broken: str = ""
-    """How the grammar contradicted itself while the answer was written; empty if it did not."""
+    """How the grammar contradicted itself while the answer was written, e.g. "no token at all";
+    empty if it did not."""
     served: bool = False
     """Whether a server wrote it: then `tokens` are bytes, and not the tokens of its model."""
     usage: int | None = None
-    """Number of tokens that the server reports, or None if it reports none."""
+    """Number of tokens that the server reports, e.g. 9, or None if it reports none."""
 
     @property
     def length(self) -> int | None:
@@ -239,9 +245,9 @@ class JudgedAnswer:
     """One answer with its judgment."""
 
     answer: DecodedAnswer
-    """The answer as it was written."""
+    """The answer as it was written, e.g. with the name "walk 0"."""
     judgment: AnswerJudgment
-    """Its faults, and how the template renders it."""
+    """Its faults, and how the template renders it, e.g. `MessageRendering.SAME`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +257,9 @@ class AnswerExample:
     name: str
     """The answer's label, e.g. "walk 3"."""
     detail: str
-    """The fault or the difference, in words."""
+    """The fault or the difference, in words, e.g. "no end after 5 tokens"."""
     text: str
-    """The whole answer."""
+    """The whole answer, e.g. `"It is 2^10"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +267,10 @@ class DecodingReport:
     """The judgments on all answers, counted."""
 
     judged_answers: tuple[JudgedAnswer, ...] = ()
-    """The answers in the order in which they were written."""
+    """The answers in the order in which they were written, e.g. "walk 0" first."""
     unknown_formats: tuple[str, ...] = ()
-    """Formats of strings in the schemas that nothing here could assert."""
+    """Formats of strings in the schemas that nothing here could assert, e.g.
+    `("country-code",)`."""
 
     @property
     def ok(self) -> bool:
@@ -354,6 +361,7 @@ class DecodingReport:
     def differences(self) -> Mapping[MessageRendering, AnswerExample]:
         """The shortest answer of each kind that is neither clean nor wrong."""
         found: dict[MessageRendering, AnswerExample] = {}
+        # The shortest shows the difference with the least around it.
         for judged in sorted(self.judged_answers, key=lambda judged: len(judged.answer.text)):
             rendering, difference = judged.judgment.rendering, judged.judgment.difference
             if rendering is not None and not (judged.judgment.clean or judged.judgment.complaints):
@@ -391,20 +399,22 @@ class DecodingTrial:
     """A request with its grammar, its parser, and the tokenizer of the model."""
 
     begun_turn: PromptFormat
-    """The format that the request's prompt belongs to."""
+    r"""The format that the request's prompt belongs to, e.g. with the opening
+    `"<|im_start|>assistant\n"`."""
     grammar: Grammar
-    """The grammar of the request."""
+    """The grammar of the request, e.g. `<Grammar of 'note', 'look'>`."""
     parser: OutputParser
-    """The parser of the same request."""
+    """The parser of the same request, e.g. `<OutputParser of 'look', 'note'>`."""
     tokenizer: ModelTokenizer
-    """The tokenizer whose tokens are masked."""
+    """The tokenizer whose tokens are masked, e.g. with 277 for `<|im_start|>`."""
     turns: TemplateTurns | NoTurns
-    """The template's turns after the request's prompt; or why it cannot be asked."""
+    r"""The template's turns after the request's prompt, e.g.
+    `"<|im_start|>assistant\nHello.<|im_end|>\n"`; or why it cannot be asked."""
     prompt: str | None = None
     """The prompt that was given, or its tail, or None for the one that `turns` renders."""
     free_reasoning: bool = False
-    """Whether the grammar holds only after the reasoning is closed, as in engines that wait for it;
-    an answer does not end before that."""
+    """Whether the grammar holds only after the reasoning is closed, e.g. by `</think>`, as in
+    engines that wait for it; an answer does not end before that."""
 
     @cached_property
     def compiled(self) -> GrammarObject:
@@ -417,6 +427,7 @@ class DecodingTrial:
             if not self.free_reasoning:
                 return backend.grammar(self.grammar)
             rest, close = self.grammar.after_reasoning()
+            # Engines wait for the end of reasoning only if the prompt has opened it.
             opening = ReasoningOpening.OPEN
             return backend.reasoning_grammar(rest, end=close, opening=opening, may_end=False)
 
@@ -467,6 +478,7 @@ class DecodingTrial:
         calls = self.grammar.turn.strict.calls
         closers = closing_texts(self.grammar.rules(tokenizer.opaque), calls)
         if self.free_reasoning:
+            # Without it, a walk would hardly ever leave its reasoning.
             closers = (self.grammar.after_reasoning()[1], *closers)
         for number in range(seed, seed + count):
             # Seeded by the number of the walk, so that any walk can be repeated alone.
@@ -495,6 +507,7 @@ def made_tokenizer(
     """
     known = _markers(grammar) if markers else ()
     ends = [text for text in grammar.stop_strings if text in known] if stops else []
+    # Only the end is a control token; markers are part of the text.
     added = [(ANSWER_END, True), *((text, False) for text in known)]
     return tokenizer_of(byte_tokenizer(added), eos=[ANSWER_END, *ends])
 
@@ -504,9 +517,11 @@ class MarkerFit:
     """How a tokenizer represents the markers of a format."""
 
     plain: tuple[str, ...] = ()
-    """Markers without a token of their own: text like any other."""
+    """Markers without a token of their own, e.g. `("</think>", "<tool_call>")`: text like any
+    other."""
     frame: tuple[str, ...] = ()
-    """The markers that begin or end a turn, which the model's own tokenizer has as tokens."""
+    """The markers that begin or end a turn, e.g. `<|im_end|>`, which the model's own tokenizer has
+    as tokens."""
 
 
 def marker_fit(grammar: Grammar, tokenizer: ModelTokenizer) -> MarkerFit:

@@ -57,7 +57,7 @@ class LoadedModel:
     network: Any
     """A `PreTrainedModel`."""
     device: str
-    """The device's own name if it has one."""
+    """The device's own name if it has one, e.g. "cpu"."""
 
     @property
     def width(self) -> int:
@@ -74,13 +74,13 @@ class ModelFigures:
     device: str
     """The device's name, e.g. "cpu"."""
     batch: int
-    """Answers that were written side by side."""
+    """Answers that were written side by side, e.g. 8."""
     tokens_per_second: float
-    """Of all answers of a batch together, under the mask."""
+    """Of all answers of a batch together, under the mask, e.g. 31.7 for a tiny model on a CPU."""
     unmasked_tokens_per_second: float
-    """The same without the mask."""
+    """The same without the mask; 0.0 if nothing was written."""
     unmasked: DecodingReport
-    """The judgment on the answers written without the mask."""
+    """The judgment on the answers written without the mask, e.g. 8 answers, none of them clean."""
 
 
 def load_model(directory: Path, device: str) -> LoadedModel:
@@ -105,7 +105,10 @@ def load_model(directory: Path, device: str) -> LoadedModel:
         )
     try:
         network = transformers.AutoModelForCausalLM.from_pretrained(
-            str(directory), local_files_only=True, dtype="auto"
+            # In the precision of the weights.
+            str(directory),
+            local_files_only=True,
+            dtype="auto",
         )
     except (OSError, ValueError, KeyError) as error:
         raise ModelError(f"cannot load the model: {error}", file=str(directory)) from error
@@ -124,30 +127,32 @@ class ModelWriter:
     """Writes a model's answers to one prompt, and measures the time."""
 
     trial: DecodingTrial
-    """The request, and what judges its answers."""
+    """The request, and the judge of its answers, e.g. with `<Grammar of 'look'>`."""
     model: LoadedModel
-    """The model that writes."""
+    """The model that writes, e.g. on "cpu"."""
     prompt: str
-    """The rendered prompt, with its generation prompt."""
+    r"""The rendered prompt, with its generation prompt, e.g. `"…<|im_start|>assistant\n"`."""
     _: KW_ONLY
     batch: int
-    """The number of answers that are written side by side."""
+    """The number of answers that are written side by side, e.g. 8."""
     seed: int
-    """The seed of the first batch."""
+    """The seed of the first batch, e.g. 0."""
     limit: int
-    """In tokens of an answer."""
+    """Most tokens of an answer, e.g. 100."""
     masked: bool = True
-    """Whether the grammar holds; else the model writes unconstrained."""
+    """Whether the grammar holds; else the model writes unconstrained, for the figures of
+    `ModelFigures.unmasked`."""
     _tokens: int = field(default=0, init=False)
-    """Tokens of the answers so far."""
+    """Tokens of the answers so far, e.g. 800."""
     _seconds: float = field(default=0.0, init=False)
-    """The time that they took."""
+    """The time in seconds that they took, e.g. 25.2."""
 
     def answers(self, count: int) -> Iterator[DecodedAnswer]:
         """Write `count` answers, a batch at a time; each batch has a seed of its own."""
         self._write_answers(1, self.seed, WARM_UP)
         for start in range(0, count, self.batch):
             size = min(self.batch, count - start)
+            # Counted by answers, so that another batch size still gives each batch a new seed.
             answers, seconds = self._write_answers(size, self.seed + start, self.limit)
             self._tokens += sum(len(answer.tokens) for answer in answers)
             self._seconds += seconds
@@ -173,6 +178,7 @@ class ModelWriter:
         except (ConstraintError, RefusedTokenError) as error:
             return [DecodedAnswer("", "", broken=str(error))] * size, 0.0
         answers = [
+            # Without the mask, no token is forced.
             DecodedAnswer("", walk.text, walk.tokens, walk.ended, walk.forced if self.masked else 0)
             for walk in measured.walks
         ]
@@ -197,6 +203,7 @@ def grammar_fields(
     """
     *outer, name = engine.record.grammar_field
     fields: dict[str, Json] = {name: grammar_text(engine, grammar, tokenizer)}
+    # A path such as `structured_outputs.grammar` is nested from the inside out.
     for key in reversed(outer):
         fields = {key: fields}
     return fields | marker_fields(engine, grammar)
@@ -229,11 +236,11 @@ class CompletionServer:
     url: str
     """With or without `/v1`."""
     engine: ServerEngine
-    """The server's engine."""
+    """The server's engine, e.g. `ServerEngine.VLLM`."""
     model: str = ""
-    """The name of its model; empty if it serves only one and needs no name."""
+    """The name of its model, e.g. "tiny"; empty if it serves only one and needs no name."""
     timeout: float = 120.0
-    """Maximum wait in seconds for each response."""
+    """Maximum wait in seconds for each response, e.g. 120."""
 
     def complete(self, body: Mapping[str, Json]) -> tuple[str, bool, int | None]:
         """Request one completion: its text, whether it ended by itself, and its tokens if reported.
@@ -254,6 +261,7 @@ class CompletionServer:
         except TimeoutError as error:
             raise self._silent() from error
         except (URLError, OSError, http.client.HTTPException) as error:
+            # urllib wraps the timeout of a connection, but not of a read.
             reason: object = getattr(error, "reason", error)
             if isinstance(reason, TimeoutError):
                 raise self._silent() from error
@@ -303,6 +311,7 @@ class CompletionServer:
             choice = answer["choices"][0]
             text, reason = choice["text"], choice.get("finish_reason")
             counts = answer.get("usage")
+            # Not every server counts tokens, and an answer without counts is as good.
             usage = counts.get("completion_tokens") if counts else None
         except (ValueError, LookupError, TypeError, AttributeError):
             text = reason = None
@@ -313,6 +322,7 @@ class CompletionServer:
                 file=self.url,
                 hint=f"{PATH} must return choices with their text",
             )
+        # Servers differ in the name of an end of the model's own, but not in that of the limit.
         return text, reason != "length", usage if isinstance(usage, int) else None
 
 
@@ -333,7 +343,9 @@ def server_answers(
     fields = grammar_fields(server.engine, trial.grammar)
     for number in range(seed, seed + count):
         text, ended, usage = server.complete(
+            # Sampled, so that answers differ by their seed.
             {"prompt": prompt, "max_tokens": limit, "seed": number, "temperature": 1.0, **fields}
         )
+        # The server's own tokens are unknown, so the text is checked byte by byte.
         tokens = tuple(trial.tokenizer.encode(text))
         yield DecodedAnswer(f"answer {number}", text, tokens, ended, served=True, usage=usage)

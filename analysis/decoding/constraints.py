@@ -92,6 +92,7 @@ def schema_from_json(schema: object, place: str = "json_schema") -> dict[str, An
             schema = json.loads(schema)
         except ValueError as error:
             raise ConstraintError(f"the schema is not valid JSON: {error}", place=place) from error
+    # In JSON Schema, true and an empty schema allow any value.
     if schema == ANY_JSON or schema is True:
         return {}
     if schema is False:
@@ -123,6 +124,7 @@ def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str,
         options = {"whitespace_flexible": False}
     else:
         options = {"whitespace_flexible": True, "whitespace_pattern": whitespace}
+    # The schema's own options come last, so that they are kept.
     return {**schema, "x-guidance": {**options, **(schema.get("x-guidance") or {})}}
 
 
@@ -152,6 +154,7 @@ def _normal(schema: object) -> object:
     if not is_mapping(schema):
         return schema
     normal: dict[str, object] = {}
+    # Equal schemas are compiled once, in whatever order their keywords come.
     for keyword in sorted(schema):
         value = schema[keyword]
         if keyword in _ORDERED and is_mapping(value):
@@ -175,6 +178,7 @@ def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
     """
     if is_lark_syntax(text):
         return text
+    # llguidance's converter reads GBNF, and `TagDispatch` is xgrammar's alone.
     text = _without_dispatch(text, opaque)
     try:
         rules = GrammarParser().parse(_UNICODE_ESCAPE.sub(_unescape, text))
@@ -183,6 +187,7 @@ def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
         resolve(rules)
     except GbnfToLarkError as error:
         raise ConstraintError(str(error), place="ebnf") from error
+    # llguidance's parser of GBNF raises errors of many kinds.
     except Exception as error:
         raise ConstraintError(str(error), place="ebnf", hint="GBNF starts at root") from error
     ordered = sorted(rules.values(), key=attrgetter("order"))
@@ -208,6 +213,7 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
         name = dispatch["name"]
         texts = [_literal_text(literal) for literal in re.findall(_LITERAL, dispatch["texts"])]
         found = exclusion_states((), texts)
+        # One rule for each state, in which the beginning of an excluded text was written.
         names = [name, *(f"{name}-at-{at}" for at in range(1, len(found)))]
         first, *others = state_bodies(found, names)
         known = "".join(sorted({*found[0].goes, *found[0].refused}))
@@ -318,7 +324,8 @@ class Constraint:
     kind: ConstraintKind
     """The kind of constraint, which decides what `text` is."""
     text: str
-    """JSON of the schema or the structural tag, the regex, or the grammar."""
+    r"""JSON of the schema or the structural tag, the regex, or the grammar, e.g.
+    `%llguidance {}\n\nstart: TEXT_0?\nTEXT_0: /(?s:.+)/\n`."""
 
     @classmethod
     def json_schema(cls, schema: object, *, whitespace: Whitespace = "flexible") -> Constraint:
@@ -359,6 +366,7 @@ class Constraint:
             raise ConstraintError(
                 f"a structural tag must be an object, got {kind_of(tag)}", place="structural_tag"
             )
+        # Whitespace is a part of the text, so that another one is another constraint.
         document = {"whitespace": whitespace, "tag": dict(tag)}
         text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
         return cls(ConstraintKind.STRUCTURAL_TAG, text)

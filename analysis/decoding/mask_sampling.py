@@ -40,13 +40,13 @@ class MaskedWalk:
     """One answer, written under a mask."""
 
     tokens: tuple[int, ...]
-    """The tokens, without the one that ends the answer."""
+    """The tokens, without the one that ends the answer, e.g. `(28, 86, 157, 108, 227)`."""
     text: str
-    """The tokens' text."""
+    """The tokens' text, e.g. `"Hello."`."""
     ended: bool
     """Whether it ended where the grammar allows it, not at the limit."""
     forced: int
-    """Number of tokens that were the only ones allowed, the end among them."""
+    """Number of tokens that were the only ones allowed, the end among them, e.g. 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class WaitingAnswer:
     """An answer that waits for its next token."""
 
     place: int
-    """The index of the answer."""
+    """The index of the answer, e.g. 0."""
     tokens: Sequence[int]
-    """The tokens written so far."""
+    """The tokens written so far, e.g. `[189, 33, 132]`."""
     row: MaskRow
-    """Its row of the mask."""
+    """Its row of the mask, e.g. of 9 words."""
 
 
 class TokenSampler(Protocol):
@@ -336,9 +336,9 @@ class WalkSpeed:
     """The time that a batch of answers took."""
 
     walks: tuple[MaskedWalk, ...]
-    """The answers, in the batch's order."""
+    """The answers, in the batch's order, such as one of the tokens `(267, 66, 72, …)`."""
     seconds: float
-    """The time that all of them took."""
+    """The time in seconds that all of them took, e.g. 7.26."""
 
     @property
     def tokens_per_second(self) -> float:

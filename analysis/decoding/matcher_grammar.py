@@ -50,23 +50,23 @@ class GrammarStatistics:
     """The figures at one moment."""
 
     hits: int = 0
-    """Requests whose grammar was compiled, or was being compiled, already."""
+    """Requests whose grammar was compiled, or was being compiled, already, e.g. 7."""
     misses: int = 0
-    """Requests that had to start a compilation."""
+    """Requests that had to start a compilation, e.g. 4."""
     failures: int = 0
-    """Compilations that ended in an error."""
+    """Compilations that ended in an error, e.g. 1."""
     compile_seconds: float = 0.0
-    """Time spent compiling, failures included."""
+    """Time spent compiling, failures included, e.g. 0.0276."""
     masks: int = 0
-    """Masks that were filled by a grammar."""
+    """Masks that were filled by a grammar, e.g. 112."""
     mask_seconds: float = 0.0
-    """Time spent filling them."""
+    """Time spent filling them, e.g. 0.0005."""
     accepted: int = 0
-    """Tokens that were accepted by a grammar."""
+    """Tokens that were accepted by a grammar, e.g. 112."""
     forced: int = 0
     """Tokens that ``forced_tokens`` returned, without a model."""
     dispatched: Mapping[ConstraintKind, int] = field(default_factory=dict[ConstraintKind, int])
-    """Compilations by the kind of the constraint."""
+    """Compilations by the kind of the constraint, e.g. `{ConstraintKind.REGEX: 4}`."""
 
 
 class StatisticsCounter:
@@ -80,6 +80,7 @@ class StatisticsCounter:
     def count(self, kind: ConstraintKind | None = None, **amounts: Any) -> None:
         """Add to figures by their names; `kind` is the compiled constraint's."""
         with self._lock:
+            # Masks are filled in several threads, and `+=` on a counter is not atomic.
             self._counts.update(amounts)
             self._dispatched.update([] if kind is None else [kind])
 
@@ -107,9 +108,9 @@ class MaskRow(NamedTuple):
     """One row of a mask."""
 
     owner: object
-    """The memory, which it keeps alive."""
+    """The memory, which it keeps alive, e.g. 36 bytes for 9 words."""
     address: int
-    """The address of its first word in memory."""
+    """The address of its first word in memory, e.g. 140641237119696."""
     words: int
     """The number of its words of 32 bits, e.g. 4748 for 151,936 tokens."""
 
@@ -146,6 +147,7 @@ def mask_row(mask: Any, index: int) -> MaskRow:
     rows, words = view.shape or (0, 0)
     if not 0 <= index < rows:
         raise MaskError(f"row {index} is out of range for a mask of {rows} rows")
+    # It also keeps the memory from being freed or resized while the row is in use.
     whole = (ctypes.c_char * view.nbytes).from_buffer(view)
     return MaskRow(whole, ctypes.addressof(whole) + index * words * WORD_BYTES, words)
 
@@ -171,6 +173,7 @@ def allow_token(row: MaskRow, token: int, allowed: bool) -> None:
 def allow_all(row: MaskRow, tokens: int) -> None:
     """Allow the first ``tokens`` tokens, and none after them."""
     clear_mask(row)
+    # Whole bytes at once; a vocabulary need not be a multiple of 8.
     ctypes.memset(row.address, 0xFF, tokens // 8)
     for token in range(tokens // 8 * 8, tokens):
         allow_token(row, token, allowed=True)
@@ -334,6 +337,7 @@ class MatcherGrammar(FreeGrammar):
         self._matcher.unsafe_compute_mask_ptr(row.address, words * WORD_BYTES)
         if self._statistics is not None:
             self._statistics.count(masks=1, mask_seconds=perf_counter() - started)
+        # A mask may be wider than the vocabulary; the rest must allow nothing.
         if row.words > words:
             row_words(row)[words:] = [0] * (row.words - words)
         if self._matcher.is_error():
@@ -430,11 +434,13 @@ class _State:
     phase: _Phase
     """The current phase, e.g. `_Phase.THINKING`."""
     matched: int = 0
-    """Matched bytes of the marker: of the opening one if undecided, else of the closing one."""
+    """Matched bytes of the marker, e.g. 2 of `<think>`: of the opening one if undecided, else of
+    the closing one."""
     fits: bool = True
-    """While undecided: whether the constraint accepted the text so far."""
+    """While undecided: whether the constraint accepted the text so far, e.g. `<` for a constraint
+    of tags."""
     pending: tuple[int, ...] = ()
-    """While undecided: the tokens that the constraint accepted."""
+    """While undecided: the tokens that the constraint accepted, e.g. `(27, 83)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,11 +448,12 @@ class _Step:
     """The change of one token, to undo it."""
 
     before: _State
-    """The state to return to."""
+    """The state to return to, e.g. `_State(_Phase.THINKING)`."""
     token_count: int = 0
-    """Number of tokens that the constraint accepted for this one."""
+    """Number of tokens that the constraint accepted for this one, 0 or more."""
     opened: bool = False
-    """Whether it opened the thinking, so that pending tokens were dropped."""
+    """Whether it opened the thinking, e.g. as the last token of `<think>`, so that pending tokens
+    were dropped."""
 
 
 class ReasoningGate(GrammarObject):

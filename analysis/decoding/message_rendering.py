@@ -71,6 +71,7 @@ def _differences(one: Message, other: Message) -> Iterator[str]:
     for part in ("reasoning", "content"):
         yield from _of_text(getattr(one, part), getattr(other, part), f"the {part}")
     names, written = ([call.name for call in message.calls] for message in (one, other))
+    # Arguments of calls in another order would be compared with those of other calls.
     if names != written:
         yield _of_names(names, written)
         return
@@ -121,6 +122,7 @@ def _of_text(one: str, other: str, where: str) -> Iterator[str]:
     if not other.strip():
         yield f"the template does not write {where}"
         return
+    # Aligning takes time by the square of the length, so equal beginnings are cut off.
     at = prefix_length(one, other)
     left, right = one[at : at + _LOOKED_AT], other[at : at + _LOOKED_AT]
     # By default, frequent characters of texts of 200 or more would be ignored.
@@ -195,9 +197,9 @@ class AnswerComplaint:
     """One fault of one answer."""
 
     fault: AnswerFault
-    """The kind of fault."""
+    """The kind of fault, e.g. `AnswerFault.REFUSED`."""
     detail: str
-    """The details, in words; may quote the answer."""
+    """The details, in words, e.g. `"'<tool_call>' after ''"`; may quote the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +207,15 @@ class AnswerJudgment:
     """The judgment on one answer."""
 
     complaints: tuple[AnswerComplaint, ...]
-    """The faults that were found; empty if nothing is wrong."""
+    """The faults that were found, e.g. one of `AnswerFault.REFUSED`; empty if nothing is wrong."""
     rendering: MessageRendering | None = None
-    """None if an earlier fault leaves nothing to render."""
+    """How the template renders it, e.g. `MessageRendering.SAME`, or None if an earlier fault leaves
+    nothing to render."""
     difference: str = ""
-    """The part that the template writes otherwise; empty if it writes the same text."""
+    """The part that the template writes otherwise, e.g.
+    `"the template does not write '^' in the content: …"`; empty if it writes the same text."""
     calls: int = 0
-    """The number of calls that were read."""
+    """The number of calls that were read, e.g. 2."""
 
     @property
     def clean(self) -> bool:
@@ -256,7 +260,7 @@ class FormatTurns:
     """Writes turns by a format, to explain the messages that it read."""
 
     begun_turn: PromptFormat
-    """The format that the prompt belongs to."""
+    r"""The format that the prompt belongs to, e.g. with the opening `"<|im_start|>assistant\n"`."""
 
     def written_turn(self, message: Message) -> WrittenTurn:
         """Write a message after the generation prompt alone."""
@@ -278,7 +282,8 @@ class NoTurns:
     """Stands in for a template that cannot be asked."""
 
     reason: str
-    """Why it cannot be asked, in words."""
+    """Why it cannot be asked, in words, e.g.
+    `"the prompt has begun the message, but the template renders only whole ones"`."""
 
     def written_turn(self, message: Message) -> WrittenTurn:
         """Write nothing, and give the reason."""
@@ -296,24 +301,28 @@ class RenderedAgain:
     """The rendering of a message that was read."""
 
     rendering: MessageRendering
-    """How the two texts compare."""
+    """How the two texts compare, e.g. `MessageRendering.WHITESPACE`."""
     difference: str = ""
-    """The difference, or why nothing could be asked; empty for the same text."""
+    r"""The difference, e.g. `"after 'Hello.<|im_end|>' the output has ' Bye', the render '\\n'"`,
+    or why nothing could be asked; empty for the same text."""
     rewritten: str | None = None
-    """The text after the prompt in place of the answer, or None if the message is refused."""
+    r"""The text after the prompt in place of the answer, e.g. `"Hello.<|im_end|>\n"`, or None if
+    the message is refused."""
 
 
 class _AnsweredTurn(NamedTuple):
     """An answer with the message that was read, and the turn that is written of it."""
 
     text: str
-    """The answer."""
+    """The answer, e.g. `"Hello."`."""
     parsed: ParsedMessage
-    """The message as the parser returned it, with its spans in the text."""
+    """The message as the parser returned it, with its spans in the text, e.g.
+    `<ParsedMessage ok: content 'Hello.'>`."""
     message: Message
-    """The same message as plain values."""
+    """The same message as plain values, e.g. `Message("Hello.")`."""
     turn: WrittenTurn
-    """The turn that the template, or a format, writes of the message."""
+    r"""The turn that the template, or a format, writes of the message, e.g.
+    `"<|im_start|>assistant\nHello.<|im_end|>\n"`."""
 
 
 class AnswerRewriter:
@@ -342,6 +351,7 @@ class AnswerRewriter:
     def compare(self, text: str, parsed: ParsedMessage) -> RenderedAgain:
         """Compare the turn written of the message with the answer, and describe the difference."""
         message = message_of(parsed, text)
+        # `1e999` is valid JSON, and is infinity in Python, which no template writes as a number.
         if not all(_finite(dict(call.arguments)) for call in message.calls):
             reason = "a number in it is beyond what a template can be given"
             return RenderedAgain(MessageRendering.UNWRITTEN, reason)
@@ -359,6 +369,7 @@ class AnswerRewriter:
         if dropped and self._lead(case, text[dropped:], str, whole=False):
             shown = text_difference(text, turn.rest)
             return RenderedAgain(MessageRendering.REASONING, f"{_NO_REASONING}: {shown}", rewritten)
+        # Parsed again, so that messages are compared rather than texts.
         read = self._parser.parse(rewritten)
         found = self._reformed(case, dropped, read)
         words = message_difference(text, parsed, rewritten, read)
@@ -369,6 +380,7 @@ class AnswerRewriter:
     def _reformed(self, case: _AnsweredTurn, dropped: int, read: ParsedMessage) -> MessageRendering:
         """Classify the text that is written in place of the answer."""
         text, parsed = case.text, case.parsed
+        # The reasoning, which the template drops, is the first part.
         skipped = 1 if dropped else 0
         if _comparable_parts(read)[skipped:] != _comparable_parts(parsed)[skipped:]:
             return MessageRendering.OTHER
@@ -380,6 +392,7 @@ class AnswerRewriter:
         bare = _squeezed(_markup(text, parsed, dropped))
         markup = _markup(text[:dropped] + case.turn.rest, read, dropped)
         for markup_text in map(_squeezed, self._ended(markup)):
+            # The arguments are equal as values by now, so only the text around them is compared.
             if markup_text == bare or (dropped and markup_text.endswith(bare)):
                 return MessageRendering.SPELLING
             # The same characters in another order: arguments moved with the markup around them.
@@ -520,6 +533,7 @@ def _finite(value: Json) -> bool:
 def _comparable_parts(parsed: ParsedMessage) -> tuple[object, ...]:
     """Return the parts of a message, their texts stripped."""
     calls = [
+        # Order and whitespace at edges are spelling, which is judged later.
         (call.name, json.dumps(_stripped(json.loads(call.arguments)), sort_keys=True))
         for call in parsed.tool_calls
     ]

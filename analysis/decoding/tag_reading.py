@@ -76,7 +76,7 @@ class TagContinuation:
     paths: Sequence[Path] = ((),)
     """A row of nodes for each way; `[()]` for nothing more."""
     last: bool = False
-    """Whether the answer ends after them."""
+    """Whether the answer ends after them, as after the last part of a tag."""
 
     @property
     def nothing(self) -> bool:
@@ -90,6 +90,7 @@ class TagContinuation:
         Raises ``ConstraintError`` if something else may come as well.
         """
         texts = tuple(path[0] for path in self.paths if path and isinstance(path[0], str))
+        # Free text ends where its close comes, so every way to go on needs one.
         if texts and len(texts) < len(self.paths):
             raise ConstraintError(
                 "free text and a regex need a non-empty end", place="structural_tag"
@@ -107,8 +108,8 @@ class TriggerArm:
     trigger: str
     """The text that begins its tags, e.g. "<tool_call>"."""
     tags: tuple[tuple[str, Ways], ...]
-    """The texts that may continue the trigger, each with the trigger itself before it, and the part
-    that follows each."""
+    """The texts that may continue the trigger, each with the trigger itself before it, e.g.
+    `<function=look>` for `<function=`, and the part that follows each."""
 
 
 class TagGrammar:
@@ -135,6 +136,7 @@ class TagGrammar:
         ]
 
     def _few(self, paths: Sequence[Path]) -> Sequence[Path]:
+        # Each option is combined with each path; a rule stands for all paths at once.
         return paths if len(paths) <= MOST_PATHS else [(self._branch(paths),)]
 
     def bound(self, node: Node) -> Ways:
@@ -147,6 +149,7 @@ class TagGrammar:
 
         def ways(behind: TagContinuation) -> list[Path]:
             free = FreeProse(may_be_empty=True, shapes=(pattern,))
+            # With a close, the match ends at its first occurrence; without one, the regex decides.
             node = free if behind.closes else PatternNode(pattern)
             return [join_path(node, *path) for path in behind.paths]
 
@@ -163,6 +166,7 @@ class TagGrammar:
 
         def ways(behind: TagContinuation) -> list[Path]:
             paths = behind.paths
+            # From the end, since each part has to know what follows it.
             for part in reversed(parts):
                 paths = part(TagContinuation(paths, behind.last))
             return list(paths)
@@ -224,6 +228,7 @@ class TagGrammar:
                 return (
                     led if starts_with_arm else [*(join_path(prose, *path) for path in led), *rest]
                 )
+            # A rule of its own for each, since two may have equal triggers and other continuations.
             self._dispatches += 1
             key = f"dispatch {self._dispatches}"
 
@@ -282,6 +287,7 @@ class TagGrammar:
             )
         pieces = {text: self.tokenizer.opaque.pieces(text) for text in excludes}
         for text, cut in pieces.items():
+            # A grammar can exclude one token or one text, not their sequence.
             if len(cut) > 1:
                 raise ConstraintError(
                     f"{text!r} cannot be excluded: it holds a token among other text",
@@ -330,6 +336,7 @@ class _TagReader:
         return self.part(tag["format"], "format")
 
     def legacy(self, tag: Mapping[str, Any]) -> Ways:
+        # SGLang's form, in which each tag holds one schema.
         triggers = _texts_at(_field_at(tag, "triggers", ""), "triggers")
         tags: list[tuple[str, Ways]] = []
         for number, given in enumerate(_list_at(_field_at(tag, "structures", ""), "structures")):
@@ -397,6 +404,7 @@ class _TagReader:
         )
 
     def free(self, form: Mapping[str, Any], place: str) -> Ways:
+        # A grammar counts neither tokens nor characters of free text.
         _absent(form, ("max_tokens", "max_chars"), place)
         return self.tag_grammar.free(_texts_at(form.get("excludes", []), f"{place}.excludes"))
 
@@ -423,6 +431,7 @@ class _TagReader:
     def token(self, value: object, place: str) -> str:
         """Return the text of a token, identified by its text or its id."""
         for token in self.tag_grammar.tokenizer.added:
+            # A tag names either; an id is never equal to a text.
             if value in (token.id, token.text):
                 return token.text
         raise ConstraintError(f"{value!r} is not an added token of the tokenizer", place=place)
@@ -465,6 +474,7 @@ class _TagReader:
                     )
                 if -1 < most < least:
                     raise ConstraintError("max is less than min", place=place)
+                # -1 stands for no maximum.
                 return self.tag_grammar.repeated(part, least, most if most >= 0 else None)
 
     def triggered(self, form: Mapping[str, Any], place: str) -> Ways:
@@ -523,6 +533,7 @@ def _arms(
     members: dict[str, list[tuple[str, Ways]]] = {trigger: [] for trigger in triggers}
     for number, (begin, body) in enumerate(tags):
         fitting = [trigger for trigger in triggers if trigger and begin.startswith(trigger)]
+        # With two fitting triggers, the same text would lead into two rules.
         if len(fitting) != 1:
             which = " and ".join(repr(trigger) for trigger in fitting) or "none of the triggers"
             raise ConstraintError(

@@ -91,7 +91,7 @@ class AskedText:
     title: str
     """The case of the battery, e.g. `"2 calls"`."""
     prompt: str
-    """The whole prompt before the text."""
+    r"""The whole prompt before the text, e.g. `"…<|im_start|>assistant\n"`."""
     text: str
     """The turn without its end, e.g. `"<tool_call>\\n{…}\\n</tool_call>"`."""
     opening: str
@@ -101,15 +101,18 @@ class AskedText:
     setting: Mapping[str, Json]
     """The variables of the template, e.g. `{"enable_thinking": False}`."""
     others: tuple[Mapping[str, Json], ...]
-    """Other settings with the same generation prompt."""
+    """Other settings with the same generation prompt, e.g. `({"enable_thinking": True},)`."""
     tools: bool
     """Whether tools are offered."""
     meant: Message
-    """The message that the template rendered as this text."""
+    """The message that the template rendered as this text, e.g. with the content
+    `"Here is what I found."`."""
     hostile: bool
-    """Whether markers or calls are quoted in it as plain text."""
+    """Whether markers or calls are quoted in it as plain text, as in
+    `"</tool_call> alone in a string"`."""
     judge: ReadingJudge
-    """Judges readings of the text, by the template."""
+    """Judges readings of the text, by the template: a message that it writes as the same text is
+    right, too."""
 
     def to_worker(self) -> dict[str, Json]:
         """Return the text in the form of the worker's requests."""
@@ -129,12 +132,12 @@ class AskedTexts:
     """The texts, and the number of messages without one."""
 
     texts: tuple[AskedText, ...]
-    """The texts, those after the default prompt first."""
+    """The texts, e.g. 58, those after the default prompt first."""
     not_asked: int
     """Messages that the template refuses or does not write after the prompt, and hostile ones that
-    no reader can tell from others."""
+    no reader can tell from others, e.g. 8."""
     offered: tuple[Json, ...] = field(default_factory=loose_tools)
-    """The tools that are offered with the texts."""
+    """The tools that are offered with the texts, e.g. `get_forecast`."""
 
 
 def asked_texts(analysis: Analysis) -> AskedTexts:
@@ -143,6 +146,7 @@ def asked_texts(analysis: Analysis) -> AskedTexts:
     After the default one these are the whole battery and hostile messages, after each of the others
     some messages of the battery.
     """
+    # Prompts of several settings may be equal; each pair of prompt and text is asked once.
     seen: set[tuple[str, str]] = set()
     texts: list[AskedText] = []
     not_asked = 0
@@ -150,6 +154,8 @@ def asked_texts(analysis: Analysis) -> AskedTexts:
         source = _Turns(analysis, begun, opening)
         for case, hostile in source.cases(whole=not at):
             found = source.text_of(case, hostile=hostile)
+            # The template refuses such a message or drops a part of it, or no reader can
+            # distinguish it.
             if found is None:
                 not_asked += 1
             # Several messages may be written alike, such as those that differ in a dropped part.
@@ -161,6 +167,7 @@ def asked_texts(analysis: Analysis) -> AskedTexts:
 
 def _prompts(analysis: Analysis) -> Iterator[tuple[PromptFormat, TurnOpening]]:
     """Return the formats and their openings, the default's first, each text of a prompt once."""
+    # With tools, since some templates write another generation prompt without any.
     found = [analysis.begun(loose_tools())[0]]
     found += [
         PromptFormat(format_, opening)
@@ -188,6 +195,7 @@ class _Turns:
             if other.text == opening.text and other.setting != opening.setting
         )
         self._turns = turns_after(turn_start.format, opening, analysis.prober())
+        # A prompt without tools offers nothing to call, so that its texts have no calls.
         self._tools = loose_tools() if opening.tools and self._turns.offers else ()
         # Ends do not depend on the part of the turn that the prompt has begun.
         self._ends = [end.core for end in turn_start.format.end_literals]
@@ -224,6 +232,7 @@ class _Turns:
         if shown.calls and self._alike(shown, replace(shown, calls=())):
             return None
         text, end = self._stopped(text)
+        # Our parser decides only whether a text is ambiguous, not what it means.
         if hostile and (shown != message or not self._reads_back(shown, text)):
             return None
         return AskedText(
@@ -245,6 +254,8 @@ class _Turns:
 
         A prompt that opens the reasoning asks for some, one that closes it for none.
         """
+        # The message itself first; the others are for prompts that have begun or closed the
+        # reasoning.
         for reasoning in (message.reasoning, message.reasoning or THOUGHT, ""):
             fitting = replace(message, reasoning=reasoning)
             text = self._turns.written_turn(fitting).continuation
@@ -255,6 +266,7 @@ class _Turns:
     def _alike(self, one: Message, other: Message) -> bool:
         turns = self._turns
         first, second = turns.written_turn(one), turns.written_turn(other)
+        # Two refusals have equal, empty texts, and show nothing.
         return not second.refusal and first.text == second.text
 
     def _reads_back(self, message: Message, text: str) -> bool:

@@ -4,6 +4,12 @@ uvicorn waits for the head of a request as long as a client likes, and counts wh
 connections, so that a few hundred of them shut out everybody. Here a head has some seconds, and
 where too many wait, the one that waits longest is closed; a client that is slow is never held
 against another one. Anything that is not HTTP is refused with the same error object.
+
+For example, a client sends one line and waits; ten seconds later it gets
+
+    HTTP/1.1 408 Request Timeout
+    {"error": {"message": "the request headers did not arrive within 10 s",
+               "type": "invalid_request_error", "param": null, "code": null}}
 """
 
 from __future__ import annotations
@@ -53,6 +59,7 @@ class BoundedProtocol(H11Protocol):
         if self._refused:
             return
         super().data_received(data)
+        # h11 leaves this state once the head is complete.
         if self.conn.their_state is not h11.IDLE:
             self._stop_waiting()
         elif self._timer is None and not self._refused:
@@ -66,6 +73,7 @@ class BoundedProtocol(H11Protocol):
         self._timer = self.loop.call_later(HEAD_SECONDS, self._be_late)
         self.waiting[self] = None
         if len(self.waiting) > WAITING:
+            # A dictionary keeps its order, so the first one has waited longest.
             next(iter(self.waiting)).give_up()
 
     def _stop_waiting(self) -> None:

@@ -75,6 +75,7 @@ class AnswerProgress:
 
     def _finish(self) -> list[Delta]:
         """Finish the parser; a stop string of the client truncates the text, as a limit does."""
+        # A client's stop string may end the text inside a call, as a token limit does.
         cut = self.end.reason == "length" or self._own_stop
         *deltas, finish = self._stream.finish(complete=not cut)
         reason = finish.text
@@ -90,6 +91,7 @@ class AnswerProgress:
     def _own_stop(self) -> bool:
         """Whether a stop string of the client, which does not end a turn, ended the text."""
         stop = self.end.stop_text
+        # A client may also list the turn's own end, which truncates nothing.
         return stop in self.chat.request.stops and stop not in self.chat.grammar.stop_strings
 
     @property
@@ -115,6 +117,7 @@ class AnswerProgress:
         the encoded text are the fallback if there are as many as were written.
         """
         for found in (tuple(self._ids), self._encode(self.text)):
+            # An encoding with as many tokens as were written is taken for the sampled one.
             if found and len(found) == self.end.completion_tokens:
                 return found
         return None
@@ -212,6 +215,7 @@ class ChatForm(AnswerForm):
 
     def events(self, answer: AnswerProgress, deltas: Sequence[Delta], /) -> bytes:
         """Return a chunk a delta; the first one has the log probabilities so far."""
+        # Text that the parser holds back has no delta yet: its log probabilities wait for one.
         logprobs = answer.take_logprobs() if deltas and self.request.logprobs else None
         chunks = bytearray()
         for delta in deltas:
@@ -247,6 +251,7 @@ class ChatForm(AnswerForm):
         if options.continuous_usage_stats:
             fields["usage"] = token_usage([] if answer is None else [answer])
         elif options.include_usage:
+            # OpenAI sends a null in all chunks but the last.
             fields["usage"] = None
         return event(fields)
 

@@ -58,6 +58,8 @@ class ServeMetrics:
 
     def __init__(self) -> None:
         """Register the metrics, at zero."""
+        # A registry of its own: two applications in one process would register the same names
+        # twice.
         self._registry = CollectorRegistry()
         self._chats = Counter(
             "autoparser_chats", "Chats answered, by status.", ["status"], registry=self._registry
@@ -100,11 +102,11 @@ class AnsweredChat:
     prompt: str
     """The rendered prompt, e.g. `"<|im_start|>user\\nHi<|im_end|>\\n"`."""
     completion: str
-    """The text that the backend wrote, markers included."""
+    """The text that the backend wrote, markers included, e.g. `"Hello.<|im_end|>"`."""
     prompt_token_ids: tuple[int, ...] | None
     """The ids of the prompt, e.g. `(151644, 872)`, or None without a tokenizer."""
     token_ids: tuple[int, ...] | None
-    """The ids of the completion, or None if they are not certain."""
+    """The ids of the completion, e.g. `(9707, 13)`, or None if they are not certain."""
 
 
 @dataclass(eq=False)
@@ -112,15 +114,15 @@ class BackendAnswer(ABC):
     """An answer that a backend writes, as an ASGI response with bounds."""
 
     backend: CompletionBackend
-    """The server that writes the text."""
+    """The server that writes the text, e.g. llama-server at port 8080."""
     metrics: ServeMetrics
-    """Where the answer is counted."""
+    """Where the answer is counted, e.g. as `autoparser_chats{status="200"}`."""
     seconds: float
-    """Seconds that the answer may take."""
+    """Seconds that the answer may take, e.g. 600."""
     leave: Callable[[], None]
-    """Called once the answer has ended, however it ended."""
+    """Called once the answer has ended, however it ended, e.g. `_Room.leave`."""
     begun: bool = field(default=False, init=False)
-    """Whether anything was sent."""
+    """Whether anything was sent; then an error can only be an event, not a status of 4xx or 5xx."""
     sent_all: bool = field(default=False, init=False)
     """Whether the last piece was sent, so that a disconnect is not a hang-up."""
 
@@ -156,6 +158,7 @@ class BackendAnswer(ABC):
         return error.to_openai()
 
     async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
+        # The body was read before, so only the end of the connection can come.
         while (await receive())["type"] != "http.disconnect":
             pass
         # The server also sends this message after a complete response.
@@ -178,6 +181,7 @@ class BackendAnswer(ABC):
         self.count(error.kind.status)
         self.sent_all = True
         if self.begun:
+            # The status was sent with the first piece, so that the error can only be an event.
             await send(_body(self.error_event(error), more=False))
         else:
             await error_response(error, self.error_body)(scope, receive, send)
@@ -188,17 +192,18 @@ class ChatAnswer(BackendAnswer):
     """The answer to one chat."""
 
     answers: Sequence[AnswerProgress]
-    """One a choice."""
+    """One a choice, e.g. 3 for `"n": 3`."""
     form: AnswerForm
     """How the API of the request writes answers, e.g. a `ChatForm`."""
     report_answer: Callable[[AnsweredChat], None] | None
-    """Called with each choice of a chat if it was answered."""
+    """Called with each choice of a chat if it was answered with status 200."""
 
     async def write(self, send: Send) -> None:
         """Request all choices concurrently, and send the parsed answers."""
         if len(self.answers) == 1:
             await self._read(self.answers[0], send)
         else:
+            # If one choice fails, the others are cancelled, since the answer can only be an error.
             async with asyncio.TaskGroup() as group:
                 for answer in self.answers:
                     group.create_task(self._read(answer, send))
@@ -218,6 +223,7 @@ class ChatAnswer(BackendAnswer):
                 await send(_head("text/event-stream; charset=utf-8"))
                 await send(_body(self.form.opening()))
             async for piece in pieces:
+                # Parse in any case: a whole answer is built from the same parser.
                 deltas = answer.take(piece)
                 if stream and (events := self.form.events(answer, deltas)):
                     await send(_body(events))
@@ -225,6 +231,7 @@ class ChatAnswer(BackendAnswer):
     def count(self, status: int) -> None:
         """Count the answer and its tokens, and report it if it is whole."""
         self.metrics.count_chat(status, [answer.end for answer in self.answers])
+        # A broken answer has no end, so its text is not one that the model would write.
         if status == 200 and self.report_answer is not None:  # noqa: PLR2004 - OK
             for answer in self.answers:
                 prompt = answer.chat.prompt, answer.chat.prompt_ids
@@ -233,6 +240,7 @@ class ChatAnswer(BackendAnswer):
     async def look_back(self) -> None:
         """Count outputs in other formats; checking schemas takes a while."""
         for answer in self.answers:
+            # In a thread: validation of one answer would keep all others waiting.
             await anyio.to_thread.run_sync(self.metrics.outputs.note, answer.message)
 
     def error_event(self, error: ChatError) -> bytes:
@@ -251,7 +259,7 @@ class PassedAnswer(BackendAnswer):
     body: Mapping[str, Json]
     """The request of the client, e.g. `{"prompt": "Hi", "max_tokens": 8}`."""
     model: str
-    """The name of the model in the answer; the backend's may be a path."""
+    """The name of the model in the answer, e.g. `"parrot"`; the backend's may be a path."""
 
     async def write(self, send: Send) -> None:
         """Pass the request on, and each piece of its answer."""
@@ -286,6 +294,7 @@ def error_response(
     """Return the response that is only an error."""
     headers: dict[str, str] = {}
     if error.kind is ChatErrorKind.BUSY:
+        # OpenAI's client waits as long as this header says.
         headers["Retry-After"] = "1"
     if error.kind is ChatErrorKind.LOCKED:
         headers["WWW-Authenticate"] = "Bearer"
@@ -339,30 +348,33 @@ class ChatEndpoint:
     """Answers chats by one backend; it keeps no state between requests but its metrics."""
 
     preparer: ChatPreparer
-    """Renders prompts, and makes grammars and parsers."""
+    """Renders prompts, and makes grammars and parsers, e.g. for 1 template."""
     backend: CompletionBackend
-    """The server that writes the text."""
+    """The server that writes the text, e.g. at `"http://127.0.0.1:8080"`."""
     model: str
-    """The name of the model in answers."""
+    """The name of the model in answers, e.g. `"parrot"`."""
     limits: ServingLimits = field(default_factory=ServingLimits)
-    """Limits on bodies, time and concurrent requests."""
+    """Limits on bodies, time and concurrent requests, e.g. 8,000,000 bytes, 600 seconds, 256
+    requests."""
     report_answer: Callable[[AnsweredChat], None] | None = None
     """Called with each answered chat."""
     api_key: str = ""
-    """The key that clients have to send; empty to require none."""
+    """The key that clients have to send, as in `Authorization: Bearer KEY`; empty to require
+    none."""
     origins: Sequence[str] = ()
     """The origins whose pages may ask, as CORS has them; `*` is all."""
     running: int = field(default=0, init=False)
-    """Chats that are being answered, by their choices."""
+    """Chats that are being answered, by their choices: `"n": 3` counts 3."""
     _bodies: int = field(default=0, init=False)
-    """Request bodies that are arriving."""
+    """Request bodies that are arriving, at most 64 more than chats may run."""
     _metrics: ServeMetrics = field(default_factory=ServeMetrics, init=False)
     """The metrics, which `/metrics` reports."""
     _preparing: tuple[anyio.CapacityLimiter, anyio.CapacityLimiter] = field(
         default_factory=lambda: (anyio.CapacityLimiter(AT_ONCE), anyio.CapacityLimiter(AT_ONCE)),
         init=False,
     )
-    """Limiters of concurrent preparation, so that small requests do not wait for large ones."""
+    """Limiters of concurrent preparation, of bodies up to 1 MB and of larger ones, so that small
+    requests do not wait for large ones."""
 
     def application(self) -> ASGIApp:
         """Return the application, which closes the backend's connections at its end."""
@@ -420,6 +432,7 @@ class ChatEndpoint:
             refused = as_chat_error(error)
             self._metrics.count_chat(refused.kind.status, ())
             return error_response(refused, api.form.error_body)
+        # A cancelled request gives its place back, too.
         except BaseException:
             room.leave()
             raise
@@ -437,6 +450,7 @@ class ChatEndpoint:
     def _prepared(self, body: bytes, api: ServedApi) -> tuple[AnswerForm, PreparedChat]:
         value = json_object(body)
         request = api.read(value)
+        # Before rendering, which is the expensive part.
         self.backend.check(request)
         form = api.form(request, value, self.model)
         return form, self.preparer.prepare(request)
@@ -447,6 +461,7 @@ class ChatEndpoint:
         if self._bodies >= self.limits.requests + BESIDE:
             words = f"too many requests arriving ({self._bodies})"
             raise ChatError(words, ChatErrorKind.BUSY, hint="try again later")
+        # Counted apart from chats, which begin only after their body has arrived.
         self._bodies += 1
         try:
             async with asyncio.timeout(self.limits.body_seconds):
@@ -487,6 +502,7 @@ class ChatEndpoint:
             room.enter(1)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an error
             return error_response(as_chat_error(error))
+        # The client knows this server's name of the model, the backend its own.
         asked = {**body, "model": self.backend.model} if self.backend.model else body
         return PassedAnswer(
             self.backend, self._metrics, self.limits.seconds, room.leave, asked, self.model
@@ -615,6 +631,7 @@ class _Room:
         self._taken = 0
         if self.body > LARGE_BODY:
             loop = asyncio.get_running_loop()
+            # In a thread, since collecting garbage would keep all answers waiting.
             loop.call_later(GIVING_BACK, loop.run_in_executor, None, return_memory)
 
 

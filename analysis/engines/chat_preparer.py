@@ -70,22 +70,26 @@ class PreparedChat:
     """The values needed to ask a backend and to parse its output."""
 
     request: ChatRequest
-    """The request as it was read."""
+    """The request as it was read, e.g. with the messages `({"role": "user", "content": "Hi"},)`."""
     prompt: str
     """The rendered prompt, e.g. `"<|im_start|>user\\nHi<|im_end|>\\n<|im_start|>assistant\\n"`."""
     prompt_ids: tuple[int, ...] | None
-    """None without a tokenizer."""
+    """The ids of the prompt, e.g. `(151644, 872)`, or None without a tokenizer."""
     parser: OutputParser
-    """Parses the output, given the prompt."""
+    """Parses the output, given the prompt, e.g. `<OutputParser of 'look'>`."""
     grammar: Grammar
-    """The grammar; its stop strings are used even if the answer is not constrained."""
+    """The grammar, e.g. `<Grammar of 'look'>`; its stop strings are used even if the answer is not
+    constrained."""
     constrained: bool
-    """Whether the backend constrains the answer to the grammar."""
+    """Whether the backend constrains the answer to the grammar; not for free text, as with
+    `"tool_choice": "none"`."""
     bridged: str | None = None
-    """Why the prompt does not extend the earlier turn's ids; empty if it does, None if the request
-    has no earlier turn."""
+    """Why the prompt does not extend the earlier turn's ids, e.g.
+    `"the request sets chat_template_kwargs"`; empty if it does, None if the request has no earlier
+    turn."""
     marker_tokenizer: Tokenizer | None = None
-    """Resolves markers to ids for a backend whose grammars take ids; else None."""
+    """Resolves markers to ids, e.g. `<|im_end|>` to 151645, for a backend whose grammars take ids;
+    else None."""
 
 
 _LOG = logging.getLogger("autoparser")
@@ -156,6 +160,7 @@ class ChatPreparer:
 
     def _prepare(self, request: ChatRequest) -> PreparedChat:
         shape = self._analysis.shape
+        # Either the last message is unfinished, or a new prompt follows it.
         if request.continue_final_message and request.continues is not None:
             raise ChatError("cannot be combined with continue_final_message", place="continues")
         layouts = self._analysis.format.layouts
@@ -164,6 +169,7 @@ class ChatPreparer:
         offered, choice = request.callable_tools
         switches: dict[str, Any] = {
             **self._switches,
+            # The request's own variables are the most specific, so they come last.
             **effort_setting(self._analysis, request.reasoning_effort),
             **request.chat_template_kwargs,
         }
@@ -219,6 +225,7 @@ class ChatPreparer:
         switches: Mapping[str, Any],
     ) -> str:
         """Render the prompt. Raises ChatError for values that no render takes."""
+        # Python would report a duplicate argument, in words that no client understands.
         taken = sorted(_RENDER_NAMES & request.chat_template_kwargs.keys())
         if taken:
             raise ChatError(
@@ -260,12 +267,14 @@ class ChatPreparer:
             role, text = str(message.get("role")), message.get("content")
             if not isinstance(text, str) or role in self._dropped:
                 continue
+            # A hash, since ten thousand messages may be large.
             known = hash((role, text))
             if known in self._looked_at:
                 continue
             if len(self._looked_at) >= MESSAGES:
                 self._looked_at.clear()
             self._looked_at.add(known)
+            # Most templates write texts verbatim, so that most messages need no further render.
             if text.strip() in prompt:
                 continue
             rest = [*messages[:index], *messages[index + 1 :]]
@@ -309,6 +318,8 @@ class ChatPreparer:
         if request.schema is None and (not offered or options["tool_choice"] == "none"):
             return grammar, False
         try:
+            # Written now, so that a grammar that cannot be written is an error of the request, not
+            # of the backend.
             grammar_text(self._engine, grammar, self._marker_tokenizer)
         except (GrammarError, SchemaError) as error:
             if not free or isinstance(error, StrictSchemaError):

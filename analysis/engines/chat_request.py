@@ -100,6 +100,7 @@ def _accepted(message: Message, layouts: Mapping[Presence, TurnLayout]) -> Messa
     why = refusal(message)
     if not why:
         return message
+    # Without calls the content is the answer itself, so only the reasoning may go.
     for part in ("content", "reasoning") if message.calls else ("reasoning",):
         fewer = structs.replace(message, **{part: ""})
         if fewer != message and not refusal(fewer):
@@ -131,6 +132,7 @@ def _other(
     raw_message: Mapping[str, Any], names: Mapping[str, str], shape: MessageShape
 ) -> Mapping[str, Any]:
     text = _text(raw_message.get("content"))
+    # Images and unknown roles are passed on as they are: the template decides.
     if raw_message.get("role") not in ("user", "system", "developer", "tool") or text is None:
         return raw_message
     shaped = {**raw_message, "content": shape.user_text(text)}
@@ -159,6 +161,7 @@ def _call(raw_call: object) -> ToolCall | None:
     name, arguments = function.get("name"), function.get("arguments")
     if isinstance(arguments, str):
         try:
+            # An empty text stands for no arguments.
             arguments = json.loads(arguments or "{}")
         except ValueError:
             return None
@@ -247,12 +250,14 @@ def as_chat_error(error: Exception) -> ChatError:
     if isinstance(error, ChatError):
         return error
     if isinstance(error, RecursionError):
+        # JSON of thousands of brackets, which no recursive function can read.
         return ChatError("the request is nested too deeply")
     if not isinstance(error, AutoparserError):
         _LOG.error("a request failed", exc_info=error)
         return ChatError(
             "internal server error", ChatErrorKind.INTERNAL, hint="see the server's log"
         )
+    # These are faults of the server; all others come from the request.
     own = isinstance(error, WorkerDiedError | TokenizerError)
     kind = ChatErrorKind.INTERNAL if own else ChatErrorKind.INVALID
     # These errors point into the template, which the client has not sent.
@@ -266,13 +271,13 @@ class ServingLimits:
     """Limits on bodies, time and concurrent requests."""
 
     body: int = 8_000_000
-    """Most bytes of a request."""
+    """Most bytes of a request, e.g. 1000 in tests."""
     seconds: float = 600.0
-    """Seconds that an answer may take, from the request to its last piece."""
+    """Seconds that an answer may take, from the request to its last piece, e.g. 600."""
     requests: int = 256
-    """Most chats answered at the same time; others are refused and told to retry."""
+    """Most chats answered at the same time, e.g. 256; others are refused and told to retry."""
     body_seconds: float = 30.0
-    """Seconds that a request's body may take to arrive."""
+    """Seconds that a request's body may take to arrive, e.g. 30."""
 
 
 _Objects = Annotated[tuple[dict[str, Any], ...], Meta(description="a list of objects")]
@@ -283,9 +288,9 @@ class StreamOptions(Struct, frozen=True):
     """Token counts in a stream, next to its deltas."""
 
     include_usage: bool = False
-    """Whether the last event has the token counts."""
+    """Whether the last event has the token counts, e.g. `"usage": {"prompt_tokens": 12, …}`."""
     continuous_usage_stats: bool = False
-    """Whether each event has the token counts so far."""
+    """Whether each event has the token counts so far, in `"usage"`."""
 
 
 class NamedSchema(Struct, frozen=True):
@@ -294,7 +299,7 @@ class NamedSchema(Struct, frozen=True):
     schema: dict[str, Any]
     """The JSON schema, e.g. `{"type": "object"}`."""
     name: str = ""
-    """Its name, which no answer depends on."""
+    """Its name, e.g. `"forecast"`, which no answer depends on."""
 
 
 class ResponseFormat(Struct, frozen=True):
@@ -312,7 +317,7 @@ class EarlierTurn(Struct, frozen=True, forbid_unknown_fields=True):
     prompt_token_ids: _Ids
     """The ids of its prompt, e.g. `(151644, 872)`."""
     token_ids: _Ids
-    """The ids of its output."""
+    """The ids of its output, e.g. `(9707, 13, 151645)`."""
 
 
 class ChatRequest(Struct, frozen=True):
@@ -321,34 +326,34 @@ class ChatRequest(Struct, frozen=True):
     messages: Annotated[_Objects, Meta(min_length=1)]
     """The conversation, e.g. `({"role": "user", "content": "Hi"},)`."""
     model: str = ""
-    """The model that the client names; the answer repeats it."""
+    """The model that the client names, e.g. `"parrot"`; the answer repeats it."""
     tools: _Objects = ()
     """The tools, e.g. `({"type": "function", "function": {"name": "get_weather"}},)`."""
     tool_choice: str | dict[str, Any] = "auto"
     """`"auto"`, `"none"`, `"required"`, or an object that names a tool or `allowed_tools`."""
     parallel_tool_calls: bool = True
-    """Whether one answer may have several calls."""
+    """Whether one answer may have several calls, as in OpenAI's API by default."""
     response_format: ResponseFormat | None = None
-    """The form of the content, or None for free text."""
+    """The form of the content, e.g. of the type `"json_schema"`, or None for free text."""
     chat_template_kwargs: dict[str, Any] = {}
     """Variables of the template, e.g. `{"enable_thinking": False}`."""
     reasoning_effort: str = ""
     """E.g. `"low"`; it sets the switch of the template that has such values."""
     continue_final_message: bool = False
-    """Whether the last message is an answer's beginning, to be continued."""
+    """Whether the last message is an answer's beginning, e.g. `"The weather"`, to be continued."""
     stream: bool = False
-    """Whether the answer comes as events."""
+    """Whether the answer comes as events, `data: {…}`."""
     stream_options: StreamOptions = StreamOptions()
-    """Options of a stream."""
+    """Options of a stream, e.g. `{"include_usage": true}`."""
     n: Annotated[int, Meta(ge=1, le=128)] = 1
-    """The number of choices."""
+    """The number of choices, e.g. 3."""
     logprobs: bool = False
-    """Whether the answer has the log probability of each token."""
+    """Whether the answer has the log probability of each token, e.g. -0.5."""
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
-    """The number of likeliest tokens listed at each place."""
+    """The number of likeliest tokens listed at each place, e.g. 2."""
 
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    """The token limit by its old name."""
+    """The token limit by its old name, e.g. 200."""
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
     """The token limit; it takes precedence over `max_tokens`."""
     min_tokens: Annotated[int, Meta(ge=0)] = 0
@@ -366,18 +371,20 @@ class ChatRequest(Struct, frozen=True):
     seed: int | None = None
     """Seed of the first choice; each further choice adds 1."""
     presence_penalty: float | None = None
-    """Subtracted from the logits of tokens that have occurred."""
+    """Subtracted from the logits of tokens that have occurred, e.g. 0.5."""
     frequency_penalty: float | None = None
-    """Subtracted once for each occurrence of a token."""
+    """Subtracted once for each occurrence of a token, e.g. 0.5."""
     repetition_penalty: float | None = None
     """Divisor of the logits of repeated tokens, e.g. 1.1; `repeat_penalty` in llama-server."""
     logit_bias: dict[str, float] | None = None
     """Added to the logits of tokens, by id: `{"50256": -100.0}`."""
 
     return_token_ids: bool = False
-    """Whether the answer includes the token ids of its prompt and its output."""
+    """Whether the answer includes the token ids of its prompt and its output, as `prompt_token_ids`
+    and `token_ids`."""
     continues: EarlierTurn | None = None
-    """The last assistant message as token ids, which the new prompt then extends."""
+    """The last assistant message as token ids, `{"prompt_token_ids": […], "token_ids": […]}`, which
+    the new prompt then extends."""
 
     @property
     def limit(self) -> int | None:
@@ -395,6 +402,7 @@ class ChatRequest(Struct, frozen=True):
         wanted = self.response_format
         if wanted is None or wanted.type == "text":
             return None
+        # Any object: OpenAI's older mode names no schema.
         if wanted.type == "json_object":
             return {"type": "object"}
         if wanted.json_schema is None:
@@ -516,6 +524,7 @@ MOST_SCHEMA = 1_000_000
 def _check_schemas(request: ChatRequest) -> None:
     """Raise ChatError for tools or a schema so large that their grammar takes many seconds."""
     for place, value in (("tools", request.tools), ("response_format", request.response_format)):
+        # The body's limit is far higher, since a conversation may hold long documents.
         if len(msgspec.json.encode(value)) > MOST_SCHEMA:
             raise ChatError(
                 f"{place} is larger than {MOST_SCHEMA} bytes", ChatErrorKind.TOO_LARGE, place=place

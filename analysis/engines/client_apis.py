@@ -155,10 +155,12 @@ def _add_block(said: dict[str, Any], kind: str, block: Mapping[str, Any], where:
         thought = said.get("reasoning_content", "")
         said["reasoning_content"] = thought + _text(block.get("thinking"), where)
     elif kind == "tool_use":
+        # Anthropic sends an object where OpenAI sends JSON text.
         arguments: Json = block.get("input") or {}
         function: dict[str, Json] = {"name": block.get("name"), "arguments": arguments}
         call: dict[str, Json] = {"id": block.get("id"), "type": "function", "function": function}
         said.setdefault("tool_calls", []).append(call)
+    # Encrypted for Anthropic's own models; a client that switched servers may still send it.
     elif kind != "redacted_thinking":
         raise ChatError(f"unsupported content block {kind!r}: {_NOT_TEXT}", place=where)
 
@@ -214,6 +216,7 @@ class MessagesForm(AnswerForm):
                 parts.append(self._begin("tool_use", delta.index, block))
                 continue
             kind, name = _BLOCKS[delta.kind]
+            # The block of a call has another name than its deltas.
             block_kind = "tool_use" if delta.kind is DeltaKind.ARGUMENTS else kind
             if self._open != (block_kind, delta.index):
                 parts.append(self._begin(block_kind, delta.index, _block(kind, "")))
@@ -239,6 +242,7 @@ class MessagesForm(AnswerForm):
         return {"type": "error", **error.to_openai()}
 
     def _begin(self, kind: str, index: int, block: Json) -> bytes:
+        # Anthropic's blocks never overlap, so the next one closes the last.
         closed = self._close()
         self._block += 1
         self._open = kind, index
@@ -277,6 +281,7 @@ def _usage(answer: AnswerProgress | None) -> Json:
 
 
 def _block(kind: str, text: str) -> Json:
+    # A thinking block of Anthropic's has a signature, which other servers leave empty.
     return {"type": kind, kind: text, **({"signature": ""} if kind == "thinking" else {})}
 
 
@@ -316,6 +321,7 @@ _TEXTS = ("input_text", "output_text", "text", "reasoning_text", "summary_text",
 def responses_request(body: Mapping[str, Any]) -> ChatRequest:
     """Read a request. Raises ChatError, which names the place in it."""
     ignore_fields(body.keys() - _RESPONSES_TAKEN - _RESPONSES_CONVERTED - _RESPONSES_BOOKKEEPING)
+    # Ignoring these would answer another conversation than the client means.
     for name in _STATE:
         if body.get(name):
             raise ChatError(
@@ -327,6 +333,7 @@ def responses_request(body: Mapping[str, Any]) -> ChatRequest:
     if tools:
         fields["tools"] = [_responses_tool(tool, f"tools[{at}]") for at, tool in enumerate(tools)]
     choice = body.get("tool_choice")
+    # Responses name the function next to the type, chat requests inside `function`.
     if is_mapping(choice) and choice.get("type") == "function":
         choice = {"type": "function", "function": {"name": choice.get("name")}}
     elif is_mapping(choice) and choice.get("type") == "allowed_tools":
@@ -359,6 +366,7 @@ def _responses_tool(tool: object, place: str) -> dict[str, Any]:
 
 def _responses_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = body.get("input")
+    # A text as input is short for one user message.
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not is_list(items):
         raise ChatError("missing input", place="input")
@@ -370,6 +378,7 @@ def _responses_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         place = f"input[{at}]"
         if not is_mapping(item):
             raise ChatError("not an input item", place=place)
+        # Clients leave the type of messages out.
         kind = item.get("type", "message")
         # Reasoning and calls have no role, but are the assistant's.
         own = kind in ("reasoning", "function_call") or item.get("role") == "assistant"
@@ -385,6 +394,7 @@ def _responses_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
             call = {"id": item.get("call_id"), "type": "function", "function": function}
             turn.setdefault("tool_calls", []).append(call)
         elif kind == "reasoning":
+            # OpenAI's own models return only a summary of their reasoning.
             texts = item.get("content") or item.get("summary") or ""
             turn["reasoning_content"] = turn.get("reasoning_content", "") + _text(
                 texts, place, _TEXTS
@@ -408,9 +418,9 @@ class _Item:
     """An item of the answer that is being written."""
 
     kind: str
-    """reasoning, message or function_call."""
+    """`"reasoning"`, `"message"` or `"function_call"`."""
     index: int
-    """Its place in the output."""
+    """Its place in the output, e.g. 0."""
     call: int = 0
     """The number of the call, for a `function_call`."""
     call_id: str = ""
@@ -418,9 +428,10 @@ class _Item:
     name: str = ""
     """The name of the called function, e.g. `"get_weather"`; empty for other items."""
     text: str = ""
-    """The text of the item so far, or the arguments of the call."""
+    """The text of the item so far, e.g. `"Hello"`, or the arguments of the call."""
 
     def __post_init__(self) -> None:
+        # The prefixes are OpenAI's.
         self.id = new_id({"reasoning": "rs_", "message": "msg_", "function_call": "fc_"}[self.kind])
 
     @property
@@ -569,6 +580,7 @@ class ResponsesForm(AnswerForm):
     @staticmethod
     def _place(item: _Item) -> dict[str, Json]:
         place: dict[str, Json] = {"item_id": item.id, "output_index": item.index}
+        # A call has no parts; other items have exactly one.
         return place if item.kind == "function_call" else {**place, "content_index": 0}
 
     def _event(self, name: str, /, **fields: Json) -> bytes:
@@ -585,6 +597,7 @@ class ResponsesForm(AnswerForm):
                 "input_tokens": counts["prompt_tokens"],
                 "input_tokens_details": counts["prompt_tokens_details"],
                 "output_tokens": counts["completion_tokens"],
+                # Backends count the tokens of the whole text only.
                 "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": counts["total_tokens"],
             }

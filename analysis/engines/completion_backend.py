@@ -38,11 +38,12 @@ class CompletionEnd:
     prompt_tokens: int = 0
     """Tokens of the prompt; 0 if the backend does not report them."""
     completion_tokens: int = 0
-    """Tokens of the text."""
+    """Tokens of the text, e.g. 9."""
     cached_tokens: int = 0
-    """Tokens of the prompt that the backend had in its cache."""
+    """Tokens of the prompt that the backend had in its cache, e.g. 874."""
     stop_text: str = ""
-    """The stop string that ended it; empty if a token did, or if the backend does not report it."""
+    """The stop string that ended it, e.g. `"<|im_end|>"`; empty if a token did, or if the backend
+    does not report it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,12 @@ class CompletionPiece:
     text: str = ""
     """The text, e.g. `"<tool_call>"`; empty for the end alone."""
     ids: tuple[int, ...] = ()
-    """Its token ids; empty if the backend does not report them."""
+    """Its token ids, e.g. `(13347,)`; empty if the backend does not report them."""
     end: CompletionEnd | None = None
-    """How the completion ended, or None before its end."""
+    """How the completion ended, e.g. `CompletionEnd("stop", …)`, or None before its end."""
     logprobs: tuple[dict[str, Any], ...] = ()
-    """An object for each token, as in OpenAI's chat completions."""
+    """An object for each token, as in OpenAI's chat completions, e.g.
+    `{"token": "Hi", "logprob": -0.5, …}`."""
 
 
 LEAST_LOGPROB = -9999.0
@@ -90,34 +92,36 @@ class _TopToken(Struct):
 
 class _LikelyToken(Struct):
     token: str
-    """The text of the token that was sampled."""
+    """The text of the token that was sampled, e.g. `"Hi"`."""
     logprob: float | None = None
-    """The logarithm of its probability, as above."""
+    """The logarithm of its probability, e.g. -0.5."""
     top_logprobs: tuple[_TopToken, ...] = ()
-    """The likeliest tokens at its place, if requested."""
+    """The likeliest tokens at its place, e.g. `"Hi"` and `"é"`, if requested."""
 
 
 class LlamaEvent(Struct):
     """An event of llama-server's `/completion`."""
 
     content: str
-    """The new text."""
+    """The new text, e.g. `"Hi"`."""
     tokens: tuple[int, ...] = ()
-    """Its token ids; omitted for a character of several tokens until it is complete."""
+    """Its token ids, e.g. `(13347,)`; omitted for a character of several tokens until it is
+    complete."""
     stop: bool = False
-    """Whether this is the last event."""
+    """Whether this is the last event, as in `"stop": true`."""
     stop_type: str = ""
     """`"eos"`, `"word"` or `"limit"`; empty before the end."""
     stopping_word: str = ""
-    """The stop string that ended it, if one did."""
+    """The stop string that ended it, e.g. `","`, if one did."""
     tokens_evaluated: int = 0
-    """Tokens of the prompt."""
+    """Tokens of the prompt, e.g. 811."""
     tokens_predicted: int = 0
-    """Tokens of the text."""
+    """Tokens of the text, e.g. 9."""
     timings: _Timings | None = None
-    """Timings, which include the number of cached tokens."""
+    """Timings, which include the number of cached tokens, e.g. `{"cache_n": 874, …}`."""
     completion_probabilities: tuple[_LikelyToken, ...] = ()
-    """The tokens with their log probabilities, if requested."""
+    """The tokens with their log probabilities, e.g. `{"token": "Hi", "logprob": -0.5, …}`, if
+    requested."""
 
     def piece(self, _: CompletionEnd | None) -> CompletionPiece:
         """Return the event as a piece of the completion."""
@@ -144,11 +148,12 @@ class _Logprobs(Struct):
     tokens: tuple[str, ...] = ()
     """The texts of the tokens, e.g. `("Hi", "!")`."""
     token_logprobs: tuple[float | None, ...] = ()
-    """The logarithm of the probability of each."""
+    """The logarithm of the probability of each, e.g. `(-0.1, -0.5)`."""
     top_logprobs: tuple[dict[str, float | None] | None, ...] | None = None
     """The likeliest tokens at each place, by text: `({"Hi": -0.1, "Hello": -2.4}, …)`."""
 
     def described(self) -> tuple[dict[str, Any], ...]:
+        # Null if the server lists no alternatives.
         tops = self.top_logprobs or (None,) * len(self.tokens)
         return tuple(
             token_logprob(token, logprob, top or {})
@@ -162,36 +167,37 @@ class _Choice(Struct):
     finish_reason: str | None = None
     """`"stop"` or `"length"` at the end; None before it."""
     token_ids: tuple[int, ...] | None = None
-    """The ids of the text, if the server reports them."""
+    """The ids of the text, e.g. `(13347,)`, if the server reports them."""
     logprobs: _Logprobs | None = None
-    """The log probabilities of its tokens, if requested."""
+    """The log probabilities of its tokens, e.g. -0.1 for `"Hi"`, if requested."""
     stop_reason: str | int | None = None
-    """The stop string or the id of the token that ended it, in vLLM."""
+    """The stop string or the id of the token that ended it, e.g. 151645, in vLLM."""
     matched_stop: str | int | None = None
-    """The same in SGLang."""
+    """The same in SGLang, e.g. `"<|im_end|>"`."""
 
 
 class _Cached(Struct):
     cached_tokens: int | None = 0
-    """Tokens of the prompt that were in the cache."""
+    """Tokens of the prompt that were in the cache, e.g. 874."""
 
 
 class _Usage(Struct):
     prompt_tokens: int = 0
     """Tokens of the prompt, e.g. 42."""
     completion_tokens: int = 0
-    """Tokens of the text so far, or of all of it."""
+    """Tokens of the text so far, or of all of it, e.g. 9."""
     prompt_tokens_details: _Cached | None = None
-    """The part of the prompt that was in the cache, if the server reports it."""
+    """The part of the prompt that was in the cache, `{"cached_tokens": 874}`, if the server reports
+    it."""
 
 
 class OpenAIEvent(Struct):
     """An event of OpenAI's `/v1/completions`."""
 
     choices: tuple[_Choice, ...]
-    """The choice of the event; empty in the one that has the usage."""
+    """The choice of the event, e.g. with the text `"Hi"`; empty in the one that has the usage."""
     usage: _Usage | None = None
-    """The token counts, in the last event."""
+    """The token counts, e.g. `{"prompt_tokens": 42, …}`, in the last event."""
 
     def piece(self, end: CompletionEnd | None) -> CompletionPiece:
         """Return the event as a piece; `end` is the end that earlier events announced.
@@ -361,6 +367,7 @@ class CompletionBackend:
         try:
             asked = {"content": "", "add_special": True}
             found = await self._client.post(f"{self.url}/tokenize", json=asked)
+            # Without this endpoint, assume that nothing is prepended.
             if found.status_code == HTTPStatus.NOT_FOUND:
                 return ""
             written = await self._client.post(f"{self.url}/detokenize", json=found.json())
@@ -373,9 +380,11 @@ class CompletionBackend:
         request = chat.request
         stops: list[Json] = [*dict.fromkeys((*chat.grammar.stop_strings, *request.stops))]
         ids = chat.prompt_ids
+        # A server prepends its token to texts, not to ids.
         prompt: Json = await self._text(chat.prompt) if ids is None else list(ids)
         body: dict[str, Json] = {"prompt": prompt, "stream": True, **request.sampling()}
         if request.seed is not None:
+            # With one seed, all choices would be the same text.
             body["seed"] = request.seed + index
         if request.repetition_penalty is not None:
             name = "repeat_penalty" if self._native else "repetition_penalty"
@@ -405,6 +414,7 @@ class CompletionBackend:
         written = 0
         async for line in _lines(answer):
             if not line.startswith(_DATA):
+                # llama-server reports an error in the middle of a stream on a line of its own.
                 if line.startswith("error:"):
                     raise self._refusal(200, line)
                 continue
@@ -417,8 +427,10 @@ class CompletionBackend:
             written += len(piece.text)
             if written > LARGEST:
                 raise _too_large()
+            # Some events have none, such as the one with the usage.
             if piece.text or piece.ids or piece.logprobs:
                 yield CompletionPiece(piece.text, piece.ids, logprobs=piece.logprobs)
+        # Without an end, the connection broke: the text so far may be half a call.
         if end is None:
             raise ChatError("the backend's response ended early", ChatErrorKind.BACKEND)
         yield CompletionPiece(end=end)
@@ -427,6 +439,7 @@ class CompletionBackend:
         try:
             return _decoded(data, LlamaEvent) if self._native else _decoded(data, OpenAIEvent)
         except msgspec.DecodeError:
+            # Some servers report an error as an event of the stream.
             raise self._refusal(200, data) from None
 
     def _refusal(self, status: int, error_text: str) -> ChatError:

@@ -54,6 +54,7 @@ _PROGRAM = (
     " import engine_worker.__main__ as worker; sys.path.remove(folder); worker.main(sys.argv[1])"
 )
 _FIND = (
+    # An empty entry is the current folder, whose modules could hide the engine's.
     "import sys; sys.path[:] = filter(None, sys.path); import importlib.util as u, json;"
     " print(json.dumps([e for e in sys.argv[1:] if u.find_spec(e) is not None]))"
 )
@@ -82,7 +83,7 @@ class EngineParsers:
     reasoning: tuple[str, ...]
     """Names of its reasoning parsers, e.g. `("deepseek_r1", "qwen3")`."""
     steps: tuple[int, ...]
-    """Possible numbers of tokens per delta in its streams."""
+    """Possible numbers of tokens per delta in its streams, e.g. `(1, 6)`."""
 
     @property
     def has_parsers(self) -> bool:
@@ -97,7 +98,8 @@ class LoadedTexts:
     auto: ParserPair | None = None
     """The pair that its `auto` would choose, or None if it has no `auto`."""
     left_out: Mapping[int, str] = field(default_factory=dict[int, str])
-    """The reasons why it cannot be asked about texts, by index of the text."""
+    """The reasons why it cannot be asked about texts, by index of the text, e.g.
+    `{3: "its prompt does not end with …"}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ class ParserError:
     reason: str
     """E.g. `"KeyError: 'name'"` or `"no answer after 120 seconds"`."""
     late: bool = False
-    """Whether a time limit ended it, so that it may be slow rather than wrong."""
+    """Whether a time limit ended it, as after 120 seconds, so that it may be slow rather than
+    wrong."""
 
 
 ParserAnswer = ReadMessage | ParserError
@@ -254,6 +257,7 @@ class _Running:
                 stderr=self._errors,
                 text=True,
                 encoding="utf-8",
+                # Nothing is fetched: an engine may look for a model's files on the Hub.
                 env={**os.environ, "HF_HUB_OFFLINE": "1"},
             )
         except OSError as error:

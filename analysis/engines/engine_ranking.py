@@ -60,13 +60,14 @@ class ParserFailure:
     title: str
     """The case of the battery, e.g. `"2 calls"`."""
     delivery: TextDelivery
-    """How the text came."""
+    """How the text came, e.g. `TextDelivery.WHOLE`."""
     text: str
-    """The text that was parsed."""
+    r"""The text that was parsed, e.g. `"<tool_call>\n{…\"</tool_call>\"}}\n</tool_call>"`."""
     meant: Message
-    """The message that it means."""
+    """The message that it means, e.g. a call with the title `"</tool_call>"`."""
     verdict: ReadingVerdict
-    """The first difference between the meaning and the reading."""
+    """The first difference between the meaning and the reading, e.g. a call that came as
+    `"JSONDecodeError: …"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,12 @@ class DeliveryScore:
     """The score of the texts in one delivery."""
 
     delivery: TextDelivery
-    """How the texts came."""
+    """How the texts came, e.g. `TextDelivery.TOKENS`."""
     verdicts: tuple[ReadingVerdict, ...]
-    """The verdict on each text."""
+    """The verdict on each text, e.g. 58 times `MessageAgreement.EXACT`."""
     late: int = 0
-    """Number of texts that a time limit ended, so that the engine may be slow rather than wrong."""
+    """Number of texts that a time limit ended, usually 0, so that the engine may be slow rather
+    than wrong."""
 
     @property
     def exact(self) -> int:
@@ -98,11 +100,12 @@ class PairScore:
     pair: ParserPair
     """The parsers, e.g. `ParserPair("hermes", "qwen3")`."""
     whole: DeliveryScore
-    """The score of the texts in one piece."""
+    """The score of the texts in one piece, e.g. 58 of 58 right."""
     streamed: tuple[DeliveryScore, ...]
-    """A score for each size of delta that the engine streams."""
+    """A score for each size of delta that the engine streams, e.g. 1 token and 6 tokens."""
     failure: ParserFailure | None
-    """The failure with the shortest text."""
+    """The failure with the shortest text, e.g. of `"</tool_call> alone in a string"`, or None if
+    all texts are read right."""
 
     @property
     def total(self) -> int:
@@ -125,6 +128,7 @@ def judged_reading(question: AskedText, answer: ParserAnswer) -> ReadingVerdict:
     """Judge the reading of one text."""
     if isinstance(answer, ReadMessage):
         return question.judge.judge(question.meant, answer)
+    # A parser that raises leaves a client with nothing, which is wrong in any case.
     return ReadingVerdict(MessageAgreement.OTHER, "message", "to be read", answer.reason)
 
 
@@ -145,6 +149,7 @@ class ParserPart(StrEnum):
         if not isinstance(answer, ReadMessage):
             return False
         if self is ParserPart.CALLS:
+            # The other parts are left out, since a parser of calls leaves reasoning in the content.
             meant, read = Message(calls=question.meant.calls), ReadMessage(calls=answer.calls)
         else:
             meant = Message(reasoning=question.meant.reasoning)
@@ -161,11 +166,12 @@ class UnusableParser:
     """A parser that could not be made."""
 
     part: ParserPart
-    """The part that it reads."""
+    """The part that it reads, e.g. `ParserPart.CALLS`."""
     name: str
     """Its name, e.g. `"mistral"`."""
     reason: str
-    """Why it could not be made, in the words of the engine."""
+    """Why it could not be made, in the words of the engine, e.g.
+    `"ValueError: dying is not here"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +179,21 @@ class EngineRanking:
     """The ranking of one engine's parsers."""
 
     offered: EngineParsers
-    """The engine and its parsers."""
+    """The engine and its parsers, e.g. `vllm` with 2 tool parsers and 1 reasoning parser."""
     python: str
     """The Python of the engine, e.g. `"/opt/vllm/bin/python"`."""
     pairs: tuple[PairScore, ...]
-    """The pairs, best first."""
+    """The pairs, best first, e.g. `ParserPair("careful", "tags")`."""
     auto: PairScore | None
     """The pair that the engine's `auto` chooses by the template, or None if it has no `auto`."""
     alike: tuple[tuple[str, ...], ...] = ()
-    """Names of parsers with equal readings; the first of them was put into pairs."""
+    """Names of parsers with equal readings, e.g. `(("quick", "quick_too"),)`; the first of them was
+    put into pairs."""
     unusable: tuple[UnusableParser, ...] = ()
-    """The parsers that could not be made."""
+    """The parsers that could not be made, e.g. `"dying"`."""
     left_out: Mapping[int, str] = field(default_factory=dict[int, str])
-    """Why the engine cannot read a text, by index of the text."""
+    """Why the engine cannot read a text, by index of the text, e.g.
+    `{3: "its prompt does not end with …"}`."""
 
     @property
     def engine(self) -> str:
@@ -230,6 +238,7 @@ class _Ranking:
         self._deliveries = [
             delivery
             for delivery in TextDelivery
+            # An engine that never bundles tokens is not judged by bundles.
             if not delivery.tokens or delivery.tokens in self._offered.steps
         ]
         loaded = process.load(
@@ -253,6 +262,7 @@ class _Ranking:
         # If the texts contain no reasoning, no reasoning parser can be better than none.
         thinkers = self._offered.reasoning * thinking
         reasoning = self._best(ParserPart.REASONING, thinkers, self._text_places)
+        # All pairs: a parser alone does not show what the other one leaves to it.
         pairs = [ParserPair(*names) for names in product(tools, reasoning)]
         scored = sorted(map(self._score, pairs), key=_worst_last)
         return EngineRanking(
@@ -282,6 +292,7 @@ class _Ranking:
             # The texts are listed twice: the answers for whole texts precede those for streams.
             found.append((-self._right(part, (*texts, *texts), answers), alike[0]))
             self._alike += [tuple(alike)] * (len(alike) > 1)
+        # No parser may be the best, as for a template without reasoning.
         return [None, *(name for _, name in sorted(found)[:TRIED])]
 
     def _read(self, part: ParserPart, name: str, texts: Sequence[int]) -> tuple[ParserAnswer, ...]:
@@ -319,6 +330,7 @@ class _Ranking:
             verdicts = tuple(map(judged_reading, texts, every))
             late = sum(isinstance(answer, ParserError) and answer.late for answer in every)
             scores.append(DeliveryScore(delivery, verdicts, late))
+            # Only wrong readings are kept, since a report shows one of them.
             failures += [
                 ParserFailure(asked.title, delivery, asked.text, asked.meant, verdict)
                 for asked, verdict in zip(texts, verdicts, strict=True)
@@ -332,6 +344,7 @@ class _Ranking:
 def _worst_last(score: PairScore) -> tuple[object, ...]:
     pair = score.pair
     return (
+        # Negative counts: more right readings sort first, and names break ties in ascending order.
         -score.whole.right - score.streamed_right,
         -score.whole.exact - sum(delivery.exact for delivery in score.streamed),
         (pair.tool is not None) + (pair.reasoning is not None),
@@ -345,15 +358,15 @@ class EnginesTried:
     """The rankings of all engines."""
 
     template: str
-    """The name of the template, as messages show it."""
+    """The name of the template, as messages show it, e.g. `"model/chat_template.jinja"`."""
     texts: int
-    """The number of texts."""
+    """The number of texts, e.g. 58."""
     hostile: int
-    """Number of texts with markers or calls that are text."""
+    """Number of texts with markers or calls that are text, e.g. 11."""
     not_asked: int
-    """Number of messages without a text: see `AskedTexts`."""
+    """Number of messages without a text, e.g. 8: see `AskedTexts`."""
     rankings: tuple[EngineRanking, ...]
-    """One for each engine and Python."""
+    """One for each engine and Python, e.g. of `vllm` and of `sglang`."""
 
     @property
     def ok(self) -> bool:

@@ -64,6 +64,7 @@ def checked_address(url: str, *, anywhere: bool) -> str:
     One beyond this machine is asked only with `anywhere`: a probe makes a model write, which may
     cost somebody money.
     """
+    # A word such as `vllm` is more likely a wrong argument than a host.
     if "//" not in url and ":" not in url and not _is_this_machine(url):
         raise ProbeError("not a URL", file=url, hint="give http://127.0.0.1:PORT")
     parts = urlsplit(url if "//" in url else f"http://{url}")
@@ -80,6 +81,7 @@ def checked_address(url: str, *, anywhere: bool) -> str:
 
 def _is_this_machine(host: str) -> bool:
     try:
+        # Other names are not resolved: the request would resolve them again, perhaps differently.
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
@@ -92,7 +94,7 @@ class ServerReply:
     status: int
     """The HTTP status, e.g. 200."""
     text: str
-    """The body."""
+    """The body, e.g. `'{"data": []}'`."""
 
     @property
     def offered(self) -> bool:
@@ -121,6 +123,7 @@ class ServerReply:
     @property
     def refusal(self) -> str:
         """Why the server refuses, in its own words."""
+        # OpenAI's form, then those of older vLLM and of FastAPI.
         error = self.object.get("error", self.object.get("message", self.object.get("detail")))
         words = error.get("message") if isinstance(error, dict) else error
         cause = words if isinstance(words, str) else self.text
@@ -246,7 +249,8 @@ class ProbedChat:
     messages: Sequence[Mapping[str, Json]]
     """E.g. `[{"role": "user", "content": "Hi"}]`."""
     tools: Sequence[Json] = ()
-    """The tools in the form of OpenAI; empty for none."""
+    """The tools in the form of OpenAI, e.g. `{"type": "function", "function": {…}}`; empty for
+    none."""
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Variables of the template, e.g. `{"enable_thinking": False}`."""
 
@@ -274,11 +278,14 @@ class KnownText:
     title: str
     """The case of the battery, e.g. `"2 calls"`."""
     message: Message
-    """The message that the template rendered as this text."""
+    """The message that the template rendered as this text, e.g. with the content
+    `"Here is what I found."`."""
     text: str
-    """The text that the template writes after its prompt, up to the end of the turn."""
+    r"""The text that the template writes after its prompt, up to the end of the turn, e.g.
+    `"<tool_call>\n{\"name\": \"update_record\", …}\n</tool_call>"`."""
     other: Message | None = None
-    """Another message that the template writes as the same text, if the schemas allow it."""
+    """Another message that the template writes as the same text, if the schemas allow it, e.g. with
+    `"null"` for null where texts stand bare."""
 
     @property
     def meanings(self) -> tuple[Message, ...]:
@@ -310,23 +317,24 @@ class ServedModel:
     """A server's description of itself; a field is None if the server does not state it."""
 
     engine: ServerEngine
-    """The engine behind the address."""
+    """The engine behind the address, e.g. `ServerEngine.VLLM`."""
     model: str = ""
     """The name of the model in requests, e.g. `"Qwen/Qwen3-8B"`."""
     version: str | None = None
     """E.g. `"0.32.0"`."""
     template: str | None = None
-    """The text of its template."""
+    """The text of its template, e.g. `"{%- for message in messages %}…"`."""
     template_place: str | None = None
-    """The directory, file or model from which its template is loaded."""
+    """The directory, file or model from which its template is loaded, e.g. `"Qwen/Qwen3-8B"`."""
     special_tokens: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The special tokens that it renders its template with."""
+    """The special tokens that it renders its template with, e.g. `{"eos_token": "<|im_end|>"}`."""
     tool_parser: str | None = None
     """E.g. `"hermes"`."""
     reasoning_parser: str | None = None
     """E.g. `"qwen3"`."""
     parsers_told: bool = False
-    """Whether it states the parsers it was started with; None then means no parser."""
+    """Whether it states the parsers it was started with, as SGLang does; None then means no
+    parser."""
     notes: tuple[str, ...] = ()
     """Remarks about its parsers, e.g. `("one, which the server derives from its template",)`."""
 
@@ -363,11 +371,11 @@ class EngineServer(ABC):
     """A server of one engine, with OpenAI's chat endpoint."""
 
     client: ProbeClient
-    """Sends the requests."""
+    """Sends the requests, e.g. to `"http://127.0.0.1:8000"`."""
     served: ServedModel
-    """The server's description of itself."""
+    """The server's description of itself, e.g. with the model `"Qwen/Qwen3-8B"`."""
     engine: ClassVar[ServerEngine]
-    """The engine whose servers the class asks."""
+    """The engine whose servers the class asks, e.g. `ServerEngine.VLLM`."""
 
     @classmethod
     @abstractmethod
@@ -478,13 +486,13 @@ class PartDifference:
     """A part of a message that differs from its meaning."""
 
     part: ReadPart
-    """The part that differs."""
+    """The part that differs, e.g. `"content"`."""
     likeness: PartLikeness
-    """How much it differs."""
+    """How much it differs, e.g. `"edges"`."""
     meant: Json
-    """The text, or the calls with their arguments."""
+    """The text, or the calls with their arguments, as they are meant, e.g. `"Here it is."`."""
     came: Json
-    """The text, or the calls with their arguments."""
+    r"""The same as the server has read it, e.g. `"\n\nHere it is."`."""
 
 
 def nearest_reading(
@@ -512,11 +520,13 @@ def _differences(meant: ReadMessage, reading: ReadMessage) -> Iterator[PartDiffe
         wanted: str = getattr(meant, part)
         found: str = getattr(reading, part)
         if wanted != found:
+            # Whitespace at the edges hardly matters to a reader, so it is a verdict of its own.
             alike = wanted.strip() == found.strip()
             likeness = PartLikeness.EDGES if alike else PartLikeness.DIFFERENT
             yield PartDifference(part, likeness, wanted, found)
     wanted_calls: list[Json] = [call.as_json for call in meant.calls]
     found_calls: list[Json] = [call.as_json for call in reading.calls]
+    # As JSON: the spacing and the order of keys are the server's choice.
     if not same_json(wanted_calls, found_calls):
         yield PartDifference(ReadPart.CALLS, PartLikeness.DIFFERENT, wanted_calls, found_calls)
 
@@ -552,6 +562,7 @@ def streamed_message(events: Sequence[Mapping[str, Json]] | ServerReply) -> Read
     if isinstance(events, ServerReply):
         raise TextRefusedError(events.refusal)
     for event in events:
+        # The status was sent before, so a late error comes as an event.
         if "error" in event:
             raise TextRefusedError(f"in the middle of the stream: {event['error']}")
     return joined_deltas([_object(first_choice(event).get("delta")) for event in events])

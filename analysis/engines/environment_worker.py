@@ -131,11 +131,14 @@ class EnginePlugin(NamedTuple):
     """By place, e.g. `"vllm.reasoning:ReasoningParserManager.register_module"`, the parameters
     that the plugin passes there. If a release of the engine moves one, the check reports it."""
     registered: Callable[[], dict[str, bool]]
-    """Loads the plugins, and returns whether the engine has the names of both parsers."""
+    """Loads the plugins, and returns whether the engine has the names of both parsers, e.g.
+    `{"calls": True, "reasoning": True}`."""
     own_prompts: Callable[[], list[str]]
-    """Returns the kinds of models whose prompts the engine renders without the template."""
+    """Returns the kinds of models whose prompts the engine renders without the template, e.g. the
+    tokenizer mode `"mistral"`."""
     own_prompts_words: str
-    """These kinds of models, and the parser of their answers, in words."""
+    """These kinds of models, and the parser of their answers, in words, e.g.
+    `"but for models of gpt-oss, by Harmony, …"`."""
 
 
 def moved_hooks(engine: str) -> dict[str, str | None]:
@@ -160,6 +163,7 @@ def _lacking(place: str, parameters: list[str]) -> str:
             found = getattr(found, name)
     except (ImportError, AttributeError):
         return "not there"
+    # The plugin passes no argument there, so that any signature fits.
     if not parameters:
         return ""
     try:
@@ -184,6 +188,7 @@ def installed_version(name: str) -> str | None:
 def requirements(name: str) -> list[str]:
     """Return the requirements of a distribution, without its extras."""
     try:
+        # Extras are optional, so they are left out.
         return [need for need in metadata.requires(name) or [] if "extra ==" not in need]
     except metadata.PackageNotFoundError:
         return []
@@ -224,6 +229,7 @@ def registered_in_sglang() -> dict[str, bool]:
 
 def _knows(get: Callable[[str], object]) -> bool:
     try:
+        # Some registries raise for an unknown name, others return None.
         return get(NAME) is not None
     except (KeyError, ValueError):
         return False
@@ -233,6 +239,7 @@ def vllm_without_template() -> list[str]:
     """Return the tokenizer modes whose prompts vLLM renders by code of its own."""
     registry: Any = import_module("vllm.renderers.registry")
     held = registry.RENDERER_REGISTRY.renderers
+    # Only this renderer applies the model's own template.
     return sorted(mode for mode, (_, name) in held.items() if name != "HfRenderer")
 
 
@@ -292,6 +299,7 @@ def describe_environment(imports: bool) -> dict[str, Any]:
                 # Only a remark depends on these: without them the check goes on.
                 with suppress(ImportError, AttributeError):
                     facts["own_prompts"] = plugin.own_prompts()
+            # Some engines raise SystemExit while they are imported.
             except BaseException as error:  # noqa: BLE001 - an engine may fail in any way
                 facts["failure"] = f"{type(error).__name__}: {error}"
         engines[engine] = facts
@@ -308,6 +316,7 @@ def main(imports: bool) -> None:
     """Print the description where an engine cannot print."""
     # A server's command does not look into the current folder, which may hold a checkout.
     sys.path[:] = [path for path in sys.path if path]
+    # Engines print while they are imported, so that only the copy of stdout is clean.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with answer:

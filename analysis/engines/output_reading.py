@@ -1,6 +1,10 @@
 """How the parsers of engines read one output of a model.
 
-read_by_engines(question, text, engines, ParserPair("hermes"), …)  ->  (EngineOutcome(…),)
+For example, of an output with a call, if the request offers no tools:
+
+    read_by_engines(question, text, [("vllm", "venv/bin/python")], None, …)
+    ->  (EngineOutcome("vllm", left_out="the output has calls, and no tools are offered",
+                       way_out="add --tools FILE"),)
 """
 
 from __future__ import annotations
@@ -29,13 +33,17 @@ class EngineOutcome:
     engine: str
     """The module of the engine, such as `"vllm"`."""
     ranking: EngineRanking | None = None
-    """The readings of its parsers, or None if the engine cannot be asked at all."""
+    """The readings of its parsers, e.g. by `ParserPair("hermes")`, or None if the engine cannot be
+    asked at all."""
     left_out: str = ""
-    """Why the engine was not asked, or did not answer in time; empty if it answered."""
+    """Why the engine was not asked, or did not answer in time, such as
+    `"the output has calls, and no tools are offered"`; empty if it answered."""
     way_out: str = ""
-    """An action that lets the engine be asked, or empty if none is known."""
+    """An action that lets the engine be asked, such as `"add --tools FILE"`, or empty if none is
+    known."""
     smallest: str = ""
-    """The smallest part of the output that it also misreads, or empty if none was searched."""
+    """The smallest part of the output that it also misreads, such as `"<call>find"`, or empty if
+    none was searched."""
 
     @property
     def title(self) -> str:
@@ -68,13 +76,14 @@ class ExplainedOutput:
     """The departures of an output, and why a call was lost or wrong."""
 
     places: tuple[DeviationExplanation, ...]
-    """The departures, in the order of the text."""
+    """The departures, in the order of the text, such as a missing `"</tool_call>"`."""
     cause: LossCause
-    """Why a call was lost or wrong, or that nothing was lost."""
+    """Why a call was lost or wrong, such as `LossReason.STRIPPED`, or that nothing was lost."""
     engines: tuple[EngineOutcome, ...] = ()
-    """How engines read the output."""
+    """How engines read the output, such as `vllm`."""
     smallest: str = ""
-    """The smallest part of the output that shows the same, or empty if none was searched."""
+    """The smallest part of the output that shows the same, such as `"<call>find"`, or empty if none
+    was searched."""
     template: str = "TEMPLATE"
     """The template as a command names it, e.g. `"model/chat_template.jinja"`."""
     tools: str = "FILE"
@@ -84,6 +93,7 @@ class ExplainedOutput:
         """Return it with the readings of engines; if nothing else was lost, their parsers did."""
         wrong = next((outcome for outcome in outcomes if outcome.wrong), None)
         cause, smallest = self.cause, self.smallest
+        # A departure of the output itself explains more than the parser that fell for it.
         if wrong is not None and cause.reason is LossReason.NOTHING:
             cause, smallest = LossCause(LossReason.PARSER, lost=True), wrong.smallest
         return replace(self, cause=cause, engines=tuple(outcomes), smallest=smallest)
@@ -94,15 +104,17 @@ class OutputQuestion:
     """An output of a model, and the request that it answers, as engines are asked about it."""
 
     analysis: Analysis
-    """The analysis of the template."""
+    """The analysis of the template, such as
+    `<Analysis of model.jinja: self-check 47/47, 1 format>`."""
     parser: OutputParser
-    """The parser of the output."""
+    """The parser of the output, such as `<OutputParser of 'look'>`."""
     begun: PromptFormat
-    """The format and the generation prompt of the output."""
+    r"""The format and the generation prompt of the output, such as `"<|im_start|>assistant\n"`."""
     prompt: str | None
-    """The rendered prompt, or None for the generation prompt alone."""
+    r"""The rendered prompt, such as `"<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"`, or
+    None for the generation prompt alone."""
     tools: Sequence[Tool]
-    """The offered tools."""
+    """The offered tools, such as `{"name": "look", "parameters": {…}}`."""
 
     @property
     def offered(self) -> tuple[Json, ...]:
@@ -112,6 +124,8 @@ class OutputQuestion:
     def asked(self, text: str) -> AskedText | None:
         """Return an output as a text for engines, or None if this package cannot read it."""
         parsed = self.parser.parse(text)
+        # This package's reading is the meaning that engines are compared with, so it must be
+        # certain.
         if not parsed.status.regular and parsed.status is not Status.REPAIRED:
             return None
         try:
@@ -126,6 +140,7 @@ class OutputQuestion:
         end = next((end for end in ends if bare.endswith(end)), "")
         return AskedText(
             "the output",
+            # At least the generation prompt, which may have begun the turn.
             start if self.prompt is None else self.prompt,
             bare.removesuffix(end) if end else text,
             start,

@@ -79,6 +79,7 @@ class OutputWatch:
 
     def _log_breach(self, name: str, breach: SchemaBreach) -> None:
         """Log a keyword of a tool's schema that arguments break, once for each."""
+        # A client that sends a new schema with each request would otherwise fill the log.
         if (name, breach.keyword) in self._logged or len(self._logged) >= _MOST_LOGGED:
             return
         self._logged.add((name, breach.keyword))

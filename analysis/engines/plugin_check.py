@@ -1,6 +1,13 @@
 """Check that the engines of an environment find the plugins, and that versions fit.
 
-plugin_check("venv/bin/python").points[0]  ->  autoparser-chat: yes, 0.3.0
+For example, of an environment without an engine
+
+    plugin_check("venv/bin/python").points
+    ->  autoparser-chat                  yes      0.1.0
+        an engine                        no       none is installed
+        vllm                             unknown  not installed
+        sglang                           unknown  not installed
+        llguidance fits autoparser-chat  yes      1.9.1, autoparser-chat wants <2,>=1.7.6
 """
 
 from __future__ import annotations
@@ -51,7 +58,7 @@ class CheckedPoint:
     what: str
     """The question, e.g. `"vllm finds the plugin"`."""
     state: CheckState
-    """The outcome."""
+    """The outcome, e.g. `"yes"`."""
     found: str
     """The finding, e.g. `"no entry point in vllm.general_plugins"`."""
     way_out: str = ""
@@ -65,7 +72,7 @@ class PluginCheck:
     python: str
     """Its interpreter, e.g. `"venv/bin/python"`."""
     points: tuple[CheckedPoint, ...]
-    """The questions in the order of the report."""
+    """The questions in the order of the report, e.g. first `"autoparser-chat"`."""
 
     @property
     def ok(self) -> bool:
@@ -86,26 +93,31 @@ class _EngineThere(Struct):
     needs: list[str]
     """Its requirements, e.g. `["llguidance<2,>=1.7"]`."""
     points: list[_PointThere]
-    """The entry points of this package's name in the engine's group."""
+    """The entry points of this package's name in the engine's group, e.g. 1."""
     allowed: str | None
-    """The value of the variable that restricts plugins, or None if it is not set."""
+    """The value of the variable that restricts plugins, e.g. `"others"`, or None if it is not
+    set."""
     registered: dict[str, bool] | None
-    """Whether it knows the names of both parsers, or None if it was not imported."""
+    """Whether it knows the names of both parsers, e.g. `{"calls": True, "reasoning": True}`, or
+    None if it was not imported."""
     moved: dict[str, str | None]
-    """Missing hooks, and the effect of each, or None if nothing works without it."""
+    """Missing hooks, e.g. `"…:ParserManager._compose_parser (not there)"`, and the effect of each,
+    or None if nothing works without it."""
     own_prompts: list[str]
-    """Kinds of tokenizers whose prompts it renders by its own code, without the template."""
+    """Kinds of tokenizers whose prompts it renders by its own code, without the template, e.g.
+    `["mistral"]`."""
     failure: str
-    """The error of importing it or of loading its plugins; empty for none."""
+    """The error of importing it or of loading its plugins, e.g.
+    `"ModuleNotFoundError: No module named 'other'"`; empty for none."""
 
 
 class _Environment(Struct):
     python: str
     """The version of Python, e.g. `"3.12.3"`."""
     package: str | None
-    """The version of this package there, or None if it is not installed."""
+    """The version of this package there, e.g. `"0.1.0"`, or None if it is not installed."""
     needs: list[str]
-    """The requirements of this package."""
+    """The requirements of this package, e.g. `["llguidance<2,>=1.7.6", …]`."""
     libraries: dict[str, str | None]
     """The versions of libraries that several of them use: `{"llguidance": "1.9.0", …}`."""
     engines: dict[str, _EngineThere]
@@ -125,6 +137,7 @@ def plugin_check(
 
 
 def _environment_of(python: str, *, imports: bool, timeout: float) -> _Environment:
+    # The other Python may lack this package, so it gets the program as text.
     command = [python, "-c", WORKER.read_text("utf-8"), *(["--import"] if imports else [])]
     try:
         ran = subprocess.run(  # noqa: S603 - the interpreter that a person named
@@ -177,10 +190,12 @@ def _points(python: str, environment: _Environment, *, imports: bool) -> Iterato
         yield _answer("an engine", False, "none is installed", way_out)
     for engine, facts in environment.engines.items():
         if facts.version is None:
+            # Not a fault, since one engine is enough.
             yield CheckedPoint(engine, CheckState.UNKNOWN, "not installed")
             continue
         yield CheckedPoint(engine, CheckState.YES, facts.version)
         yield from _of_engine(engine, facts, install, imports=imports)
+    # This package and the engines share one llguidance, whose bounds they set apart.
     yield from _llguidance(environment, there)
 
 
@@ -266,6 +281,7 @@ def _llguidance(
             bounds = requirement.specifier
             yield _answer(
                 f"llguidance fits {name}",
+                # A pre-release that is installed was chosen by somebody.
                 bounds.contains(version, prereleases=True),
                 f"{version}, {name} wants {bounds or 'any'}",
                 f"pip install '{requirement.name}{bounds}'",

@@ -75,6 +75,7 @@ def only_text(text: str) -> str:
 def ended_choice(reply: ServerReply) -> Mapping[str, Json]:
     """Return the choice. Raises TextNotAskedError if the token limit cut it."""
     choice = first_choice(reply.object)
+    # A cut answer may lack the end of a call, and shows nothing about the parser.
     if choice.get("finish_reason") == "length":
         raise TextNotAskedError("its model did not stop")
     return choice
@@ -173,6 +174,8 @@ class VllmProbe(TokenServer):
 
     def rungs(self) -> Sequence[TextRung]:
         """Return the derenderer, and the model where there is one."""
+        # An empty request suffices: an endpoint that exists rejects it with another status than
+        # 404.
         given = [_GivenToDerenderer(self)] if self.client.post(DERENDER, {}).offered else []
         forced = [_ForcedByVllm(self)] if self.client.post(CHAT, {}).offered else []
         return (*given, *forced)
@@ -189,7 +192,8 @@ class _GivenToDerenderer(TextRung):
         "grammars and stop strings: nothing is generated",
     )
     _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
-    """The ids of prompts by the key of their chat, since each text asks for the same."""
+    """The ids of prompts, e.g. `[151644, 872]`, by the key of their chat, since each text asks for
+    the same."""
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Send all ids of the text."""
@@ -211,6 +215,7 @@ class _GivenToDerenderer(TextRung):
             reply = self._reply_to(
                 chat, prompt, stream=True, generate_chunk=chunk, stream_state=state
             )
+            # The endpoint stores nothing, so the next piece has to bring the state back.
             event, state = reply.object.get("chunk"), reply.object.get("stream_state")
             if not isinstance(event, dict):
                 raise TextRefusedError(reply.refusal)
@@ -254,7 +259,9 @@ class _ForcedByVllm(TextRung):
         body: dict[str, Json] = {
             **self.server.greedy_body(chat, len(known_text.text.encode()) + SPARE),
             "structured_outputs": grammar,
+            # The grammar alone lets the model spell a marker in ordinary tokens.
             "logit_bias": self.server.bias(known_text.text),
+            # Otherwise vLLM would apply the grammar only after the reasoning.
             "include_reasoning": False,
         }
         reply = self.server.client.post(CHAT, body)
@@ -363,10 +370,12 @@ class _ForcedByGrammar(TextRung):
         "stop strings: the answer ends where the grammar does",
     )
     _chats: dict[str, ProbedChat] = field(default_factory=dict[str, ProbedChat], compare=False)
-    """The chats to send by the key of the asked ones, since each text has the same."""
+    """The chats to send, e.g. with `{"enable_thinking": False, …}`, by the key of the asked ones,
+    since each text has the same."""
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Constrain the model to the text, and check its ids."""
+        # The ids show whether the model has written the text.
         body = {**self._body(chat, known_text.text), "return_token_ids": True}
         reply = self.server.client.post(CHAT, body)
         written = token_id_list(first_choice(reply.object).get(self.server.ids_field))
@@ -383,6 +392,7 @@ class _ForcedByGrammar(TextRung):
     def _chat_without_thinking(self, chat: ProbedChat) -> ProbedChat:
         """Return the chat with thinking off, if that leaves its prompt unchanged."""
         if chat.key not in self._chats:
+            # The chat's own settings come last, so that they are kept.
             off = replace(chat, settings={**NO_THINKING, **chat.settings})
             same = self.server.prompt_ids(off) == self.server.prompt_ids(chat)
             self._chats[chat.key] = off if same else chat
@@ -451,6 +461,7 @@ class LlamaProbe(EngineServer):
             "add_special": False,
         }
         match token_id_list(self.client.post("/tokenize", end_text).object.get("tokens")):
+            # An end of several tokens could not be made likely by one bias.
             case [end]:
                 return (_ForcedByPrefill(self, end),)
             case _:
@@ -474,6 +485,7 @@ class _ForcedByPrefill(TextRung):
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
         """Prefill the answer with the text, and let it end."""
         begun = _with_answer(chat, self._answer_start(chat, known_text))
+        # The end token is made certain, so that the answer ends right after the text.
         bias: list[Json] = [[self.end, LIKELY]]
         body = {**self.server.greedy_body(begun, 4), "logit_bias": bias}
         return completion_message(self.server.client.post(CHAT, body))

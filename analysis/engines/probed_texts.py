@@ -91,13 +91,17 @@ class ComparedPrompt:
     title: str
     """The conversation, e.g. `"a call and its result"`."""
     rendered: str
-    """The prompt that the template renders."""
+    """The prompt that the template renders, e.g.
+    `"<|user|>Will it rain in Oslo?<|end|><|assistant|>"`."""
     served: str | None
-    """The prompt of the server, or None if it refuses."""
+    """The prompt of the server, e.g. `"<|user|>Will it rain in Oslo? <|end|><|assistant|>"`, or
+    None if it refuses."""
     refusal: str = ""
-    """Why the server refuses, in its words; else empty."""
+    """Why the server refuses, in its words, e.g. `"500: tools param requires --jinja flag"`; else
+    empty."""
     in_parts: bool = False
-    """Whether it is the template's prompt of the same messages, their content as parts."""
+    """Whether it is the template's prompt of the same messages, their content as parts,
+    `[{"type": "text", "text": …}]`."""
 
     @property
     def same(self) -> bool:
@@ -184,13 +188,16 @@ class KnownTexts:
     """Texts of known meaning, and the chat that they answer."""
 
     chat: ProbedChat
-    """The request that the texts answer."""
+    """The request that the texts answer, e.g. one user message and the tools of the battery, such
+    as `get_forecast`."""
     prompt: str
-    """The template's own prompt of that chat."""
+    r"""The template's own prompt of that chat, e.g.
+    `"<|im_start|>system\n# Tools\n…<|im_start|>assistant\n"`."""
     texts: tuple[KnownText, ...]
-    """Texts with their meanings."""
+    """Texts with their meanings, e.g. `"Here is what I found."`."""
     not_asked: tuple[str, ...]
-    """The messages that the template refuses, or does not write after its prompt."""
+    """The messages that the template refuses, or does not write after its prompt, e.g.
+    `("reasoning and content", …)`."""
 
 
 def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
@@ -202,6 +209,7 @@ def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
     for title, message, _ in _cases(analysis, turns):
         written = turns.written_turn(message).continuation if turns.prompted.rendered else None
         text = "" if written is None else until_end(written, analysis.format.stop_strings)
+        # An empty answer gives a parser nothing to read.
         if text.strip():
             other = _other(turns, message, tools)
             # If this text is also the render of an earlier message, it has two meanings.
@@ -228,6 +236,7 @@ def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:
         )
     calls = analysis.format.calls
     quoted = "" if calls is None else calls.write((call,)).strip()
+    # Only a quote that equals a real call can deceive a parser.
     if quoted and quoted in (turns.written_turn(Message(calls=(call,))).continuation or ""):
         thought = Message("Here it is.", f"I could write {quoted} and stop.")
         yield BatteryCase("reasoning that quotes a call", thought)
@@ -285,17 +294,20 @@ class ProbedText:
     """A text and the server's readings of it."""
 
     known_text: KnownText
-    """The text and its meaning."""
+    """The text and its meaning, e.g. the one of the case `"1 call"`."""
     reading: ReadMessage | None
-    """The server's reading of the whole text, or None if it refuses."""
+    """The server's reading of the whole text, e.g. `ReadMessage("Here is what I found.", …)`, or
+    None if it refuses."""
     refusal: str = ""
-    """Why the server refuses, in its words; else empty."""
+    """Why the server refuses, in its words, e.g. `"500: no such thing"`; else empty."""
     differences: tuple[PartDifference, ...] = ()
-    """The parts in which the reading differs from the meaning."""
+    r"""The parts in which the reading differs from the meaning, e.g. a content of
+    `"\n\nHere it is."`."""
     streamed: ReadMessage | None = None
-    """The message that a client joins from the stream, or None if there was no stream."""
+    """The message that a client joins from the stream, e.g.
+    `ReadMessage("Here is what I found.", …)`, or None if there was no stream."""
     stream_refusal: str = ""
-    """Why the stream failed; else empty."""
+    """Why the stream failed, e.g. `"in the middle of the stream: …"`; else empty."""
 
     @property
     def verdict(self) -> ReadVerdict:
@@ -345,13 +357,13 @@ class ParserScore:
     name: str
     """E.g. `"qwen25"`."""
     exact: Count
-    """Texts read as they are meant."""
+    """Texts read as they are meant, e.g. 11."""
     edges: Count
-    """Texts that differ only in whitespace at the edges of a part."""
+    """Texts that differ only in whitespace at the edges of a part, e.g. 4."""
     different: Count
-    """Texts read as another message."""
+    """Texts read as another message, e.g. 1."""
     refused: Count
-    """Texts that it fails to read."""
+    """Texts that it fails to read, e.g. 12."""
 
     @property
     def right(self) -> int:
@@ -364,11 +376,12 @@ class ParserRanking:
     """The parsers of a server, the best first."""
 
     reasoning: tuple[ParserScore, ...]
-    """Reasoning parsers, by the reasoning alone."""
+    """Reasoning parsers, e.g. `qwen3` before `kimi`, by the reasoning alone."""
     calls: tuple[ParserScore, ...]
-    """Tool parsers, by content and calls of the text without its reasoning."""
+    """Tool parsers, e.g. `qwen` before `hermes`, by content and calls of the text without its
+    reasoning."""
     unknown: tuple[str, ...]
-    """Names that the server refuses for every text."""
+    """Names that the server refuses for every text, e.g. `("gpt-oss", …)`."""
 
     @property
     def best(self) -> tuple[ParserScore | None, ParserScore | None]:
@@ -389,6 +402,7 @@ def rank_served_parsers(
     thinkers = (served.reasoning_parser, *listed["reasoning_parsers"])
     known, unknown = _ranked(thinkers, texts, read_reasoning, [ReadPart.REASONING])
 
+    # One text is separated once, not once for each parser of calls.
     @cache
     def rest(text: str) -> str:
         # As in the server, call parsers get the text that the best reasoning parser leaves.
@@ -415,6 +429,7 @@ def _ranked(
 ) -> tuple[list[ParserScore], list[str]]:
     """Return the scores, best first, and the names that the server does not have."""
     every = [_score(name, texts, read, parts) for name in dict.fromkeys(filter(None, names))]
+    # A name that the server does not know is refused for every text.
     known = [score for score in every if score.right or score.different]
     # Ties go to the parser given first, with which the server was started.
     known.sort(key=lambda score: (-score.right, -score.exact, score.refused))

@@ -161,7 +161,8 @@ class SharedFormat(SavedFormat):
     """An analysis by another process; further settings are learned here."""
 
     source: ChatTemplate
-    """The template, for settings that the other process did not learn."""
+    """The template, e.g. `<ChatTemplate of a text: 57 lines>`, for settings that the other process
+    did not learn."""
 
     @cached_property
     def _analysis(self) -> Analysis:
@@ -213,6 +214,7 @@ def learn_shared(template: ChatTemplate) -> LearnedFormat:
     folder, stamp = _cache_folder(), _engine_stamp()
     if folder is None or stamp is None:
         return analyze_isolated(template)
+    # All that an analysis depends on, besides the engine's version.
     parts = (template.text, sorted(template.special_tokens.items()), template.sandbox)
     text = f"{stamp} {parts!r}"
     # Templates may contain surrogates, which UTF-8 cannot encode.
@@ -299,13 +301,15 @@ class ServedSource:
     """The format of a server, and its source, which may change while the server runs."""
 
     learned: LearnedFormat
-    """The format."""
+    """The format, e.g. `<Analysis of a text: self-check 47/47, 1 format>`."""
     held: object = None
-    """The tokenizer's own template, if that was learned."""
+    """The tokenizer's own template, e.g. `"{%- if messages[0].role == 'system' %}…"`, if that was
+    learned."""
     file: Path | None = None
-    """The file that was read instead."""
+    """The file that was read instead, e.g. `model.format.json`."""
     stamp: tuple[int, int] | None = field(init=False)
-    """Modification time and size, which show that the file has changed."""
+    """Modification time in nanoseconds and size, e.g. `(1796004307085847497, 15188)`, which show
+    that the file has changed."""
 
     def __post_init__(self) -> None:
         """Store the present state of the file."""
@@ -348,6 +352,7 @@ def learn_served(tokenizer: object) -> ServedSource:
 
     Raises AutoparserError if the template is not found or cannot be analyzed.
     """
+    # A saved format needs no template, so it has precedence.
     file = os.environ.get(FORMAT_VARIABLE)
     if file:
         return ServedSource(_loaded(file), file=Path(file))
@@ -363,13 +368,13 @@ class ServedRequest:
     """The parts of a request that determine how its answer is written and read."""
 
     tools: tuple[Mapping[str, object], ...] = ()
-    """The tools in the form of Chat Completions."""
+    """The tools in the form of Chat Completions, e.g. `{"type": "function", "function": {…}}`."""
     tool_choice: object = "auto"
     """`"auto"`, `"none"`, `"required"`, or an object that names a tool."""
     parallel: bool = True
-    """Whether one answer may have several calls."""
+    """Whether one answer may have several calls, unless `parallel_tool_calls` is false."""
     json_schema: Mapping[str, object] | None = None
-    """The schema of the content."""
+    """The schema of the content, e.g. `{"type": "object"}`."""
     content_tag: dict[str, Json] | None = None
     """Another form of the content, as a part of a structural tag: `{"type": "regex", …}`."""
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -383,6 +388,7 @@ class ServedRequest:
     @property
     def content(self) -> Mapping[str, object] | None:
         """The schema of the content, or None for free text."""
+        # Any JSON: the content's own tag takes the place of the schema.
         return {} if self.json_schema is None and self.content_tag is not None else self.json_schema
 
     @property
@@ -469,9 +475,11 @@ class ServedFormat:
     """A format and its tokenizer; shared by all requests of a server."""
 
     learned: LearnedFormat
-    """The format of every setting of the template."""
+    """The format of every setting of the template, e.g.
+    `<SavedFormat of a text: self-check 47/47, 1 format>`."""
     tokenizer: ModelTokenizer
-    """The tokenizer of the server, for markers by id and texts of ids."""
+    """The tokenizer of the server, for markers by id, e.g. 256 for `<|im_start|>`, and texts of
+    ids."""
     choices: Mapping[str, str] = field(
         default_factory=lambda: {
             option: os.environ[name] for name, option in CHOICES.items() if os.environ.get(name)
@@ -583,6 +591,7 @@ class ServedFormat:
             chat_template_kwargs=settings,
             tool_choice=request.tool_choice,
             parallel_tool_calls=request.parallel,
+            # A required call leaves no room for content.
             json_schema=None if request.forced else request.content,
             # Engines ignore schema keywords that they cannot express, so do not refuse them here.
             loosen=None if request.content is None or request.strict else True,

@@ -90,6 +90,7 @@ def server_at(client: ProbeClient, model: str = "") -> EngineServer:
         )
     chosen = _chosen(client, models, model)
     name, owner, root = (text_or_empty(chosen.get(key)) for key in ("id", "owned_by", "root"))
+    # Engines name themselves as the owner of the models that they list.
     probe = next((probe for probe in PROBES if probe.engine.record.owner == owner), None)
     if probe is None:
         raise ProbeError(
@@ -173,6 +174,7 @@ def _message(read: ParsedMessage) -> Message:
             arguments: Json = json.loads(call.arguments)
         except ValueError:
             arguments = None
+        # A call may be read whose arguments are not JSON; they are unknown then.
         calls.append(ToolCall(call.name, arguments if isinstance(arguments, dict) else {}))
     return Message(read.content or "", read.reasoning_content or "", tuple(calls))
 
@@ -190,11 +192,11 @@ class InstalledParsers:
     reasoning_parser: str | None
     """E.g. `"qwen3"`, or None as above."""
     right: Count
-    """Texts read right in one piece."""
+    """Texts read right in one piece, e.g. 14."""
     streamed: Count
-    """Texts read right in every stream."""
+    """Texts read right in every stream, e.g. 13."""
     texts: Count
-    """Texts that were read."""
+    """Texts that were read, e.g. 15."""
 
     @classmethod
     def of_ranking(cls, ranking: EngineRanking) -> InstalledParsers:
@@ -202,6 +204,7 @@ class InstalledParsers:
         own = (
             score for score in ranking.pairs if NAME not in (score.pair.tool, score.pair.reasoning)
         )
+        # The pair of no parsers is always ranked, so there is one.
         best = next(own)
         pair, right = best.pair, best.whole.right
         return cls(pair.tool, pair.reasoning, right, best.streamed_right, best.total)
@@ -219,27 +222,31 @@ class ServerProbe:
     url: str
     """The address, without `/v1`: `"http://127.0.0.1:8000"`."""
     served: ServedModel
-    """The server's description of itself."""
+    """The server's description of itself, e.g. with the parser `"qwen"`."""
     prompts: tuple[ComparedPrompt, ...]
-    """The prompts as the template and as the server render them."""
+    """The prompts as the template and as the server render them, e.g. of `"a question"`."""
     prompts_refused: tuple[str, ...]
-    """Titles of conversations that the template itself refuses."""
+    """Titles of conversations that the template itself refuses, e.g.
+    `("a call and its result",)`."""
     rung: TextRoute
-    """The route by which the texts reached the server's parser."""
+    """The route by which the texts reached the server's parser, e.g. `TextRoute.GIVEN`."""
     blind: tuple[str, ...]
-    """The differences that the route cannot see, in words."""
+    """The differences that the route cannot see, in words, e.g.
+    `("the stream: its endpoints take a whole text", …)`."""
     texts: tuple[ProbedText, ...]
-    """The texts with the readings of the server."""
+    """The texts with the readings of the server, e.g. 15."""
     not_asked: tuple[NotAsked, ...]
-    """The messages without a text, or whose text cannot reach the parser."""
+    """The messages without a text, or whose text cannot reach the parser, e.g.
+    `NotAsked("a sum", "its model did not stop")`."""
     ranking: ParserRanking | None
-    """The scores of all parsers of the server, if it reads by each of them."""
+    """The scores of all parsers of the server, e.g. `qwen3` first, if it reads by each of them."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The template's variables for the texts, e.g. `{"enable_thinking": True}`."""
     template_served: bool | None = None
     """Whether the server's template is the probed one; None if it does not state its text."""
     installed: InstalledParsers | None = None
-    """The best parsers of the installed engine, if they were ranked."""
+    """The best parsers of the installed engine, e.g. `"hermes"` and `"qwen3"`, if they were
+    ranked."""
 
     def texts_with(self, verdict: ReadVerdict) -> list[ProbedText]:
         """Return the texts with one verdict."""
@@ -389,7 +396,7 @@ class ProbeAdvice:
     """An advice and its command."""
 
     kind: AdviceKind
-    """The purpose of the command."""
+    """The purpose of the command, e.g. `"plugin"`."""
     command: str
     """Flags or a command line, e.g. `"--tool-call-parser hermes"`."""
 
@@ -401,6 +408,7 @@ def probe_advice(probe: ServerProbe) -> tuple[ProbeAdvice, ...]:
 
 def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
     flags = probe.served.engine.record.parser_flags
+    # Prompts come first: after another prompt, a model writes other answers.
     prompts = _prompt_advice(probe) if probe.prompts_differ else None
     if prompts is not None:
         yield prompts
@@ -415,6 +423,7 @@ def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
     better = _better(probe, flags)
     if better:
         yield ProbeAdvice(AdviceKind.PARSERS, better)
+    # After the engine's own parsers, which need no installation.
     yield ProbeAdvice(AdviceKind.PLUGIN, f"{flags.tools} {NAME} {flags.reasoning} {NAME}")
     if probe.installed is not None:
         if probe.installed.flags:
@@ -448,6 +457,7 @@ def _better(probe: ServerProbe, flags: ParserFlags) -> str:
         return ""
 
     def better(scores: Sequence[ParserScore], configured: str | None) -> str | None:
+        # A server without such a parser scores 0.
         now = next((score.right for score in scores if score.name == configured), 0)
         return scores[0].name if scores and scores[0].right > now else None
 

@@ -66,7 +66,7 @@ class SglangResults:
     reasoning: Callable[..., Any]
     """`StreamingParseResult` of reasoning detectors."""
     tag: Callable[[object], object]
-    """Converts a structural tag to the class of xgrammar."""
+    """Converts a structural tag, `{"type": "structural_tag", …}`, to the class of xgrammar."""
 
     def calls_of(self, deltas: Sequence[Delta]) -> Any:
         """Return deltas as text and pieces of calls; a call's index is its number."""
@@ -85,7 +85,7 @@ class _Offer:
     """The fields of a request that `served_request` reads."""
 
     tools: Sequence[object] | None
-    """The offered tools, in SGLang's class."""
+    """The offered tools, in SGLang's class, e.g. one with the function `get_weather`."""
     tool_choice: object = "auto"
     """`"auto"`, `"required"`, or an object that names a tool."""
     parallel_tool_calls: bool = True
@@ -97,11 +97,12 @@ class KnownRequest:
     """A request as the hooks see it."""
 
     served: ServedRequest
-    """The request as plain values."""
+    """The request as plain values, e.g. with the tool choice `"none"`."""
     start: GrammarStart
-    """Where SGLang begins to constrain its answer."""
+    """Where SGLang begins to constrain its answer, e.g. `"after the reasoning"`."""
     prompt: str | None
-    """The end of its rendered prompt, or None before it is rendered."""
+    r"""The end of its rendered prompt, e.g. `"<|im_start|>assistant\n"`, or None before it is
+    rendered."""
 
 
 class RequestTools(list[object]):
@@ -128,6 +129,8 @@ class ToolDetector:
 
     def _parser(self, tools: Sequence[object]) -> OutputParser:
         if not isinstance(tools, RequestTools):
+            # Without the hooks, tools come as a plain list, and nothing else is known of the
+            # request.
             return self._served_format.parser(served_request(_Offer(tools)), reasoning_over=True)
         known = tools.known
         return self._served_format.parser(known.served, prompt=known.prompt, reasoning_over=True)
@@ -228,6 +231,8 @@ class ReasoningDetector:
         self._served = ServedRequest(settings=self._request_settings(force_reasoning))
         self._prompt: str | None = None
         opener, closer = self._served_format.reasoning_markers
+        # SGLang's class is only the base of the class that `register` makes, so its signature is
+        # unknown here.
         after: Any = super()
         after.__init__(
             think_start_token=opener,
@@ -248,6 +253,7 @@ class ReasoningDetector:
         settings_of = self._served_format.settings_that_open
         opening, leaving = settings_of(reasoning=True), settings_of(reasoning=False)
         if {} in opening:
+            # A switch that leaves reasoning closed can turn it off; without one it is always open.
             return next((name for name in SWITCHES if {name: False} in leaving), "always")
         # If the model opens reasoning itself, a grammar applies from the first token on.
         return next((f"explicit_{name}" for name in SWITCHES if {name: True} in opening), None)
@@ -354,6 +360,7 @@ def keep_special_tokens(serving: Any, request: Any, *_: Any, **__: Any) -> None:
 
 def know_tools(tools: Sequence[object], serving: Any, request: Any) -> Sequence[object]:
     """Return a request's tools with the request."""
+    # Another parser gets the tools unchanged.
     if serving.tool_call_parser != NAME:
         return tools
     served = served_request(request, tools=tools, settings=_settings_of(request))

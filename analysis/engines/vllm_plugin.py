@@ -85,6 +85,7 @@ class VllmMessages:
                             id=delta.id, type="function", index=delta.index, function=function
                         )
                     )
+                # A message has at most one entry for a call.
                 case DeltaKind.ARGUMENTS if calls and calls[-1].index == delta.index:
                     calls[-1].function.arguments += delta.text
                 case DeltaKind.ARGUMENTS:
@@ -95,6 +96,7 @@ class VllmMessages:
                 case kind:
                     texts[kind] += delta.text
         thought = texts[DeltaKind.REASONING] if reasoning else ""
+        # For None, vLLM sends no event.
         if not (texts[DeltaKind.CONTENT] or thought or calls):
             return None
         made: object = self.delta(
@@ -132,6 +134,7 @@ def with_tag(
     the content. Raises ValueError, which vLLM answers with status 400, if calls cannot be
     constrained; a constraint of content that no tag can say is left to vLLM.
     """
+    # The client's own constraint may allow no call, so a required call goes first.
     given = getattr(request, "structured_outputs", None)
     if given is not None and not served.forced:
         served = replace(served, **_content_of(given))
@@ -512,6 +515,7 @@ def log_as_server() -> None:
     if not any(isinstance(handler, _ServerLog) for handler in log.handlers):
         log.addHandler(_ServerLog())
         log.setLevel(logging.WARNING)
+        # Otherwise a server that does configure the root logs each line twice.
         log.propagate = False
 
 
@@ -539,6 +543,7 @@ def _compose_whole(messages: VllmMessages) -> None:
 
     def compose(cls: type, *args: Any, **options: Any) -> Any:
         names = {options.get("tool_parser_name"), options.get("reasoning_parser_name")}
+        # Beside another parser, each half does its own part.
         ours = names - {None, ""} == {NAME}
         if ours and "is_harmony" in options:
             # For gpt-oss models, vLLM creates its Harmony parser, which rejects every pair but its

@@ -87,13 +87,16 @@ class ValueLosses(Struct, frozen=True):
     types: frozenset[JsonType] = frozenset()
     """The types whose values are lost, e.g. null where the target reads "null"."""
     characters: str = ""
-    """Characters whose presence in a string loses it."""
+    """Characters whose presence in a string loses it, e.g. `"&'<>` where strings are written as
+    HTML."""
     odd_strings: bool = False
-    """Whether some strings are lost for which no single character is to blame."""
+    """Whether some strings are lost for which no single character is to blame, e.g. "007" where a
+    text is read as JSON."""
 
     @property
     def weight(self) -> int:
         """The amount of loss, to choose the better of two ways to read."""
+        # The loss of all strings weighs most, then that of another type, then that of some strings.
         strings = bool(self.characters) + 2 * self.odd_strings
         return 4 * len(self.types) + strings + 8 * (JsonType.STRING in self.types)
 
@@ -110,6 +113,8 @@ class ValueLosses(Struct, frozen=True):
 
 def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
     """Try the battery's values; types that the template does not write cannot be lost."""
+    # Tried rather than derived: what comes back depends on two programs, the notation and the
+    # target.
     calls = (call for case in battery_messages() for call in case.message.calls)
     battery = (value for call in calls for value in call.arguments.values())
     values = [value for value in battery if type_of(value) not in unwritten]
@@ -119,11 +124,13 @@ def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
     if not reads(_PLAIN):
         lost.add(JsonType.STRING)
         return ValueLosses(frozenset(lost))
+    # Inside a word, since the edges of a text may be stripped.
     characters = "".join(char for char in _CHARACTERS if not reads(f"a{char}b"))
     strings = [value for value in scalars if isinstance(value, str)]
     odd = any(not reads(text) and not _holds(text, characters) for text in strings)
     for value in values:
         kind = type_of(value)
+        # A container is only to blame if all that it holds comes back by itself.
         if kind in _CONTAINERS and not reads(value) and not _holds_lost(value, lost, characters):
             lost.add(kind)
     return ValueLosses(frozenset(lost), characters, odd)
@@ -154,15 +161,16 @@ class ContentParser(Struct, frozen=True):
     content: str
     """The parser's name in the document, e.g. "json"."""
     settings: Mapping[str, Json] = {}
-    """Its arguments in the document."""
+    """Its arguments in the document, e.g.
+    `{"tag_pattern": "<k>(?P<key>…", "value_parser": {…}}`."""
     limits: tuple[ExportLimit, ...] = ()
-    """The parts that it cannot express."""
+    """The parts that it cannot express, e.g. the types array and object."""
     needs_tools: bool = False
-    """Whether it reads types from the tools that were offered."""
+    """Whether it reads types from the tools that were offered, e.g. of `3` in `<v>3</v>`."""
     empty: bool = True
-    """Whether it reads an empty text as no arguments."""
+    """Whether it reads an empty text as no arguments; "json" does not."""
     any_names: bool = False
-    """Whether it reads argument names that are not plain words."""
+    """Whether it reads argument names that are not plain words, e.g. "a b"."""
 
     @property
     def weight(self) -> int:
@@ -187,6 +195,7 @@ def arguments_reader(arguments: ArgumentFormat) -> ContentParser:
     if arguments.verbatim:
         return ContentParser("json", empty=False)
     found = [_whole_parser(arguments), _dialect(arguments), _pairs(arguments)]
+    # In this order, so that the plainest of equals wins: `min` returns the first one.
     able = [way for way in found if way is not None]
     if able:
         return min(able, key=lambda way: way.weight)
@@ -236,6 +245,7 @@ def _dialect(arguments: ArgumentFormat) -> ContentParser | None:
     """Read all as JSON with quirks: bare keys and special quotes."""
     values, members = arguments.members.values or arguments.values, arguments.members
     text, objects = values.string, (members, values.object)
+    # The target's quirks cover keys, quotes and commas; brackets have to be those of JSON.
     if (values.array.open, values.array.close) != ("[", "]") or members.typed:
         return None
     number = values.number
@@ -279,6 +289,7 @@ def _pairs(arguments: ArgumentFormat) -> ContentParser | None:
     written = tuple(dict.fromkeys(row for row in rows if row is not None))
     if not written or any(RowSlot.KEY not in row or RowSlot.VALUE not in row for row in written):
         return None
+    # Otherwise a value could extend into the next pair.
     if any(not _ends_recognizably(row, members) for row in written):
         return None
     values = members.values or arguments.values

@@ -66,6 +66,7 @@ def json_field(calls: CallFormat, fields: JsonFields, end: TurnEnds) -> CallsFie
     limits = _limits(calls, fields)
     if limits is None:
         return None
+    # Calls in an array have no markers of their own, so it is read as a whole.
     array = _array(calls, fields, end, limits)
     if array is not None:
         return array
@@ -79,6 +80,7 @@ def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | 
     limits: dict[ExportLimit, None] = {}
     for case in battery_messages():
         for call in case.message.calls:
+            # The template raises on such a call, so nothing is lost.
             if calls.refused_type([call]) is not None:
                 continue
             try:
@@ -133,6 +135,7 @@ def _array(
 ) -> CallsField | None:
     """Read all calls as one array; return None if the calls are not in one."""
     opening, closing = calls.section_open.strip(), calls.section_close.strip()
+    # Markers around each call would be inside the array, where JSON has none.
     if fields.before.strip() or fields.after.strip() or calls.later_close:
         return None
     if not opening.endswith("[") or closing[:1] != "]" or calls.separator.strip() != ",":
@@ -146,6 +149,7 @@ def _array(
         "transform_each": True,
     }
     closes = any_pattern([closer, end.stopped(closing[1:])])
+    # Without a closer, the bracket itself stays in the JSON that the target reads.
     close = rf"(?<=\]\s*){closes}" if closer else rf"(?<=\]){end.ahead}"
     return CallsField(start, start, close, closer or r"\]", settings, limits)
 
@@ -196,10 +200,12 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
     reader = arguments_reader(calls.arguments)
     if braced is not None:
         other = arguments_reader(braced.arguments)
+        # As JSON, if that loses less: braces of the row make an object of the pairs.
         if other.content == "json" and other.weight < max(reader.weight, 1):
             calls, reader = braced, other
     at = calls.row.index(RowSlot.ARGUMENTS)
     head, tail = calls.row[:at], calls.row[at + 1 :]
+    # The target captures groups only in what opens a call.
     if RowSlot.NAME not in head and RowSlot.ID not in head:
         return None
     seam = _seam(calls, head, tail, reader)
@@ -209,6 +215,7 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
     opened, ahead = _captures(calls, head) + follows, _pattern(head) + follows
     first = head[0]
     marked = not isinstance(first, RowSlot) and bool(first.strip())
+    # A call that begins with its name alone is one only at the beginning of a turn.
     if not marked and not calls.section_open.strip():
         opened, ahead = f"{behind_pattern(turn)}{opened}", f"{behind_pattern(turn)}{ahead}"
     frame = frame_patterns(
@@ -229,6 +236,7 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
     settings: dict[str, Json] = {"content": reader.content}
     content_args = dict(reader.settings)
     if seam.limit is not None and reader.content == "json":
+        # Otherwise the target raises on the whole message.
         content_args["allow_non_json"] = True
     if content_args:
         settings["content_args"] = content_args
@@ -251,6 +259,7 @@ def _follows(calls: CallFormat, head: Sequence[str | RowSlot], after: str, brace
     literal = head[-1]
     if not braced and not isinstance(literal, RowSlot) and literal.strip():
         return ""
+    # An invented key shows the text that precedes every first key.
     begins = calls.arguments.write({_KEY: 1}).partition(_KEY)[0].strip()
     begins = begins[:1] if begins.endswith('"') else begins
     return f"(?={any_pattern([exact_pattern(begins), after])})" if begins else r"(?=\s)"
@@ -286,13 +295,16 @@ class _Seam(Struct, frozen=True):
     """The text right around the arguments, for calls without arguments, too."""
 
     before: str = ""
-    """Replaces the text of the row before the arguments; empty if nothing does."""
+    r"""Replaces the text of the row before the arguments, e.g. `(?:<args>|(?=\s*\)))`; empty if
+    nothing does."""
     after: str = ""
-    """Replaces the text of the row after the arguments; empty if nothing does."""
+    r"""Replaces the text of the row after the arguments, e.g. `(?:</args>\)|(?<=\(call\s*…\s*)\))`;
+    empty if nothing does."""
     piece_count: int = 0
     """How many pieces of the row `before` replaces."""
     limit: ExportLimit | None = None
-    """The loss of calls without arguments, or None if they are read."""
+    """The loss of calls without arguments, e.g. "such calls are written in another way than the
+    rest", or None if they are read."""
 
 
 def _seam(
@@ -359,6 +371,7 @@ def _with_braces(calls: CallFormat) -> CallFormat | None:
     before, after = calls.row[at - 1], calls.row[at + 1]
     if isinstance(before, RowSlot) or isinstance(after, RowSlot):
         return None
+    # As in `find{"city": "Oslo"}`, if the literals around the slot have the braces.
     if not before.endswith("{") or not after.startswith("}"):
         return None
     row = (*calls.row[: at - 1], before[:-1], RowSlot.ARGUMENTS, after[1:], *calls.row[at + 2 :])

@@ -1,4 +1,15 @@
-"""Describe an export, and the parts that its target cannot express."""
+r"""Describe an export, and the parts that its target cannot express.
+
+For example, of a format that escapes strings as HTML, which the target does not unescape:
+
+    >>> from autoparser.analysis.core.conversation import ToolCall
+    >>> why = "strings are written as html, and nothing is unescaped"
+    >>> export = Export({}, (ExportLimit(MessagePiece.STRINGS, why, characters="\"&'<>"),))
+    >>> export.promises(Message(calls=(ToolCall("look", {"city": "Oslo"}),)))
+    True
+    >>> export.promises(Message(calls=(ToolCall("look", {"city": "A & B"}),)))
+    False
+"""
 
 from __future__ import annotations
 
@@ -62,7 +73,7 @@ class ExportLimit(Struct, frozen=True):
     types: frozenset[JsonType] = frozenset()
     """The types of values that do not come out right; only `MessagePiece.TYPES` has any."""
     characters: str = ""
-    """The strings concerned hold one of these; empty: all strings."""
+    """The strings concerned hold one of these, e.g. `"&'<>`; empty: all strings."""
 
     def concerns(self, message: Message) -> bool:
         """Return whether a message has an unexpressed part; ids never spoil the rest of it."""
@@ -84,6 +95,7 @@ class ExportLimit(Struct, frozen=True):
             case MessagePiece.STRINGS:
                 texts = [value for value in _argument_values(message) if isinstance(value, str)]
                 return any(self._has_character(text) for text in texts)
+            # The calls are read all the same; `promises` leaves ids aside.
             case MessagePiece.IDS:
                 return False
 
@@ -95,15 +107,19 @@ class Export(Struct, frozen=True):
     """A format as a document of another program."""
 
     document: Mapping[str, Json]
-    """The document that the target reads, as JSON values."""
+    r"""The document that the target reads, as JSON values, e.g.
+    `{"version": 1, "start_anchor": "<|im_start|>assistant\n", …}`."""
     limits: tuple[ExportLimit, ...] = ()
-    """The parts that it does not express; empty if it expresses the whole format."""
+    """The parts that it does not express, e.g. "typed arguments"; empty if it expresses the whole
+    format."""
     needs_tools: bool = False
-    """Arguments are typed by the tools' schemas: without the tools, they are all texts."""
+    """Arguments are typed by the tools' schemas, e.g. "3" as an integer: without the tools, they
+    are all texts."""
     plain_names: bool = False
-    """Names of arguments are read where they are plain words: between no signs that tell them."""
+    """Names of arguments are read only if they are plain words, e.g. "city" but not "a b": no sign
+    shows where others end."""
     dialect: TemplateDialect = TemplateDialect.COMMON
-    """The readers of the document."""
+    """The readers of the document, e.g. `TemplateDialect.COMMON`."""
 
     @property
     def whole(self) -> bool:
@@ -118,7 +134,9 @@ class Export(Struct, frozen=True):
         """Return whether all of a message is expressed, its calls' ids aside."""
         if any(limit.concerns(message) for limit in self.limits):
             return False
+        # Nested names are inside a value, which is read as a whole.
         names = (name for call in message.calls for name in call.arguments)
+        # Identifiers are the words that every pattern of a name takes.
         return not self.plain_names or all(map(str.isidentifier, names))
 
 

@@ -57,9 +57,9 @@ class TargetJoint(Struct, frozen=True):
     """The text written between two neighbors."""
 
     left: TurnPart | None
-    """The part before it, or None at the beginning of the turn, after its header."""
+    """The part before it, e.g. CONTENT, or None at the beginning of the turn, after its header."""
     right: TurnPart | None
-    """The part after it, or None at the end of the turn."""
+    """The part after it, e.g. CALLS, or None at the end of the turn."""
     text: str
     r"""The text, e.g. "\n</think>\n\n"."""
 
@@ -81,6 +81,7 @@ def target_joints(format_: TurnFormat) -> tuple[TargetJoint, ...]:
         neighbors: Sequence[TurnPart | None] = (None, *layout.parts, None)
         for at, literal in enumerate(layout.literals):
             left, right = neighbors[at], neighbors[at + 1]
+            # The header belongs to the prompt, after which the target begins to read.
             text = literal.removeprefix(header) if left is None else literal
             text = after + text if left is TurnPart.CALLS else text
             text = text + before if right is TurnPart.CALLS else text
@@ -193,32 +194,34 @@ class CallsField(Struct, frozen=True):
     """The reading of calls; whitespace around them is not in the patterns."""
 
     open: str
-    """Opens a call, or the first of them, and captures the groups that the transform names."""
+    r"""Opens a call, or the first of them, e.g. `<do>(?P<name>…)\s*`, and captures the groups that
+    the transform names."""
     ahead: str
-    """The same without captures, to look ahead."""
+    r"""The same without captures, to look ahead, e.g. `<tool_call>\s*(?=\{)`."""
     close: str
-    """Closes a call; empty if only the end of the text does."""
+    r"""Closes a call, e.g. `(?<=\}\s*)</tool_call>`; empty if only the end of the text does."""
     behind: str
-    """Matches the text after a call that was closed, to look back."""
+    """Matches the text after a call that was closed, to look back, e.g. `</tool_call>`."""
     settings: Mapping[str, Json] = {}
     """The other keys of the field, e.g. its `transform`."""
     limits: tuple[ExportLimit, ...] = ()
-    """The parts of calls that the field cannot express."""
+    """The parts of calls that the field cannot express, e.g. "typed arguments"."""
     needs_tools: bool = False
-    """Whether it reads types from the tools that were offered."""
+    """Whether it reads types from the tools that were offered, e.g. of `3` in `<v>3</v>`."""
     section_close: str = ""
-    """Closes all calls, unless that is part of the close of one."""
+    """Closes all calls, e.g. `</tool_call>` after several `<invoke …>`, unless that is part of the
+    close of one."""
     separator: str = ""
-    """The text between two calls, if it is more than whitespace."""
+    """The text between two calls, if it is more than whitespace, e.g. `,`."""
     plain_names: bool = False
-    """Whether only names of arguments that are plain words are read."""
+    """Whether only names of arguments that are plain words are read, e.g. "city"."""
 
 
 class TurnEnds(Struct, frozen=True):
     """The ends of a turn: an engine stops there, and does not pass them on."""
 
     pattern: str
-    """Matches one; empty if only the end of the text ends a turn."""
+    r"""Matches one, e.g. `<\|im_end\|>`; empty if only the end of the text ends a turn."""
     texts: tuple[str, ...]
     """The ends, e.g. ("<|im_end|>",)."""
 
@@ -230,6 +233,7 @@ class TurnEnds(Struct, frozen=True):
     def stopped(self, text: str) -> str:
         """Match the part of a text that a stopped engine passes on; empty unless it ends a turn."""
         text = text.rstrip()
+        # An engine removes the end of the turn, which may be a part of the last close.
         rests = [text.removesuffix(end) for end in self.texts if text.endswith(end)]
         return rf"{loose_pattern(min(rests, key=len).strip())}\s*\Z" if rests else ""
 
@@ -264,6 +268,7 @@ def frame_patterns(
         back = behind_pattern(f"{section_open}{inside}{separator or after or body_end}")
         first, first_ahead = rf"(?:{section_open}\s*|{back}){opened}", rf"{section_open}\s*{ahead}"
     next_call = rf"{separator}\s*{ahead}" if separator else ahead
+    # A close inside a string is not at the end of the arguments.
     last = rf"(?<={body_end}\s*)" if body_end else ""
     if after and _BRACKETS.fullmatch(after):
         # Brackets occur everywhere: they close the call only if the text after a call follows.
@@ -280,6 +285,7 @@ def frame_patterns(
         return CallsField(
             first, first_ahead, close, after, section_close=closing, separator=separator
         )
+    # The whitespace between calls may be the only sign that one has ended.
     between = r"(?=\s*" if separator else r"\s+(?=" if calls.separator else "(?="
     if section_close:
         stopped = end.stopped(calls.section_close)
@@ -298,15 +304,19 @@ class TargetSurroundings(Struct, frozen=True):
     """A turn, with the parts that the target reads."""
 
     format: TurnFormat
-    """The format that is exported."""
+    """The format that is exported, e.g.
+    `<TurnFormat: '<role>ASSISTANT</role>' content, calls until '<|role_end|>'>`."""
     turn: TurnTree
-    """The expression of its turns."""
+    """The expression of its turns, e.g. with the header `<|im_start|>assistant`."""
     joints: tuple[TargetJoint, ...]
-    """The texts between the parts, in any layout."""
+    r"""The texts between the parts, in any layout, e.g.
+    `TargetJoint(CONTENT, None, "<|im_end|>\n")`."""
     calls: CallsField | None = None
-    """The calls, or None if none are written, or the target cannot read them."""
+    r"""The calls, e.g. opened by `<tool_call>\s*(?=\{)`, or None if none are written, or the target
+    cannot read them."""
     reasoning: MarkerBlock | None = None
-    """The reasoning, or None if the format lacks it or the target cannot read it."""
+    """The reasoning, e.g. between `<think>` and `</think>`, or None if the format lacks it or the
+    target cannot read it."""
 
     def between(
         self, *, left: Sequence[TurnPart | None] = ANY, right: Sequence[TurnPart | None] = ANY
@@ -348,6 +358,7 @@ class TargetSurroundings(Struct, frozen=True):
     def end(self) -> str:
         """Match the texts that end a turn, the end of the text aside; empty without such texts."""
         header = self.turn.header.core
+        # If a turn goes on after an end, under another header, that end does not close it.
         going_on = rf"(?!\s*{exact_pattern(header)})" if self.turn.goes_on and header else ""
         # If one marker ends a turn and begins the next, the first one in the text is a beginning.
         begun = r"(?!\A)" if header in self.ends else ""

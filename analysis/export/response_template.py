@@ -87,6 +87,7 @@ def response_template(
         eos = learned.template.special_tokens.get("eos_token") if eos is None else eos
         learned = learned.formats.united
     format_ = learned.whole
+    # An end that no turn has still ends the text that the target parses.
     if eos and eos not in format_.stop_strings:
         format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
     around = surroundings_of(format_)
@@ -98,6 +99,7 @@ def response_template(
     if block is not None and without is None:
         around = replace(around, reasoning=block)
         fields[dialect.reasoning] = reasoning_field(around, block)
+    # After the others: content is all that no other field reads, so it has to know them.
     fields["content"] = content_field(around, markup_pattern(around), joins=dialect.joins)
     if calls is not None:
         closing = anchor_field("close", calls.close) if calls.close else {}
@@ -127,6 +129,7 @@ def _calls_field(around: TargetSurroundings) -> tuple[CallsField | None, tuple[E
         return None, ()
     fields = calls.json_fields
     end = TurnEnds(around.end, around.ends)
+    # JSON first: its values keep their types, while rows may need the tools' schemas.
     found = None if fields is None else json_field(calls, fields, end)
     if found is None:
         found = row_field(calls, around.begins, end)
@@ -183,28 +186,30 @@ class ComparedMessage(Struct, frozen=True):
     """A message in comparable form: absent parts are None."""
 
     reasoning: str | None
-    """The reasoning, or None without any."""
+    """The reasoning, e.g. "A lookup is due.", or None without any."""
     content: str | None
-    """The content, or None without any."""
+    """The content, e.g. "Here is what I found.", or None without any."""
     calls: tuple[tuple[str, str, str | None], ...] = ()
-    """Name, arguments as sorted JSON text, and the id if the export includes it."""
+    """Name, arguments as sorted JSON text, and the id if the export includes it, e.g.
+    `("get_forecast", '{"city": "Oslo", "days": 3}', None)`."""
 
 
 class ExportMismatch(Struct, frozen=True):
     """A message that the target parses differently from the export's promise."""
 
     title: str
-    """The message in words."""
+    """The message in words, e.g. "content and 1 call"."""
     prefix: str
-    """The prompt, where the target begins to read."""
+    r"""The prompt, where the target begins to read, e.g. `"…<|im_start|>assistant\n"`."""
     text: str
-    """The output that it read."""
+    r"""The output that it read, e.g. `"Here is what I found.<|im_end|>\n"`."""
     expected: ComparedMessage
-    """The message that the output means."""
+    """The message that the output means, e.g. with that content and no calls."""
     read_message: ComparedMessage | None
-    """The message that the target read, or None if it raised."""
+    """The message that the target read, e.g. with None for the content, or None if it raised."""
     error: str = ""
-    """The error of the target, or the template's render of the message that was found."""
+    r"""The error of the target, or the template's render of the message that was found, e.g. "the
+    template writes it 'Here it is.<|im_end|>\n'"."""
 
     @property
     def kind(self) -> str:
@@ -225,18 +230,19 @@ class ExportTrial(Struct, frozen=True):
     """The results for the battery's messages."""
 
     passed: int
-    """The number of messages that are read as promised."""
+    """The number of messages that are read as promised, e.g. 47."""
     total: int
-    """Number of messages that the export promises to give back."""
+    """Number of messages that the export promises to give back, e.g. 47."""
     left_out: int
-    """Number of messages with a part that the export says it does not express."""
+    """Number of messages with a part that the export says it does not express, e.g. 10."""
     foretold: int
-    """Messages of the total that the template writes after none of its prompts: they are read from
-    the text that the format predicts, which no render confirms."""
+    """Messages of the total that the template writes after none of its prompts, usually 0: they are
+    read from the text that the format predicts, which no render confirms."""
     mismatches: tuple[ExportMismatch, ...] = ()
-    """The messages that are read in another way."""
+    """The messages that are read in another way, e.g. "2 calls"."""
     kinds: Mapping[str, int] = {}
-    """Number of messages of the total by the part they hold, such as reasoning."""
+    """Number of messages of the total by the part they hold, e.g.
+    `{"content": 13, "reasoning": 11, "calls": 39, "several calls": 8}`."""
 
     @property
     def ok(self) -> bool:
@@ -294,6 +300,8 @@ class _Tryout:
         for case in cases:
             message = self._format.with_naming_ids(case.message)
             try:
+                # The format writes it first: a message that it refuses is never written, so nothing
+                # is promised.
                 turn = self._format.write(message)
             except RefusedMessageError:
                 continue
@@ -308,6 +316,7 @@ class _Tryout:
                 "several calls": len(message.calls) > 1,
             }
             kinds.update(kind for kind, there in parts.items() if there)
+            # Only prompts that the turn continues can precede it.
             asked = [
                 turns
                 for turns in self._turns
@@ -331,6 +340,7 @@ class _Tryout:
             found = self._mismatch(expected, prefix, text)
             if isinstance(found, ExportMismatch):
                 return found
+            # Compared messages lack the order of keys, and maybe ids, which the template writes.
             read = _with_wanted_ids(found, message)
             second_text = text if read == message else turns.written_turn(read).rest
             if second_text != text:

@@ -62,6 +62,7 @@ from .field_patterns import (
 def content_limit(around: TargetSurroundings) -> ExportLimit | None:
     """Return the content that the target cannot read as a limit, or None if it reads all."""
     if any(layout.parts.count(TurnPart.CONTENT) > 1 for layout in around.format.layouts.values()):
+        # The target keeps only the last of several texts.
         return ExportLimit(MessagePiece.CONTENT, "it is written twice")
     block = around.reasoning
     texts = [joint.text for joint in around.between(right=[TurnPart.CONTENT])]
@@ -138,6 +139,7 @@ def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
         # If only whitespace ends the template's turns, the model's own end follows it.
         spaces = [space_at_start(joint.text) for joint in ended or ends]
         gap = around.gap(TurnPart.CONTENT, left=False, spaces=spaces)
+        # Whitespace of the content's own is kept, unless only markup precedes it.
         if gap != ANY_SPACE:
             gap = optional_pattern(rf"{behind_pattern(around.closed)}\s+") + gap
         # With `.*`, text after the end of the turn does not become content.
@@ -167,6 +169,7 @@ def call_opening(around: TargetSurroundings) -> str:
     pieces = [] if space == ANY_SPACE else [rf"{behind_pattern(around.closed)}\s+"]
     if calls.separator:
         pieces.append(rf"{behind_pattern(calls.behind)}\s*{calls.separator}\s*")
+    # A template may write words before its calls, which are not content.
     written = [joint.text for joint in joints if not joint.blank]
     pieces += [
         rf"{at_most(space_at_start(text))}{loose_pattern(text.strip())}\s*" for text in written
@@ -210,6 +213,7 @@ def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
     if any(_opens_alike(text, block) for text in alone):
         return ExportLimit(MessagePiece.REASONING, "it is opened as content is")
     closers = around.between(left=[TurnPart.REASONING])
+    # The field has one close, and with another one the reasoning would go on.
     if any(close not in joint.text for joint in closers if joint.right):
         return ExportLimit(MessagePiece.REASONING, "what closes it depends on what follows")
     if not block.open.core and any(close not in joint.text for joint in closers):
@@ -319,6 +323,7 @@ def empty_block(around: TargetSurroundings) -> str:
 
 def _reads_all(pattern: str, space: str) -> bool:
     """Return whether a pattern takes this whitespace, and no more than it could if more follows."""
+    # One more line break shows whether the pattern would take the content's own.
     longer = re.match(pattern, f"{space}\n")
     return longer is not None and longer.end() == len(space)
 

@@ -4,6 +4,13 @@ Contract: the same analysis gives the same document, byte for byte, in any proce
 no time, no machine and nothing that a JSON writer refuses. `docs/json-schema.md` explains it;
 `docs/analysis.schema.json` describes it, and is made of the classes here. A change that is more
 than an addition counts `ANALYSIS_SCHEMA` up.
+
+For example, of a template that writes calls as `<tool_call>JSON</tool_call>`:
+
+    {"schema": "autoparser.analysis/2", …,
+     "modes": {"reasoning": "TAG_BASED", "content": "PLAIN", "tools": "JSON_NATIVE", …},
+     "markers": {"reasoning_start": "<think>", "reasoning_end": "</think>", …},
+     "check": {"passed": 47, "total": 47, …}, "gate": {"asked": 14, "passed": 14, …}, …}
 """
 
 from __future__ import annotations
@@ -109,6 +116,7 @@ def phase_document(
             probe.tools,
             probe.generation,
             probe.setting,
+            # A probe has an empty text on an error; null distinguishes it from an empty render.
             None if error else probe.text,
             error,
         )
@@ -116,6 +124,7 @@ def phase_document(
     return copy_fields(
         PhaseDocument,
         finding,
+        # A phase names all markers that it looks for, found or not.
         markers={name: markers[name] for name in finding.markers if markers.get(name)},
         evidence=tuple(
             EvidenceDocument(pair.difference, render(pair.left), render(pair.right), pair.split)
@@ -175,7 +184,8 @@ class SwitchDocument(JsonDocument, frozen=True):
     """Values that the template compares it with, and that make the usual conversation raise, such
     as `[true]`."""
     others_raise: bool
-    """A value that the template does not know makes the usual conversation raise."""
+    """A value that the template does not know, such as `"other"`, makes the usual conversation
+    raise."""
     numeric: bool
     """Whether it is compared with numbers, so that `any_text` holds for any number instead."""
 
@@ -194,6 +204,7 @@ def _switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
                 formats.prompt_under({switch.name: value}),
                 (switch.conditions[at] if switch.conditions else switch.only) or None,
             )
+            # Values of one group render alike; the first one stands for them.
             for at, (value, *equal) in enumerate(switch.groups)
         ),
     )
@@ -276,7 +287,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
     the first of the formats."""
     formats: Annotated[tuple[FormatDocument, ...], Meta(min_length=1)]
     """One format for every setting of the switches that changes a turn or its generation prompt;
-    the openings of each name its settings."""
+    the openings of each name its settings, such as `{"enable_thinking": false}`."""
     fullest: Count
     """Which of the formats shows most of a message, counted from 0; modes, markers and phases are
     of this one."""
@@ -314,12 +325,13 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """The range of inputs that the renders covered, such as the `longest_text` of 4004 characters.
     """
     parser: ExpressionDocument | UnsetType = UNSET
-    """The expression by which a model's output is read."""
+    """The expression by which a model's output is read, such as one with the header
+    `"<|im_start|>assistant"`."""
     unwritten_tokens: tuple[str, ...] | UnsetType = UNSET
-    """Added tokens of the model's tokenizer that no render writes, where the template shows no
-    calls or no reasoning; the model may write them."""
+    """Added tokens of the model's tokenizer that no render writes, such as `"~use~"`, where the
+    template shows no calls or no reasoning; the model may write them."""
     tools_in_prompt: ToolsInPrompt | UnsetType = UNSET
-    """The parts of the offered tools that reach the prompt."""
+    """The parts of the offered tools that reach the prompt, such as 6 parts of 2 tools."""
 
 
 def describe_format(learned: LearnedFormat) -> dict[str, Any]:

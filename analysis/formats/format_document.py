@@ -107,6 +107,7 @@ class NotationDocument(JsonDocument, frozen=True):
     """The text around a number, such as `"#"` before each number."""
 
 
+# The edges of a turn are neighbors, too.
 _Before = Annotated[str, Meta(extra_json_schema={"enum": ["start", *TurnPart]})]
 _After = Annotated[str, Meta(extra_json_schema={"enum": [*TurnPart, "end"]})]
 
@@ -176,11 +177,11 @@ class ArgumentsDocument(JsonDocument, frozen=True):
     r"""The caller's own JSON text is pasted, such as `"{\"city\":\"Oslo\"}"` with its own spacing.
     """
     encoded: bool
-    """The whole is JSON text inside a JSON string."""
+    r"""The whole is JSON text inside a JSON string, such as `"{\"city\": \"Oslo\"}"`."""
     margin: str
     """The indentation of the lines around the arguments, such as six spaces (`" "`)."""
     refused: tuple[JsonType, ...]
-    """Types of values on which the template raises."""
+    """Types of values on which the template raises, such as `["null"]`."""
     members: ContainerDocument
     """The arguments as a whole, as in `{"city": "Oslo", "days": 3}`."""
     values: NotationDocument
@@ -281,6 +282,7 @@ class FormatDocument(TurnDocument, frozen=True, kw_only=True):
 
 def _row_document(row: Row) -> tuple[PieceDocument, ...]:
     return tuple(
+        # A slot is a `str`, too, so ask whether it is a slot, not whether it is a text.
         PieceDocument(slot=piece) if isinstance(piece, RowSlot) else PieceDocument(literal=piece)
         for piece in row
     )
@@ -315,8 +317,10 @@ def turn_document(format_: TurnFormat) -> TurnDocument:
     return copy_fields(
         TurnDocument,
         format_,
+        # JSON has no keys of three flags, so that each layout carries its own.
         layouts=tuple(_layout_document(*item) for item in format_.layouts.items()),
         calls=format_.calls and _calls_document(format_.calls),
+        # Sets have no order, and equal formats must give equal documents.
         elsewhere=tuple(sorted(format_.elsewhere)),
     )
 
@@ -360,6 +364,7 @@ def _calls_document(calls: CallFormat) -> CallsDocument:
         arguments=copy_fields(
             ArgumentsDocument,
             arguments,
+            # A set, as above.
             refused=tuple(sorted(arguments.refused)),
             members=_container_document(arguments.members),
             values=_notation_document(arguments.values),
@@ -380,6 +385,7 @@ def format_read(document: TurnDocument) -> TurnFormat:
             Presence(**asdict(layout.presence)): _read_layout(layout) for layout in document.layouts
         },
         calls=document.calls and _read_calls(document.calls),
+        # A format lists only the parts that no render shows; all others were rendered.
         not_rendered={part: kind for part, kind in kinds if kind is not EvidenceKind.RENDER},
         elsewhere=frozenset(document.elsewhere),
     )
@@ -454,9 +460,10 @@ class CheckCounts(JsonDocument, frozen=True):
     """The template crashes on them, as the format says, such as `39`; not counted as passed where
     agents send such messages."""
     not_asked: Count
-    """Counted as passed: in the shape that the template takes they are the same as others."""
+    """Counted as passed: in the shape that the template takes they are the same as others;
+    usually `0`."""
     different: Count
-    """The format is wrong about them; the template may crash."""
+    """The format is wrong about them, such as `11`; the template may crash."""
 
 
 class CallDocument(JsonDocument, frozen=True):
@@ -496,7 +503,7 @@ class FailureDocument(JsonDocument, frozen=True):
     `"<|assistant|><call>update_record<with>{\"count\": 42}</call><|end|>\n"`; null: it says that
     the template raises on the message."""
     rendered: str | None
-    """By the template; null: it raised."""
+    r"""By the template, such as `"A:(call update_record <title>plain;).\n"`; null: it raised."""
     crash: TemplateCrash | None
     """Where the template crashes on it, such as in line `10`; null: it renders or refuses it."""
     foretold: bool
@@ -509,6 +516,7 @@ class CheckDocument(CheckCounts, frozen=True):
     crashes: tuple[TemplateCrash, ...]
     """Where the template crashes, each cause once."""
     failures: tuple[FailureDocument, ...]
+    """The messages that do not pass, such as `"an argument that is an empty array"`."""
     forms: tuple[AskedForm, ...] = ()
     """The messages as users send them, one entry for each thing in which the shape that the
     template takes departs from that, and one for all that were asked at once."""
@@ -528,4 +536,5 @@ def check_counts(check: Check) -> CheckCounts:
 
 def check_read(document: CheckDocument) -> Check:
     """Return the verdict of a document."""
+    # The counts that are missing there are computed from crashes and failures again.
     return convert(document, Check, from_attributes=True)

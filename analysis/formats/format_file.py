@@ -3,7 +3,10 @@
 Contract: what is read is what was written: a format that is equal, verdicts in full, and of each
 phase its conclusion without its renders. Nothing of it is run, and Jinja is not imported. A file is
 known by its `schema`, whatever its name. `docs/format.schema.json` is made of the classes here; a
-change that is more than an addition counts `SCHEMA` up.
+change that is more than an addition counts `SCHEMA` up. For example
+
+    {"schema": "autoparser.format/1", "template": {…}, "renders": 200, "formats": [{…}],
+     "fullest": 0, "base": {}, "untried_settings": 0, "requires_nonnull_content": false, …}
 """
 
 from __future__ import annotations
@@ -90,11 +93,13 @@ class FormatFile(JsonDocument, frozen=True):
     """How many renders of it were looked at, such as `109`."""
     formats: Annotated[tuple[TurnDocument, ...], Meta(min_length=1)]
     """One format for every setting of the switches that changes a turn or its generation prompt,
-    the default's first; the openings of each name its settings."""
+    the default's first; the openings of each name its settings, such as
+    `{"enable_thinking": false}`."""
     fullest: Count
     """Which of the formats shows most of a message, counted from 0, such as `1`."""
     base: SettingValues
-    """The default setting: empty unless the template cannot be rendered without some value."""
+    """The default setting, such as `{}`: empty unless the template cannot be rendered without some
+    value."""
     untried_settings: Count
     """Combinations of values that were not looked at, such as `28`."""
     requires_nonnull_content: bool
@@ -121,12 +126,13 @@ class FormatFile(JsonDocument, frozen=True):
     unmoved: tuple[UnmovedVariable, ...] = ()
     """Variables that the template reads, such as `skip_think`, of which no effect was found."""
     also: tuple[TurnDocument, ...] = ()
-    """The same formats with calls as outputs showed them, which parsers accept, too; empty if only
-    the template's own calls are parsed."""
+    """The same formats with calls as outputs showed them, such as `[do look(city='Oslo', days=3)]`,
+    which parsers accept, too; empty if only the template's own calls are parsed."""
 
 
 def file_text(file: FormatFile) -> str:
     """Return the text of a file: ASCII, indented, the same for the same values."""
+    # JSON has no NaN: raise instead of writing a file that cannot be read back.
     return f"{json.dumps(json_of(file), indent=2, allow_nan=False)}\n"
 
 
@@ -138,6 +144,7 @@ def file_read(content: bytes, name: str) -> FormatFile:
     try:
         file = msgspec.json.decode(content, type=FormatFile)
     except (msgspec.MsgspecError, UnicodeDecodeError):
+        # msgspec's error has no hint and no line, so the file is read once more for a better one.
         return _explained(content, name)
     problem = _contradiction(file)
     if problem:
@@ -177,12 +184,15 @@ def _contradiction(file: FormatFile) -> str:
     """Describe a fault that no single field shows; empty if there is none."""
     if file.fullest >= len(file.formats):
         return f"fullest is {file.fullest}, and there are {len(file.formats)} formats"
+    # Each format is reported with the check of the same index.
     if len(file.checks) != len(file.formats):
         return f"there are {len(file.formats)} formats, and {len(file.checks)} checks"
+    # A setting's learned calls are found by the index of its own format.
     if file.also and len(file.also) != len(file.formats):
         return f"there are {len(file.formats)} formats, and {len(file.also)} beside them"
     for at, format_ in enumerate(file.formats):
         for layout in format_.layouts:
+            # Writing alternates literals and parts; it would fail far from the file.
             if len(layout.literals) != len(layout.parts) + 1:
                 return f"a layout of formats[{at}] has not one literal more than parts"
     return ""

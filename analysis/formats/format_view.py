@@ -173,13 +173,16 @@ def reasoning_mode(format_: TurnFormat, openings: Sequence[TurnOpening]) -> Reas
         for presence, layout in format_.layouts.items()
         if TurnPart.REASONING in layout.parts
     ]
+    # Prompts under all settings: one that opens reasoning decides, whatever turns show.
     written = {opening.written for opening in openings}
     if PromptProgress.REASONING_OPEN in written:
+        # A switch chooses between an open block and an empty one.
         if PromptProgress.REASONING_CLOSED in written:
             return ReasoningMode.FORCED_CLOSED
         return ReasoningMode.FORCED_OPEN
     if shown and all(presence.calls for presence in shown):
         return ReasoningMode.TOOLS_ONLY
+    # Without an opening, only the text after reasoning separates it from content.
     return ReasoningMode.TAG_BASED if reasoning.open.core else ReasoningMode.DELIMITER
 
 
@@ -197,6 +200,7 @@ def content_mode(format_: TurnFormat) -> ContentMode:
 # The markers of tool calls, by name.
 
 
+# A fence is any sign three times, not only backticks, with a language after it.
 _FENCE = re.compile(r"([^\w\s<>\[\](){}\"'])\1\1(\w+)\s*$", re.MULTILINE)
 _NAMESPACE = re.compile(r"\w+\.$")
 _OPENING = frozenset({"Ps", "Pi"})
@@ -211,6 +215,7 @@ def tool_format(calls: CallFormat | None, fields: JsonFields | None) -> ToolForm
     if fields is not None:
         return ToolFormat.JSON_NATIVE
     members = calls.arguments.members
+    # JSON text of the caller's, pasted as it is, is an object, too.
     if calls.arguments.verbatim or (members.open == "{" and members.key.open == '"'):
         return ToolFormat.TAG_WITH_JSON
     return ToolFormat.TAG_WITH_TAGGED
@@ -248,10 +253,12 @@ def section_markers(calls: CallFormat, header: str) -> dict[str, str]:
     """Name the literals around all calls; brackets of an array and a header are not markers."""
     opening, close = calls.section_open.strip(), calls.section_close.strip()
     if is_array(calls):
+        # The brackets are those of JSON, and reported as `tools_array_wrapped`.
         opening, close = opening.removesuffix("["), close.removeprefix("]")
     return {
         "tool_section_start": opening,
         "tool_section_end": close,
+        # If each call is a turn of its own, the next turn's header is between two calls.
         "call_separator": calls.separator.replace(header, "") if header else calls.separator,
     }
 
@@ -293,6 +300,7 @@ def _literals(calls: CallFormat) -> _Literals:
     runs = [""]
     for piece in calls.row:
         if piece is RowSlot.INDEX:
+            # Markers are fixed texts, so the number of the first call stands in for the slot.
             runs[-1] += str(calls.index_base)
         elif isinstance(piece, RowSlot):
             if piece in slots:
@@ -324,6 +332,7 @@ def tagged_call_markers(calls: CallFormat) -> dict[str, str]:
     position = call_id_position(calls, None)
     if position is CallIdPosition.PRE_FUNC_NAME:
         _open_call(markers, literals.opening, "call_id_prefix", "", calls)
+        # An id that carries the name is followed by the arguments.
         markers["call_id_suffix"] = literals.id_to_name or before
         if literals.id_to_name:
             markers["func_name_suffix"] = before
@@ -368,6 +377,8 @@ def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
     first = literal.units[0]
     rest = opening[len(first) :].strip()
     entry = "".join(str(piece) for piece in calls.arguments.members.entry)
+    # `<function=` belongs to the name, a unit that entries repeat to them, and `<f>` before a name
+    # to the `</f>` after it.
     if not _finished(first) or (rest and first in entry) or (not rest and _closes(first, behind)):
         return ""
     return first
@@ -391,6 +402,7 @@ def _close_call(markers: dict[str, str], close: str) -> None:
         markers["func_close"] = close
         return
     literal = TemplateLiteral.of(close)
+    # The last marker closes the call, the text before it the function.
     last = literal.units[-1] if literal.units and literal.units[-1] in literal.markers else close
     markers["per_call_end"] = last
     markers["func_close"] = close[: len(close) - len(last)]
@@ -406,6 +418,7 @@ def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str
         return before, after, "{", "}"
     if members.open.strip() or members.close.strip():
         return before, after, members.open, members.close
+    # The parentheses of `find(city='Oslo')` are in the row, since the entries have no others.
     left, right = before.rstrip(), after.lstrip()
     if left and right and _BRACKETS.get(left[-1]) == right[0]:
         return left[:-1], right[1:], left[-1], right[0]
@@ -418,8 +431,10 @@ def _vanishing(calls: CallFormat, before: str, after: str) -> tuple[str, str, st
     """Move to the arguments the literals that a call without arguments lacks."""
     row = calls.empty_row or ()
     last = str(row[-1]) if row and not isinstance(row[-1], RowSlot) else ""
+    # A call without arguments has both literals, so none of them belongs to the arguments.
     if last == before + after:
         return before, after, "", ""
+    # Both literals are short, so every split of them is tried.
     for cut in range(len(before) + 1):
         for keep in range(len(after) + 1):
             if before[:cut] + after[keep:] == last:
@@ -468,9 +483,11 @@ def _split_middle(middle: str) -> tuple[str, str]:
 def fence_markers(calls: CallFormat) -> dict[str, str]:
     """Name the language of a fenced code block around the calls, and what announces it."""
     for text in (calls.section_open, *(p for p in calls.row if not isinstance(p, RowSlot))):
+        # A fence may hold an array, whose bracket ends the same literal.
         match = _FENCE.search(text.rstrip().removesuffix("[").rstrip() if text else "")
         if match:
             announced = text[: match.start()].strip()
+            # Markers are named by their own places; here only plain words are left.
             marker = "" if TemplateLiteral.of(announced).markers else announced
             return {"code_block_language": match.group(2), "code_block_marker": marker}
     return {}
@@ -483,7 +500,7 @@ class FormatFlags:
     supports_tools: bool
     """Whether it writes calls, such as `<tool_call>…</tool_call>`."""
     supports_parallel_calls: bool
-    """Whether a message may have several calls."""
+    """Whether a message may have several calls, as with the limit `"many calls"`."""
     requires_nonnull_content: bool
     """Content that is null, as in `{"role": "assistant", "content": null}`, raises, or is printed
     as a word."""
@@ -542,6 +559,7 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> FormatView:
         )
         if kind is ToolFormat.TAG_WITH_TAGGED:
             parts.append(argument_markers(calls))
+    # Later parts override earlier ones: a single call's section is named by its own literals.
     markers = marker_registry(*parts)
     return FormatView(
         reasoning=reasoning_mode(format_, formats.openings),
@@ -562,6 +580,7 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> FormatView:
 
 def _preserved(markers: MarkerRegistry, format_: TurnFormat) -> tuple[str, ...]:
     found: dict[str, None] = {}
+    # The registry has no ends of turns, which engines have to see as well.
     for text in (*markers.items().values(), *format_.stop_strings):
         found |= dict.fromkeys(TemplateLiteral.of(text).markers)
     return tuple(found)

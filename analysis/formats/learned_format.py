@@ -108,8 +108,9 @@ class LearnedFormat(Shown, ABC):
     unmoved: tuple[UnmovedVariable, ...] = field(default=(), kw_only=True)
     """Variables that the template reads, such as `skip_think`, of which no effect was found."""
     also: Formats | None = field(default=None, kw_only=True)
-    """The same turns with calls as outputs showed them: parsers accept both, grammars write the
-    template's. None if only the template's own calls are read."""
+    """The same turns with calls as outputs showed them, such as `[do look(city='Oslo', days=3)]`:
+    parsers accept both, grammars write the template's. None if only the template's own calls are
+    read."""
 
     @cached_property
     def view(self) -> FormatView:
@@ -180,6 +181,7 @@ class LearnedFormat(Shown, ABC):
 
         def parser_of(turn: TurnTree, alternative: OutputParser | None = None) -> OutputParser:
             return OutputParser(
+                # An engine may cut the reasoning off and pass on only the text after it.
                 after_reasoning(turn) if asked.reasoning_over else turn,
                 reasoning=asked.reasoning,
                 whole_calls=asked.call_deltas == "whole",
@@ -192,6 +194,7 @@ class LearnedFormat(Shown, ABC):
                 alternative=alternative,
             )
 
+        # Learned calls are parsed by a second parser, not by a union of both formats.
         turn, other = build_expression(self.formats, request), self._alternative(request)
         return parser_of(turn, None if other is None else parser_of(other))
 
@@ -224,6 +227,7 @@ class LearnedFormat(Shown, ABC):
         )
         if self.also is None:
             return grammar
+        # A parser without tools accepts any call, a grammar without tools none.
         request = request_of(tools or [], begun_turn=begun, **options)
         return replace(grammar, alternative=self._alternative(request))
 
@@ -251,6 +255,7 @@ class LearnedFormat(Shown, ABC):
         from autoparser.analysis.grammar.request_grammar import format_slices  # noqa: PLC0415 - grammars
 
         known = _model_tokenizer(tokenizer)
+        # A stop string of several tokens cannot end an answer by an id.
         ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
             known = _model_tokenizer(known, eos=ends)
@@ -283,6 +288,7 @@ class LearnedFormat(Shown, ABC):
         turn = build_expression(self.formats, request)
         if isinstance(tokenizer, GrammarBackend):
             return reasoning_gate_of(format_, turn, constraint, tokenizer)
+        # Only one grammar is compiled.
         with self.backend(tokenizer, workers=1) as backend:
             return reasoning_gate_of(format_, turn, constraint, backend)
 
@@ -334,6 +340,8 @@ class LearnedFormat(Shown, ABC):
                 place="chat_template_kwargs",
                 hint="give the values of switches by name",
             )
+        # None stands for unknown tools; an empty list offers none, and templates may write another
+        # turn.
         return self.under(setting, tools=tools is None or bool(tools))
 
     @property
@@ -391,6 +399,7 @@ class LearnedFormat(Shown, ABC):
             shape=self.shape,
             string_arguments=self.string_arguments,
             stand_ins=dict(self.stand_ins),
+            # Conclusions alone: their renders belong to the template, which is not saved.
             phases=convert(self.phases, tuple[SavedPhase, ...], from_attributes=True),
             also=() if self.also is None else tuple(map(turn_document, self.also)),
         )

@@ -119,8 +119,10 @@ def loss_cause(
     """
     message = reading.parser.parse(text, complete=complete)
     unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
+    # With any other status, a call is missing from the message or cannot be used.
     read = (Status.OK, Status.UNFINISHED, Status.REPAIRED, Status.STRAY)
     lost = unknown or message.status not in read
+    # Asked first: the text of a forbidden call departs from the template in other ways, too.
     if unrestricted is not None:
         allowed = unrestricted.parse(text, complete=complete)
         if len(allowed.tool_calls) > len(message.tool_calls):
@@ -130,6 +132,7 @@ def loss_cause(
         markup = (place for place in explanations if place.deviation is OutputDeviation.FOREIGN)
         place = next(markup, None)
         if place is not None:
+            # No other output could be read as a call, whatever else departs.
             return LossCause(LossReason.NO_CALLS, place, lost=True)
     for reason in _MOST_TELLING:
         place = next((place for given, place in reasons if given is reason), None)
@@ -149,6 +152,7 @@ def loss_cause(
         if reason is LossReason.SCHEMA and repaired and behind is not None:
             # The arguments of a call that is not closed may lack the rest.
             return LossCause(LossReason.DEPARTURE, behind, lost, schema=place.found)
+        # Without its markers a call is read as content, so that the status shows no loss.
         return LossCause(reason, place, lost or reason is LossReason.STRIPPED)
     if message.status is Status.NEEDS_ALL:
         return LossCause(LossReason.DEPARTURE, lost=True)
@@ -167,6 +171,7 @@ _MOST_TELLING = (
     LossReason.SCHEMA,
 )
 """Reasons that explain other departures, in order; a plain departure explains only itself."""
+# All other departures are faults of the model.
 _REASONS = {
     OutputDeviation.CUT: LossReason.CUT,
     OutputDeviation.UNKNOWN_TOOL: LossReason.UNKNOWN_TOOL,
@@ -195,6 +200,7 @@ def _reason(place: DeviationExplanation, *, prompt_known: bool) -> LossReason:
 def _calls_in_reasoning(reading: OutputReading, message: ParsedMessage) -> bool:
     """Return whether the reasoning, parsed as an answer, has calls of offered tools."""
     turn = reading.parser.turn
+    # Without the names of tools, any markup in thoughts could be taken for a call.
     if message.tool_calls or not message.reasoning_content or not turn.offered:
         return False
     answer = OutputParser(after_reasoning(turn)).parse(message.reasoning_content)
@@ -224,6 +230,7 @@ def smallest_part(text: str, shows: Callable[[str], bool], left: int = MOST_PARS
 
 def _without_pieces(pieces: list[str], shows: Callable[[str], bool], left: int) -> str:
     """Return a text without the pieces that `shows` does not need, halves of it first."""
+    # Delta debugging: remove halves, then quarters, down to single pieces.
     size = len(pieces) // 2
     while size and left > 0:
         at = 0

@@ -82,7 +82,8 @@ class PossibleCause:
     markers: tuple[str, ...] = ()
     """The markers that were stripped, such as `("<|tool_call|>",)`."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """The switches of the other prompt; empty: the template's defaults."""
+    """The switches of the other prompt, such as `{"enable_thinking": False}`; empty: the template's
+    defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class DeviationExplanation:
     """The likely cause, such as `PossibleCause(CauseKind.STRIPPED, ("</tool_call>",))`, or None if
     none is known."""
     more: int = 0
-    """How many places more are like this one."""
+    """How many places more are like this one, such as 2."""
 
 
 # The template's and the model's text of one message, side by side.
@@ -144,6 +145,7 @@ def group_differences(expected: str, actual: str) -> tuple[DeviationExplanation,
     """
     regions = _moved(list(_regions(expected, actual)))
     alike = (
+        # All differences in whitespace are one group; others have to be of the same texts.
         (kind if kind is OutputDeviation.SPACE else (kind, region.expected, region.actual), region)
         for region in regions
         for kind in [region.deviation]
@@ -271,7 +273,8 @@ class OutputReading:
     prompt_format: PromptFormat
     r"""The format and the generation prompt of the output, such as `"<|im_start|>assistant\n"`."""
     parser: OutputParser
-    """It keeps the reasoning apart from the content."""
+    """The parser of the output, such as `<OutputParser of 'look', 'note'>`; it keeps the reasoning
+    apart from the content."""
     others: Sequence[PromptedParser] = ()
     r"""The template's other generation prompts, such as the one that ends with `<think>\n`."""
 
@@ -284,6 +287,7 @@ def explain_output(
     An output that was cut on purpose is compared as far as its calls have closed.
     """
     message = reader.parser.parse(text, complete=complete)
+    # A message with calls has its markers, and restoring tries every row.
     back = None if message.tool_calls else restore_markers(reader.parser, text)
     if back is not None:
         return _restored(back, text, reader)
@@ -292,6 +296,7 @@ def explain_output(
         *_explain_calls(reader, message, text, complete=complete),
         *_rewritten(reader, message, text),
     ]
+    # The end of a truncated output is not missing: it was never written.
     if message.missing_end and message.status is not Status.CUT:
         cause = PossibleCause(CauseKind.STRIPPED, (message.missing_end,))
         found.append(
@@ -343,6 +348,7 @@ def _explain_calls(
 ) -> Iterator[DeviationExplanation]:
     """Explain calls that could not be parsed, and calls of unknown tools."""
     calls = reader.prompt_format.format.calls
+    # Shown in place of the call that cannot be read, whose own text is unknown.
     skeleton = "" if calls is None else _skeleton(calls)
     if message.status is Status.MALFORMED:
         at = _broken_at(reader.parser, text)

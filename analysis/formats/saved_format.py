@@ -1,4 +1,11 @@
-"""A format that was saved to a file: an analysis without renders."""
+"""A format that was saved to a file: an analysis without renders.
+
+For example
+
+    analyze(load_template("model.jinja")).save("model.format.json")
+    load_format("model.format.json")            <SavedFormat of model.jinja: self-check 47/47, …>
+    load_format("model.format.json").prober()   raises TemplateNeededError: prober needs renders
+"""
 
 from __future__ import annotations
 
@@ -112,6 +119,7 @@ def load_format(path: str | os.PathLike[str]) -> SavedFormat:
 
 def saved_format(file: FormatFile, name: str) -> SavedFormat:
     """Return the format of a file; messages call the file `name`."""
+    # Read once: settings and the fullest format refer to these very objects.
     own = tuple(map(format_read, file.formats))
     formats = Formats(own, file.base, fullest=own[file.fullest], untried=file.untried_settings)
     beside, also = tuple(map(format_read, file.also)), None
@@ -156,6 +164,7 @@ def template_of_format(saved: SavedFormat, template_place: str | None = None) ->
     for place in places:
         found = _unchanged(saved, place, wanted=template_place is not None)
         if found is not None:
+            # With other special tokens it would render other texts than the learned ones.
             return replace(found, special_tokens=dict(saved.template.special_tokens))
     if places:
         raise TemplateNeededError(

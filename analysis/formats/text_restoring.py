@@ -71,7 +71,7 @@ class PromptedParser:
     prompt_format: PromptFormat
     r"""The format and the generation prompt, such as `"<|im_start|>assistant\n<think>\n"`."""
     parser: OutputParser
-    """The parser of the text after the prompt."""
+    """The parser of the text after the prompt, such as `<OutputParser of 'look', 'note'>`."""
 
 
 def other_setting(others: Sequence[PromptedParser], text: str) -> Mapping[str, Json] | None:
@@ -122,6 +122,7 @@ def _marker_around(text: str, at: int, name: str) -> tuple[int, str]:
 
 def _at_an_edge(text: str, ends: set[str]) -> tuple[int, str] | None:
     bare = text.strip()
+    # A turn may end with several markers.
     while bare.endswith(tuple(ends)) and ends:
         bare = bare.removesuffix(next(end for end in ends if bare.endswith(end))).rstrip()
     units = edge_units(bare)
@@ -164,6 +165,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
         return None
     turn = parser.turn
     lost_markers = tuple(marker for marker in markers_of(turn) if marker not in text)
+    # An end that is still there would be read as content of the restored turn.
     body, end = _without_end(text, [end.core for end in turn.ends])
     found: list[tuple[tuple[int, bool, int], RestoredOutput]] = []
     # The text alone does not show which parts it has, so every row is tried.
@@ -224,9 +226,11 @@ def _restore_row(
     items = list(row.items)
     at = next((at for at, item in enumerate(items) if _is_calls(item)), None)
     if at is None:
+        # Only a literal between two texts leaves something to find; one part alone has only edges.
         has_both = row.has(TurnPart.REASONING) and row.has(TurnPart.CONTENT)
         return _insert_literals(items, text, lost_markers) if has_both else None
     behind = items[at + 1 :]
+    # A text after the calls could belong to the remains of the last one.
     if calls is None or any(isinstance(item, PartBody) for item in behind):
         return None
     section = _Calls(calls, lost_markers, offered)
@@ -298,11 +302,13 @@ class _Calls:
         at = calls.row.index(RowSlot.ARGUMENTS) if RowSlot.ARGUMENTS in calls.row else 0
         self._head, self._tail = calls.row[:at], calls.row[at + 1 :]
         names = (
+            # The longest first, since one name may begin with another.
             "|".join(map(re.escape, sorted(offered, key=len, reverse=True))) if offered else _WORD
         )
         left = "".join(self._left(piece) for piece in self._head)
         # Without known names, any word could be a name: a word of the literals has to precede it.
         telling = bool(offered) or any(char.isalnum() for char in left)
+        # An id after the arguments has no known text, so that its edges would be guesses.
         known = RowSlot.NAME in self._head and all(type(piece) is str for piece in self._tail)
         self._pattern = re.compile(self._regex(names)) if known and telling else None
 

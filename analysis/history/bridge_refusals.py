@@ -23,6 +23,7 @@ class Retention(StrEnum):
     def keeps(self, roles: Sequence[str]) -> bool:
         """Whether reasoning is kept when messages of these roles follow."""
         if self is Retention.TOOL_CYCLE:
+            # A user's message begins a new cycle.
             return all(role == "tool" for role in roles)
         return self is Retention.ALL
 
@@ -82,7 +83,8 @@ class Purpose:
     roles: tuple[str, ...]
     """The roles of the messages that follow, such as `("user",)`."""
     force: bool
-    """Whether everything is kept that can be, not only reasoning."""
+    """Whether everything is kept that can be, not only reasoning, as with
+    `bridge_to_next_turn(…, force=True)`."""
     notes: list[str]
     """The text that is kept, e.g. `["kept, although the template drops reasoning …"]`."""
 
@@ -99,6 +101,8 @@ class Purpose:
         self._keep(reason, detail, on_purpose=self.force)
 
     def _keep(self, reason: RefusalReason, detail: str, *, on_purpose: bool) -> None:
+        # A bridge that hides a rewrite would train or cache a prompt that the template never
+        # renders.
         if not on_purpose:
             raise RefusedBridge(reason, detail)
         self.notes.append(f"kept, although {BridgeRefusal(reason, detail)}")

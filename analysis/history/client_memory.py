@@ -61,11 +61,11 @@ class EngineMessages(Struct, frozen=True):
     """Writes messages as an engine with these habits does."""
 
     best: MessageShape
-    """The shape that the template takes best."""
+    """The shape that the template takes best, such as `MessageShape(arguments_as_string=True)`."""
     engine: EngineHabits
     """The habits of the engine, e.g. that it strips reasoning."""
     parts: bool
-    """Whether the template takes content as a list of parts."""
+    """Whether the template takes content as a list of parts, `[{"type": "text", …}]`."""
 
     def conversation(self, dialogue: Dialogue, system: str = "") -> list[Mapping[str, Json]]:
         """Return a conversation whose turns went through this engine."""

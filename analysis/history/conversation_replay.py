@@ -126,6 +126,7 @@ class ReplayStage:
         self._prober = Prober(
             template,
             choose_sentinels(template.text),
+            # The same stand-ins as in the analysis, whose format contains them.
             tokens={**template.special_tokens, **analysis.stand_ins},
             tools=(),
             shape=analysis.shape,
@@ -222,6 +223,7 @@ class ReplayStage:
         prompt = self._prompt_of(exchange)
         begun = self.prompt_format(prompt, exchange.tools, exchange.setting)
         parsed = self.read(exchange)
+        # The engine stores what its parser returned, not what the model wrote.
         kept = remember_message(
             self._messages(exchange.engine), begun.format, parsed, exchange.sampled
         )
@@ -282,6 +284,8 @@ class ReplayStage:
         prober, offered = self._offering(exchange.tools), bool(exchange.tools)
         try:
             if continued:
+                # A continued turn has no generation prompt: the model goes on within its own
+                # message.
                 text = render_continued(prober, messages, tools=offered, setting=exchange.setting)
             else:
                 text = prober.render_messages(

@@ -42,7 +42,7 @@ class Places:
     """The runs of one render that came from the texts of its messages."""
 
     marks: Marks
-    """The numbered texts and the word that marks them."""
+    """The numbered texts and the word that marks them, such as `zzzz`."""
     styles: Mapping[int, Style]
     """By leaf: how its text was marked, such as `{0: Style.EDGES}`; a text that is missing here
     cannot be marked."""
@@ -251,13 +251,16 @@ class Joints:
     """The texts learned between messages, cached for all renders of one renderer."""
 
     format: TurnFormat
-    """The format of all turns, whose ends and openings are looked for."""
+    """The format of all turns, whose ends and openings are looked for, such as
+    `<TurnFormat: '[a]' content, calls until '[e]'>`."""
     tails: dict[TailKey, tuple[Tail, ...]] = field(
         default_factory=dict["TailKey", "tuple[Tail, ...]"]
     )
-    """By the roles from one text to the next, the last text's kind, the gap, and with tools."""
+    """By the roles from one text to the next, such as `("user", "assistant")`, the last text's
+    kind, such as `"content"`, the gap, and with tools."""
     headers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    """By role: the texts that were seen to begin a message."""
+    r"""By role: the texts that were seen to begin a message, such as
+    `{"user": {"<|im_start|>user\n"}}`."""
 
 
 class Shares:
@@ -434,9 +437,11 @@ class Segment:
     message: int
     """The number of its message, or -1 if it is the template's own."""
     content: bool
-    """Whether the message brought it: its content, its reasoning, a call's name or argument."""
+    """Whether the message brought it: its content, its reasoning, a call's name or argument, such
+    as `"Hi"` in `"<u>Hi</s>"`."""
     sampled: bool
-    """Whether the model writes it: after the generation prompt, up to the stop, which counts."""
+    """Whether the model writes it: after the generation prompt, up to the stop, such as
+    `"<|im_end|>"`, which counts."""
     loss: bool
     """Whether a loss counts it: inside `{% generation %}` in a template that has it, else if it
     is sampled."""

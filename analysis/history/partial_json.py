@@ -1,4 +1,12 @@
-"""The part of a JSON object that engines read where the text was cut."""
+"""The part of a JSON object that engines read where the text was cut.
+
+For example
+
+    >>> readable_part('{"city": "Oslo", "days": 3, "draft": tr')
+    {'city': 'Oslo', 'days': 3}
+    >>> readable_part('{"city": "Os')
+    {'city': 'Os'}
+"""
 
 from __future__ import annotations
 

@@ -171,11 +171,12 @@ class _UnreadIds(NamedTuple):
     """A range of ids that were not decoded yet, and the text after them."""
 
     start: int
-    """The index of the first id."""
+    """The index of the first id, such as `1347`."""
     end: int
-    """The index after the last id."""
+    """The index after the last id, such as `1374`."""
     text: str
-    """The text after these ids, which is known without decoding."""
+    r"""The text after these ids, which is known without decoding, such as
+    `"\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n"`."""
 
 
 class PromptPast:
@@ -276,7 +277,8 @@ class TurnStop:
     """The token that completes it, such as `262`: its only or last token, or None if its last
     marker is not a token of the vocabulary."""
     inside: bool
-    """Whether it also occurs inside turns: an output ends there only after content or a call."""
+    """Whether it also occurs inside turns, such as `"."` or `"<|end|>"` between channels: an output
+    ends there only after content or a call."""
 
 
 @dataclass(frozen=True)
@@ -356,9 +358,9 @@ class TokenOwner(NamedTuple):
     message: int
     """The index of the message, or -1 if they are the template's own."""
     content: bool
-    """Whether they have text of the message."""
+    """Whether they have text of the message, such as `"Hi"`."""
     sampled: bool
-    """Whether the model writes them."""
+    """Whether the model writes them, up to its stop, such as `"<|im_end|>"`."""
     loss: bool
     """Whether a loss counts them."""
 

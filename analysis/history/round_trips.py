@@ -94,15 +94,16 @@ class RoundTrip(Shown):
     untried: int
     """The number of settings beyond `MOST_SETTINGS`."""
     tokenized: bool
-    """Whether there was a tokenizer."""
+    """Whether there was a tokenizer, so that verdicts have a `TokenVerdict`."""
     split_stops: tuple[tuple[str, int], ...] = ()
-    """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
+    """Stop strings that the tokenizer takes for several tokens, such as `(("<|im_end|>", 10),)`: it
+    may not be the model's."""
     profile: EngineProfile | None = None
     """The engine that was played, such as `"vLLM"`, or None if each scenario has habits of its own.
     """
     beyond: int = 0
-    """The number of renders that ran into a limit, the analysis's included; their results are
-    missing."""
+    """The number of renders that ran into a limit, usually 0, the analysis's included; their
+    results are missing."""
 
     def __repr__(self) -> str:
         """Count the outcomes, in one line."""
@@ -146,6 +147,8 @@ def round_trip(
             verdicts = [judge_scenario(stage, scenario, coming, tried, encoder) for tried in chosen]
             applying = [verdict for verdict in verdicts if verdict.applies]
             if applying:
+                # The usual setting may not apply, such as reasoning where the prompt closes it by
+                # default.
                 rows.append(TripRow(scenario, applying[0], tuple(applying[1:])))
             else:
                 left_out.append((scenario, coming, verdicts[0].reason))
@@ -203,6 +206,7 @@ def settings_of(analysis: Analysis) -> Iterator[Setting]:
         {one.name: left, other.name: right}
         for one, left, effects in single
         for other, right, others in single
+        # Two values of one switch exclude each other.
         if one is not other
         and SwitchEffect.GENERATION_PROMPT in effects
         and SwitchEffect.HISTORY_REASONING in others
@@ -233,6 +237,7 @@ def _verdict_kinds(verdict: Verdict) -> set[str]:
     if not verdict.holds:
         kinds.add("any")
         kinds |= {"string"} if verdict.outcome is not Outcome.HOLDS else set()
+        # Texts that differ have tokens that differ, so a verdict without tokens counts as both.
         kinds |= {"tokens"} if verdict.tokens is None or not verdict.tokens.holds else set()
     if verdict.cause is not None:
         kinds.add(code_of(verdict.cause))
@@ -326,6 +331,7 @@ def fixing_setting(row: TripRow) -> Setting | None:
     """Return the setting nearest to the usual one under which the row holds."""
     usual = row.verdict.setting
     holding = [other.setting for other in row.others if other.holds]
+    # The fewest switches to set, since each may have other effects.
     best = min(holding, key=lambda held: len(changed_switches(usual, held)), default=None)
     return None if best is None else changed_switches(usual, best)
 

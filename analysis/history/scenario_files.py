@@ -83,7 +83,7 @@ class _FileCall(_FileMapping, frozen=True):
     name: Annotated[str, Meta(description="the name of a function")]
     """The function's name, e.g. `get_weather`."""
     arguments: Annotated[dict[str, Any], Meta(description="{name: value}")] = {}
-    """The arguments by name."""
+    """The arguments by name, e.g. `{city: Oslo, days: 3}`."""
     id: str | None = None
     """The call's id, or None for one that every template accepts."""
 

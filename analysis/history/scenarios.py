@@ -1,7 +1,17 @@
-"""Scenarios of round trips: values that a person writes as YAML.
+r"""Scenarios of round trips: values that a person writes as YAML.
 
 A scenario has the model's message and its spelling, the engine's habits, and the sender of the
 next message. It has no model and no marker: the learned format writes the text.
+
+For example, the model's message as JSON without spaces, which a template writes again with spaces:
+
+    - name: compact JSON
+      message: {calls: [{name: get_weather, arguments: {city: Oslo, days: 3}}]}
+      variation: compact-json
+      next: [tool]
+
+    sampled   <tool_call>\n{"name":"get_weather","arguments":{"city":"Oslo","days":3}}\n…
+    rendered  <tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}\n…
 """
 
 from __future__ import annotations

@@ -70,6 +70,7 @@ def text_leaves(
     found: list[Leaf] = []
     for at, message in enumerate(messages):
         for path, kind, text in _message_texts(message, reasoning_fields):
+            # Blank texts are often stripped, and have nothing to own.
             if text.strip():
                 found.append(Leaf(at, path, kind, text))
     return found
@@ -141,6 +142,7 @@ def fields_of(shape: MessageShape) -> tuple[str, ...]:
     return (*REASONING_FIELDS, own) if own and own not in REASONING_FIELDS else REASONING_FIELDS
 
 
+# Numbers in letters, since a template may escape or format digits.
 _DIGITS = "bcdfghjklm"
 _AS_LETTERS = str.maketrans("0123456789", _DIGITS)
 _AS_DIGITS = str.maketrans(_DIGITS, "0123456789")
@@ -225,6 +227,7 @@ class Marks:
                 runs.append(Run(opened.pop(leaf), place, leaf))
             else:
                 runs.append(self._run_up_to(text, leaf, place))
+        # The end of these texts is missing, as where a template cuts a long text.
         runs += (self._run_from(text, leaf, place) for leaf, place in opened.items())
         return runs
 

@@ -80,7 +80,7 @@ class RenderPiece:
     message: int
     """The index of its message among the new ones, or -1 for the template's own text."""
     content: bool
-    """Whether it is the content of the message."""
+    """Whether it is the content of the message, such as `(("message", 0, "content"),)`."""
     parts: tuple[str | Word, ...]
     r"""The template's own text, and the words of the conversation in it, such as
     `("<|im_start|>user\n<tool_response>\n",)` or `(("message", 0, "content"),)`."""
@@ -187,13 +187,14 @@ class Base:
     tail: str
     r"""The prompt's text after it, such as `"<|im_end|>\n<|im_start|>assistant\n"`."""
     unthought: str
-    """The prompt up to that text, without the reasoning of earlier turns."""
+    r"""The prompt up to that text, without the reasoning of earlier turns, such as
+    `"…<tool_call>{…}</tool_call><|im_end|>\n<|im_start|>t\nxzvmcjnz"`."""
     ends_with_result: bool
-    """Whether it ends with the result of a call."""
+    """Whether it ends with the result of a call, such as `"xzvmcjnz"`."""
     call_count: int
     """How many calls it has, such as `1`."""
     has_answer: bool
-    """Whether it has a turn without calls."""
+    """Whether it has a turn without calls, such as one with the content `"wpzqqmqw"`."""
 
     @property
     def head(self) -> str:
@@ -250,6 +251,7 @@ class Skeletons:
         # A tail of whitespace alone would fit the end of nearly any prompt.
         fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
         longest = max((len(base.tail) for base in fitting), default=0)
+        # The longest tail fits by more text than an accidental suffix.
         return [base for base in fitting if len(base.tail) == longest] or known
 
     def shorter(self, base: Base, tool_names: Collection[str]) -> Iterator[Base]:
@@ -335,6 +337,7 @@ class Skeletons:
         before = (*first, user, *self._call_cycles(renders, calls - 1))
         called, answer = self._call_cycles(renders, 1)
         thought = Turn(reasoning=marks.reasoning, calls=(self.call(renders),))
+        # Rendered without reasoning, too: a template may drop it once the result is there.
         plain = renders.attempt(self.dialogue((*before, called, answer)), generation=True)
         entries = (*before, thought, answer)
         return self._make_base(renders, entries, marks.answer, plain or "", call_count=calls)
@@ -378,6 +381,7 @@ class Skeletons:
     def call(self, renders: HistoryRenders) -> ToolCall:
         """Return a call of the first tool offered, or of a sentinel name."""
         marks = self.marks
+        # A template may look the called function up in the offered tools.
         name = next(iter(request_of(renders.tools).tools or ()), marks.names[0])
         return ToolCall(name, {marks.keys[0]: marks.values[0]}, marks.ids[0])
 
@@ -400,6 +404,7 @@ class Skeletons:
             ToolCall(call.name, _call_arguments(call.arguments), call.id or id_)
             for call, id_ in zip(parsed.tool_calls, spare, strict=False)
         )
+        # Sentinels, since findings are cached by the kind of turn, not by its text.
         content = self.marks.content if (parsed.content or "").strip() or not calls else ""
         reasoning = self.marks.reasoning if (parsed.reasoning_content or "").strip() else ""
         return Turn(content, reasoning, calls)

@@ -177,7 +177,7 @@ class NewTurn:
     """The text before the content or the calls of a turn that has nothing else, such as
     `"<｜Assistant｜><think></think>"`."""
     number: int | None = None
-    """The number of its first call, if calls are counted through the conversation."""
+    """The number of its first call, such as `7`, if calls are counted through the conversation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,9 +65,9 @@ class LoggedTurn:
     r"""Its prompt and the completion, such as
     `"<|im_start|>user\nWho wrote Faust?<|im_end|>\n…Goethe.<|im_end|>"`."""
     words: Callable[[], Sequence[str]]
-    """The content, which may be empty, and the names of the calls."""
+    """The content, which may be empty, and the names of the calls, such as `("It is sunny.",)`."""
     conversation: str | None
-    """The conversation's name in the log, or None."""
+    """The conversation's name in the log, such as `"one"`, or None."""
 
 
 class Ancestry(NamedTuple):
@@ -77,18 +77,20 @@ class Ancestry(NamedTuple):
     """The place of the earlier request, such as `0`, or None if it is the first of its
     conversation."""
     is_repeat: bool
-    """Whether its prompt was sent before; then it continues the same request as the first one."""
+    """Whether its prompt was sent before, as for `"n": 2`; then it continues the same request as
+    the first one."""
 
 
 class _Origin(NamedTuple):
     """A request that may be the one continued; the greatest is."""
 
     lead_stands: bool
-    """Whether the text that leads to its turn is in the later prompt, not only its words."""
+    r"""Whether the text that leads to its turn, such as `"<|im_start|>assistant\n"`, is in the
+    later prompt, not only its words."""
     place: int
     """Where its turn begins in the later prompt, such as `56`."""
     words_stand: bool
-    """Whether all its words are in the later prompt."""
+    """Whether all its words, such as `"It is sunny."`, are in the later prompt."""
     shared: int
     """The length of the common prefix with the later prompt, such as `78`."""
     at: int
@@ -100,11 +102,13 @@ class _Conversations:
     """The earlier requests of one conversation, or of all where none has a name."""
 
     by_head: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    """The places of the requests by their head."""
+    """The places of the requests by their head, such as `[0]` for the one that asks
+    `"Who wrote Faust?"`."""
     heads: list[str] = field(default_factory=list[str])
-    """Sorted: a prefix of a text is before it."""
+    """Sorted, such as the one with `"Who wrote Faust?"` alone before those that go on from it: a
+    prefix of a text is before it."""
     order: list[int] = field(default_factory=list[int])
-    """The places of all requests, in the order of the log."""
+    """The places of all requests, in the order of the log, such as `[0, 1, 2]`."""
 
     def add(self, at: int, head: str) -> None:
         if head not in self.by_head:
@@ -208,11 +212,12 @@ class TrafficRecord:
     r"""The text of the completion, with its stop string if the log has it, such as
     `"\n</think>\n\nGoethe.<|im_end|>"`."""
     prompt_ids: tuple[int, ...] | None = None
-    """The token ids of the prompt, or None if the log has none."""
+    """The token ids of the prompt, such as `(72, 105, 262)`, or None if the log has none."""
     completion_ids: tuple[int, ...] | None = None
-    """The token ids of the completion, or None if the log has none."""
+    """The token ids of the completion, such as `(89, 101, 115, 263)`, or None if the log has
+    none."""
     conversation: str | None = None
-    """The conversation that it belongs to, or None if the log does not name it."""
+    """The conversation that it belongs to, such as `"one"`, or None if the log does not name it."""
     line: int = 0
     """Its line in the log, from 1; 0 without a log."""
 
@@ -277,15 +282,15 @@ class Traffic:
     continued: int
     """Requests that go on from an earlier one, such as `2`."""
     repeats: int
-    """Requests whose prompt was sent before, as for a retry or several answers; they lose
-    nothing."""
+    """Requests whose prompt was sent before, such as `1`, as for a retry or several answers; they
+    lose nothing."""
     reused_units: int
     """Tokens of earlier requests that were used again, such as `242`; characters without tokens."""
     losses: tuple[PrefixLoss, ...]
     """The losses, in the order of the log, such as
     `(PrefixLoss(record=1, after=0, cause=Cause.REASONING_DROPPED, lost=68, …),)`."""
     tokenized: bool
-    """Whether tokens are counted, not characters."""
+    """Whether tokens are counted, not characters, as for a log with `prompt_token_ids`."""
 
     @property
     def lost(self) -> int:
@@ -554,7 +559,7 @@ class TrafficLog:
     `(TrafficRecord("<|im_start|>user\nWho wrote Faust?…", "\n</think>\n\nGoethe.<|im_end|>"),)`;
     several for a line with several answers."""
     left_out: tuple[TrafficLogError, ...]
-    """Why each of the other lines could not be read."""
+    """Why each of the other lines could not be read, such as `"missing completion"`."""
 
 
 _Ids = tuple[int, ...]
@@ -563,27 +568,27 @@ _TextOrIds = Annotated[str | _Ids, Meta(description="text, or token ids")]
 
 class _SglangGiven(Struct, frozen=True):
     text: str | None = None
-    """The prompt's text."""
+    """The prompt's text, such as `"Hi<|a|>"`."""
     input_ids: _Ids | None = None
-    """The prompt's token ids."""
+    """The prompt's token ids, such as `(72, 105, 262)`."""
 
 
 class _SglangWritten(Struct, frozen=True):
     text: str | None = None
-    """The completion's text."""
+    """The completion's text, such as `"Yes"`."""
     output_ids: _Ids | None = None
-    """The completion's token ids."""
+    """The completion's token ids, such as `(89, 101, 115, 263)`."""
 
 
 class _LoggedAnswer(Struct, frozen=True):
     """One of several answers to a prompt."""
 
     text: str = ""
-    """The completion's text."""
+    """The completion's text, such as `"Yes"`."""
     token_ids: _Ids | None = None
-    """The completion's token ids."""
+    """The completion's token ids, such as `(89, 101, 115, 263)`."""
     prompt_token_ids: _Ids | None = None
-    """The prompt's token ids, which may stand in each answer."""
+    """The prompt's token ids, such as `(72, 105, 262)`, which may stand in each answer."""
 
 
 class _LoggedRequest(Struct, frozen=True):
@@ -596,17 +601,18 @@ class _LoggedRequest(Struct, frozen=True):
     completion: _TextOrIds = ""
     r"""The completion, as text, such as `"\n</think>\n\nGoethe.<|im_end|>"`, or as ids."""
     prompt_token_ids: _Ids | None = None
-    """The prompt's token ids, beside its text."""
+    """The prompt's token ids, such as `(72, 105, 262)`, beside its text."""
     token_ids: _Ids | None = None
-    """The completion's token ids, beside its text."""
+    """The completion's token ids, such as `(89, 101, 115, 263)`, beside its text."""
     conversation: str | None = None
-    """The name of the conversation."""
+    """The name of the conversation, such as `"one"`."""
     choices: tuple[_LoggedAnswer, ...] = ()
-    """The answers of a response of OpenAI's API."""
+    """The answers of a response of OpenAI's API, such as those with the texts `"Yes"` and
+    `"No"`."""
     obj: _SglangGiven | None = None
-    """The input of a line as SGLang logs it."""
+    """The input of a line as SGLang logs it, such as one with the text `"Hi<|a|>"`."""
     out: _SglangWritten | None = None
-    """The output of a line as SGLang logs it."""
+    """The output of a line as SGLang logs it, such as one with the text `"Yes"`."""
 
     def answers(self) -> tuple[tuple[_TextOrIds, _Ids | None, _TextOrIds, _Ids | None], ...]:
         """Return the prompt and its ids, then the completion and its ids, of each answer."""

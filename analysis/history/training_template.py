@@ -5,6 +5,12 @@ change the render. The template itself stays unchanged: it becomes a macro. The 
 renders the macro, finds the text that each assistant message adds after the generation prompt, by
 the rule of `message_attribution.py`, and writes the render in pieces, these inside generation
 blocks. The text is equal by construction; the proof compares renders nevertheless.
+
+For example, of the render of two questions with their answers
+
+    <|usr|>user<|mid|>Hi<|eot|><|asst|>assistant<|mid|>Hello.<|eot|><|usr|>user<|mid|>Why?<|eot|>…
+
+the generation blocks enclose `Hello.<|eot|>` and `So.<|eot|>`, but no header.
 """
 
 from __future__ import annotations
@@ -44,15 +50,16 @@ class MismarkedTurn:
     """A turn whose marked text differs from the sampled text that the renderer reports."""
 
     conversation: tuple[str, ...]
-    """The roles of its messages."""
+    """The roles of its messages, such as `("user", "assistant")`."""
     message: int
-    """The number of the message."""
+    """The number of the message, such as `1`."""
     turn: str
-    """The parts of the turn, or empty if the message is not an assistant's."""
+    """The parts of the turn, such as `"reasoning and content"`, or empty if the message is not an
+    assistant's."""
     left_out: tuple[str, ...]
-    """Sampled texts without markers."""
+    r"""Sampled texts without markers, such as `("<|im_start|>a\n",)`."""
     marked_too: tuple[str, ...]
-    """Marked texts that are not sampled."""
+    r"""Marked texts that are not sampled, such as `("<|im_start|>a\n",)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,8 @@ class Proof:
     """The number of conversations whose marked text is the sampled text of the renderer, such as
     `266`."""
     deviations: tuple[MismarkedTurn, ...]
-    """The turns where it is not, one for each kind of turn and of conversation."""
+    """The turns where it is not, one for each kind of turn and of conversation; `()` if the proof
+    passes."""
 
     @property
     def passed(self) -> bool:
@@ -161,11 +169,11 @@ class AttributedTurns:
     """A conversation of the proof with its attributed text."""
 
     variables: Mapping[str, object]
-    """The variables of its render."""
+    """The variables of its render, such as `messages` and `add_generation_prompt`."""
     roles: tuple[object, ...]
     """The roles of its messages, e.g. `("user", "assistant")`."""
     whole: Attributed
-    """The render, attributed to its messages."""
+    """The render, attributed to its messages, such as to message 0 from the offset 1758 on."""
 
 
 def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
@@ -251,6 +259,7 @@ def _proof_dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
         answers = tuple(ToolResult("done", call.name, call.id) for call in message.calls)
         asked: Dialogue = (UserMessage("Please look into it."), message, *answers)
         yield asked
+        # With a later question, since templates rewrite turns that are not the last.
         yield (*asked, *([done_turn] if answers else []), next_question, Turn("Nothing else."))
         if answers:
             yield (*asked, message, *answers, done_turn)
@@ -265,11 +274,11 @@ class TrainingTemplate:
     """A template with generation markers, and the proof that its renders are unchanged."""
 
     template: ChatTemplate
-    """The template with markers."""
+    """The template with markers, such as `<ChatTemplate of chat_template.jinja: 236 lines>`."""
     proof: Proof
     """The comparison of its renders with the original's, such as `Proof(266, 0, 266, ())`."""
     patched: bool
-    """Whether markers were added; false if the template already had them."""
+    """Whether markers were added; false if the template already had `{% generation %}`."""
 
 
 def training_template(analysis: Analysis, *, briefly: bool = False) -> TrainingTemplate:
@@ -296,6 +305,7 @@ def _prove_template(analysis: Analysis, *, briefly: bool) -> TrainingTemplate:
             file=original.origin,
             hint="use the loss mask of autoparser's renderer instead",
         )
+    # The author's own markers are kept, and only checked.
     if original.marks_generation:
         return TrainingTemplate(
             original, prove_training_template(analysis, original, briefly=briefly), patched=False

@@ -77,7 +77,7 @@ class BrokenStep(Struct, frozen=True):
     """A step that broke, to be played again with one thing changed."""
 
     stage: ReplayStage
-    """Replays the step with the same template."""
+    """Replays the step with the same template, such as under `{"enable_thinking": False}`."""
     replay: Replay
     """The step as it broke, such as under `{"enable_thinking": False}`."""
 

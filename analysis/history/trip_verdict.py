@@ -454,6 +454,7 @@ def _judge_replay(
             replay.prompt.text, exchange.sampled, replay.text, newlines=sample.single_newlines
         )
     cause = cause_of(stage, replay)
+    # Equal texts with other tokens: the tokenizer joins the sampled text with its neighbors.
     if cause is None and tokens is not None and not tokens.holds:
         cause = Cause.RETOKENIZED
     outcome = Outcome.HOLDS if replay.holds else Outcome.BREAKS

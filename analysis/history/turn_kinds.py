@@ -23,7 +23,7 @@ class AnsweredKind(NamedTuple):
     roles: tuple[str, ...]
     """The roles of the new messages, e.g. `("tool", "user")`."""
     prompt: str
-    """The base's prompt."""
+    """The base's prompt, such as `"<|im_start|>user:pkvrbnwj<|im_end|><|im_start|>assistant:"`."""
 
 
 class TurnKind(Struct, frozen=True):
@@ -35,11 +35,11 @@ class TurnKind(Struct, frozen=True):
     """The text before the content or the calls of a turn that has nothing else, such as
     `"</think>"`."""
     number: int | None
-    """The number of the first call, if calls are counted through the conversation."""
+    """The number of the first call, such as `7`, if calls are counted through the conversation."""
     roles: tuple[str, ...]
     """The roles of the new messages, e.g. `("user",)`."""
     force: bool
-    """Whether changes that can be kept are kept."""
+    """Whether changes that can be kept are kept, as with `force=True`."""
 
 
 class SettledKind(TurnKind, frozen=True):
@@ -65,13 +65,14 @@ class KeptKind(NamedTuple):
     """Decides whether the turn stays as it was when messages follow it."""
 
     presence: Presence
-    """The parts of the turn."""
+    """The parts of the turn, such as `Presence(reasoning=True, content=False, calls=True)`."""
     calls: int
-    """How many calls the turn has."""
+    """How many calls the turn has, such as `1`."""
     lead: str
-    """The text between the prompt and the turn's last text."""
+    r"""The text between the prompt and the turn's last text, such as
+    `"<think>\ndxdpspvg\n</think>\n\n"`."""
     prompt: str
-    """The base's prompt."""
+    r"""The base's prompt, such as `"<|im_start|>u\npkvrbnwj<|im_end|>\n<|im_start|>a\n"`."""
     roles: tuple[str, ...]
     """The roles of the new messages, e.g. `("user",)`."""
 
@@ -95,4 +96,4 @@ class FateKind(NamedTuple):
     tools: bool
     """Whether tools are offered, such as `get_weather`."""
     ends_with_result: bool
-    """Whether the prompt ends with the result of a call."""
+    """Whether the prompt ends with the result of a call, such as `"xzvmcjnz"`."""

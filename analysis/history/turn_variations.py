@@ -50,7 +50,8 @@ class Spelling(Struct, frozen=True):
     literals: str | None = None
     """The literals of true, false and null: `json` or `python`."""
     whole: bool = False
-    """Whether strings keep the characters that the template strips."""
+    """Whether strings keep the characters that the template strips, such as the spaces of
+    `" Oslo "`."""
 
 
 def respell_calls(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
@@ -183,6 +184,7 @@ def _by_change(kind: SampledKind, change: Callable[[str], str], *, beside: int =
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
         at = _piece_index(pieces, kind) + beside
+        # A blank or last piece has no marker beside which whitespace could be varied.
         if beside > 0 and (at + 1 >= len(pieces) or not pieces[at].text.strip()):
             raise NotWrittenError(f"nothing follows the {kind}")
         return pieces if at < 0 else _with_text(pieces, at, change(pieces[at].text))

@@ -65,7 +65,7 @@ class Place(NamedTuple):
     sentinels: Sentinels
     """The words of its keys and values, e.g. `mcdsbpxt` and `zhvwxqzm`."""
     keyed: bool
-    """Whether the container is an object; an array's items have no key."""
+    """Whether the container is an object, as `{"a": "b"}` is; an array's items have no key."""
 
     def one(self, value: Json, kind: JsonType = JsonType.STRING) -> Json:
         """Return a container with one entry."""
@@ -90,7 +90,7 @@ class EntryOrder(NamedTuple):
     r"""E.g. open `"<parameter="`, separator `"\n"`, close `"\n</parameter>"`; `prefix` is the
     text before the first entry, `suffix` the text after the last one."""
     order: MemberOrder = MemberOrder.GIVEN
-    """Whether entries are written as given or sorted by key."""
+    """Whether entries are written as given or sorted by key, e.g. `MemberOrder.GIVEN`."""
 
     def inside(self, text: str | None) -> str | None:
         """Return the text of the entries without prefix and suffix."""

@@ -54,7 +54,8 @@ class SeenKeys(NamedTuple):
     """A1's result: how the names of arguments are written."""
 
     slot: SeenSlot | None = None
-    """The slot of a name in the text of an argument, or None if the text does not show it."""
+    """The slot of a name in the text of an argument, e.g. KEY for the word `mcdsbpxt`, or None if
+    the text does not show it."""
     text: StringText = StringText()
     """How a name's characters are escaped, e.g. as JSON; verbatim by default."""
 

@@ -285,7 +285,7 @@ class CallsFrame(Struct, frozen=True):
     """Whether the numbers of a later turn continue those of an earlier one, as `functions.g:1`
     does."""
     limit: CallLimit = CallLimit.MANY
-    """Whether a turn may have several calls."""
+    """Whether a turn may have several calls, e.g. `CallLimit.MANY`."""
     later_close: str = ""
     """The text after every call but the first, e.g. `"</all>"`; usually empty."""
 

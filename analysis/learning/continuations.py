@@ -80,19 +80,20 @@ class TemplateContinuation(Struct, frozen=True):
     title: str
     """The title of the message in the battery, e.g. `"reasoning and 1 call"`."""
     message: Message
-    """The message that the template writes."""
+    """The message that the template writes, e.g. with the content `"Here is what I found."`."""
     text: str | None
     r"""The text after the prompt, e.g. `"Hm.\n</think>\n\n…<|im_end|>\n"`, or None if the
     template's turn does not continue the prompt."""
     earlier: Earlier = Earlier.NOTHING
     """The content of the conversation before the question, e.g. a call and its result."""
     prompt: str = ""
-    """The whole prompt; it ends with the opening."""
+    r"""The whole prompt; it ends with the opening, e.g. `"…<|im_start|>assistant\n"`."""
     before: str = ""
     """The conversation without the text that `add_generation_prompt` adds."""
     form: FormDeparture | None = None
-    """How the message as users send it departs from the template's form, or None if it was sent
-    in the template's form."""
+    """How the message as users send it departs from the template's form, e.g. with
+    `"arguments as an object"` for a template that expects `"arguments as a JSON string"`, or None
+    if it was sent in the template's form."""
 
 
 def render_continuations(

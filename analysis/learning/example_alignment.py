@@ -155,9 +155,10 @@ class DecodedObject(NamedTuple):
     """A JSON object, or a Python dict, in a text."""
 
     start: int
-    """The offset of its opening bracket, or of the quote of the string that holds it."""
+    """The offset of its opening bracket, e.g. 6 in `<call>{"city": "Oslo"}</call>`, or of the quote
+    of the string that holds it."""
     end: int
-    """The offset after its end."""
+    """The offset after its end, here 22."""
     value: dict[str, Json]
     """E.g. `{"city": "Oslo"}`."""
 
@@ -284,7 +285,8 @@ class Hypothesis(Struct, frozen=True):
     fields: tuple[RowSlot, ...]
     """E.g. `(NAME, ARGUMENTS)`."""
     style: ArgumentStyle
-    """How arguments are searched for."""
+    """How arguments are searched for, e.g. one by one, in strings as Python's `repr` writes
+    them."""
 
 
 class Mark(Struct, frozen=True):
@@ -293,9 +295,10 @@ class Mark(Struct, frozen=True):
     what: TurnPart | RowSlot
     """E.g. `TurnPart.CONTENT`, or `RowSlot.KEY` in a call."""
     start: int
-    """The offset of its text in the turn."""
+    """The offset of its text in the turn, e.g. 12 for `look` in
+    `<|asst|>[do look(city='Oslo')]`."""
     end: int
-    """The offset after its text."""
+    """The offset after its text, here 16."""
     call: int = 0
     """The number of its call, from 0; 0 for content and reasoning."""
     kind: JsonType | None = None
@@ -303,7 +306,8 @@ class Mark(Struct, frozen=True):
     value: Json = None
     """The value itself, e.g. `"Oslo"`, the unescaped key, or the content or reasoning."""
     edges: StrippedEdges = field(default_factory=StrippedEdges)
-    """The whitespace that content or reasoning loses at its edges."""
+    """The whitespace that content or reasoning loses at its edges, e.g. `EdgeStrip.NOTHING` on both
+    sides."""
 
 
 class AlignedExample(Struct, frozen=True):
@@ -315,13 +319,13 @@ class AlignedExample(Struct, frozen=True):
     start: int
     """The offset of the output in the text, e.g. 3 after a prompt that ends with `<a>`."""
     message: Message
-    """The meaning of the output."""
+    """The meaning of the output, e.g. one call of `look`."""
     parts: tuple[TurnPart, ...]
     """Its parts in the order of the text, e.g. reasoning, then calls."""
     marks: tuple[Mark, ...]
     """The places of its texts, in order, e.g. of `look`, `city` and `Oslo`."""
     style: ArgumentStyle = _VERBATIM
-    """How its arguments were found."""
+    """How its arguments were found, e.g. one by one."""
 
     def between(self, at: int) -> str:
         """Return the literal before mark number `at`; after the last mark, the rest."""
@@ -340,9 +344,9 @@ class _Wanted(Struct, frozen=True):
     call: int = 0
     """The number of its call, from 0."""
     value: Json = None
-    """The value, or all arguments as one object."""
+    """The value, or all arguments as one object, e.g. `{"city": "Oslo", "days": 3}`."""
     style: ArgumentStyle = _VERBATIM
-    """How the arguments are written."""
+    """How the arguments are written, e.g. one by one."""
     own: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a value: its key, the call's name and id, by their marks, since the literals around may
     repeat them, as `</city>`."""

@@ -155,7 +155,7 @@ class _Leaf(Struct, frozen=True):
     text: str
     """As written, e.g. `a` or `"x"` with its quotes."""
     key: bool = False
-    """Whether it is a key."""
+    """Whether it is a key, e.g. True for `a` in `{"a": "x"}`."""
 
 
 def _leaves_and_signs(value: Json, inner: ValueNotation) -> Iterator[_Leaf | _Sign]:

@@ -68,9 +68,10 @@ class ShownFormat(Struct, frozen=True):
     """A format concluded from examples."""
 
     format: TurnFormat
-    """The concluded format; header, openings and ends are the template's."""
+    """The concluded format, e.g. `<TurnFormat: '<|asst|>' content, calls until '<|eot|>'>`; header,
+    openings and ends are the template's."""
     written_count: int
-    """How many of the examples it writes exactly."""
+    """How many of the examples it writes exactly, e.g. 3."""
     others: tuple[int, ...]
     """The numbers of the other examples, from 0: cut, malformed, or of another format."""
     guesses: tuple[str, ...] = ()
@@ -198,12 +199,13 @@ class _ExampleTrial(Struct, frozen=True):
     """Examples with the texts of their turns, on the basis of a template's renders."""
 
     examples: Sequence[Example]
-    """The examples as given."""
+    """The examples as given, e.g. of the output `"[do look(city='Oslo', days=3)]<|eot|>"`."""
     texts: Sequence[tuple[str, int]]
     """The whole turn of each example, and the offset of its output there, e.g.
     `("<a><call>look()</call>", 3)`."""
     base: TurnFormat
-    """The format that the template's renders show."""
+    """The format that the template's renders show, e.g.
+    `<TurnFormat: '<|asst|>' content until '<|eot|>'>`."""
 
     def under(self, guess: Hypothesis) -> ShownFormat | None:
         """Conclude a format under a hypothesis, or return None if it aligns no example."""

@@ -61,9 +61,9 @@ class ShownEntry(Struct, frozen=True):
     after: str
     r"""The literal after the value, up to the next key or the end of the call, e.g. `"\", "`."""
     first: bool
-    """Whether no argument precedes."""
+    """Whether no argument precedes, e.g. True for `city` in `city='Oslo', days=3`."""
     last: bool
-    """Whether no argument follows."""
+    """Whether no argument follows, e.g. True for `days` there."""
 
 
 class ShownEntries(Struct, frozen=True):
@@ -261,7 +261,7 @@ class EntryFrame(Struct, frozen=True):
     closes: Mapping[JsonType, str] = field(default_factory=dict[JsonType, str])
     r"""The close of a value by type, before that of the entry, e.g. `{STRING: "\""}`."""
     guessed: bool = False
-    """Whether the separator is a guess: no call has two arguments."""
+    """Whether the separator is a guess, as after `look(city='Oslo')`: no call has 2 arguments."""
 
     def row(self, kind: JsonType, middle: str) -> Row:
         """Return the row of an entry with a value of this type."""

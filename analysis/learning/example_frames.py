@@ -41,12 +41,14 @@ class ShownFrame(Struct, frozen=True):
     """The frame, and a guess if no example has two calls."""
 
     frame: CallsFrame
-    """The literals around calls, with marks in place of names, ids and arguments."""
+    """The literals around calls, with marks in place of names, ids and arguments, e.g. open
+    `"[do "` and close `")]"`."""
     wrapper: tuple[str, str] = ("", "")
     """The brackets of a list around a single call, e.g. `("[", "]")`, if only single calls were
     seen."""
     guesses: tuple[str, ...] = ()
-    """The conclusions that no example shows, in words; at most the separator of calls."""
+    """The conclusions that no example shows, in words; at most
+    `"the separator of two calls in one turn"`."""
 
 
 def row_with_slots(text: str) -> Row:

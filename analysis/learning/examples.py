@@ -43,7 +43,8 @@ class Example:
     r"""The text after the prompt, with or without the end of the turn, e.g.
     `"<call>look(city=\"Oslo\")</call>"`."""
     message: Message
-    """The meaning of the output: content, reasoning and calls."""
+    """The meaning of the output: content, reasoning and calls, e.g.
+    `Message(calls=(ToolCall("look", {"city": "Oslo"}),))`."""
     prompt: str = ""
     r"""The rendered prompt, or any tail of it, e.g. `"<|assistant|>\n<think>\n"`; empty: the
     template's default one."""
@@ -70,11 +71,12 @@ class _FunctionOfCall(Struct, frozen=True):
 
 class _CallMeant(Struct, frozen=True):
     function: Annotated[_FunctionOfCall | None, Meta(description=_CALL)] = None
-    """OpenAI's wrapper around name and arguments, or None if the call has them itself."""
+    """OpenAI's wrapper around name and arguments, or None if the call has them itself, as in
+    `{name: look, arguments: {city: Oslo}}`."""
     name: str = ""
     """E.g. `look`; empty beside a `function`."""
     arguments: dict[str, Any] | str = ""
-    """An object, or its JSON text."""
+    """An object, or its JSON text, e.g. `{"city": "Oslo", "days": 3}`."""
     id: str | None = None
     """E.g. `call_1`."""
 
@@ -91,20 +93,21 @@ class _MessageMeant(Struct, frozen=True):
     reasoning_content: str | None = None
     """E.g. `"The user wants the weather."`."""
     reasoning: str | None = None
-    """Another name of the same."""
+    """Another name of the same, e.g. in `{reasoning: Nothing to look up.}`."""
     tool_calls: _Calls = None
-    """The calls, each with name and arguments."""
+    """The calls, each with name and arguments, e.g.
+    `[{name: look, arguments: {city: Oslo, days: 3}}]`."""
     calls: _Calls = None
-    """Another name of the same."""
+    """Another name of the same, as in `calls: [{name: look, …}]`."""
 
 
 class _ExampleGiven(Struct, frozen=True):
     output: str
-    """The text after the prompt."""
+    """The text after the prompt, e.g. `"[do look(city='Bergen', days=1)]"`."""
     message: _MessageMeant
-    """The meaning of the output."""
+    """The meaning of the output, e.g. `{content: You are welcome.}`."""
     prompt: str = ""
-    """The rendered prompt, or any tail of it."""
+    """The rendered prompt, or any tail of it, e.g. `"<|asst|>"`."""
 
 
 class _ExampleFile(Struct, frozen=True):
@@ -112,7 +115,8 @@ class _ExampleFile(Struct, frozen=True):
         tuple[Annotated[dict[str, Any], Meta(description=_EXAMPLE)], ...],
         Meta(min_length=1, description=f"a list of {_EXAMPLE}"),
     ]
-    """Each with output and message; read one by one, so that errors name the place."""
+    """Each with output and message, e.g. `{output: …, message: {tool_calls: […]}}`; read one by
+    one, so that errors name the place."""
 
 
 def given_examples(value: object, file: str) -> tuple[Example, ...]:

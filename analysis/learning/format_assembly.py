@@ -71,7 +71,8 @@ class PhaseResults(NamedTuple):
     arguments: ArgumentsStage | None
     """The arguments of a call (T5, A1, A2, A3, T6), or None if no call shows any."""
     findings: tuple[Finding, ...]
-    """One for each phase, sorted: reasoning, content, calls, arguments."""
+    """One for each phase, sorted: reasoning, content, calls, arguments, e.g. `R1`, `R2`, `R3`,
+    `C1`, `T1`."""
 
 
 _FINDING_ORDER = "RCTA"
@@ -239,7 +240,8 @@ class LearnedFormats(NamedTuple):
     formats: Formats
     """The format of each group of settings, e.g. thinking on and thinking off."""
     findings: tuple[Finding, ...]
-    """The conclusions of the phases under the setting of the fullest format."""
+    """The conclusions of the phases under the setting of the fullest format, e.g. of `T2`:
+    `"many calls"`."""
     requires_nonnull_content: bool
     """Whether null content beside a call raises or is printed as a word, e.g. `"None"`."""
 
@@ -250,7 +252,8 @@ class _Group(NamedTuple):
     settings: tuple[Setting, ...]
     """E.g. `({}, {"enable_thinking": True})`."""
     turns: tuple[str, ...]
-    """Their renders of a few messages; empty if the template has one setting only."""
+    r"""Their renders of a few messages, e.g. `("A:wpzqqmqw.\n", …)`; empty if the template has one
+    setting only."""
 
     def shows(self, words: tuple[str, ...]) -> bool:
         return any(word in text for word in words for text in self.turns)

@@ -128,17 +128,18 @@ class Ground:
     """A kind of conversation in which switches are tried."""
 
     prober: Prober
-    """A prober with the ground's shape and setting."""
+    """A prober with the ground's shape and setting, e.g. under `{"enable_thinking": True}`."""
     tools: bool
-    """Whether tools are offered."""
+    """Whether tools are offered, e.g. not on the ground `"without tools"`."""
     calls: bool
-    """Whether the conversation has a call and its result."""
+    """Whether the conversation has a call and its result; not without tools, nor if no call reaches
+    the text."""
     only: str
     """The ground in words, e.g. `"without tools"`, for a switch that shows on no earlier ground."""
     media: tuple[MediaKind, ...] = ()
     """The media in every user message before its text, e.g. two images."""
     long: bool = False
-    """Whether earlier messages are long, for a switch that shortens them."""
+    """Whether earlier messages are long, of 4000 characters, for a switch that shortens them."""
 
     def sample(self, setting: Setting) -> str:
         """Render one conversation with many parts, to see whether it changes at all.
@@ -220,15 +221,16 @@ class _Views(NamedTuple):
     """The renders that show the effects of a switch."""
 
     prompt: Probe
-    """The user's message with its generation prompt."""
+    r"""The user's message with its generation prompt, e.g. `"U:pkvrbnwj\nA:"`."""
     alone: Probe
-    """The user's message without one."""
+    r"""The user's message without one, e.g. `"U:pkvrbnwj\n"`."""
     history: Probe
-    """Several turns with a generation prompt."""
+    r"""Several turns with a generation prompt: question, call, result, answer, and the question
+    again, e.g. `"U:pkvrbnwj\nA:…U:pkvrbnwj\nA:"`."""
     turn: Probe
-    """A conversation that ends with content and reasoning."""
+    """A conversation that ends with content and reasoning, e.g. with `wpzqqmqw` and `dxdpspvg`."""
     call_turn: Probe | None
-    """A conversation that ends with a call, or None if no calls are tried."""
+    """A conversation that ends with a call, e.g. of `qkphffqx`, or None if no calls are tried."""
 
     @property
     def probes(self) -> tuple[Probe, ...]:

@@ -48,7 +48,7 @@ class SlotMark(NamedTuple):
     """A slot in a turn: its kind, and its call."""
 
     kind: SlotKind
-    """E.g. NAME."""
+    """The part of the message, e.g. `SlotKind.NAME`."""
     at: int = 0
     """The number of its call, from 0; 0 for reasoning and content."""
 
@@ -57,15 +57,16 @@ class ObservedTurn(NamedTuple):
     """One assistant turn as rendered by the template."""
 
     message: Message
-    """The message that was rendered."""
+    """The message that was rendered, e.g. with the content `wpzqqmqw`."""
     probe: Probe
-    """The render of its whole conversation."""
+    r"""The render of its whole conversation, e.g. `"U:pkvrbnwj\nA:wpzqqmqw.\n"`."""
     text: str = ""
     r"""The turn, e.g. `"<|im_start|>assistant\nwpzqqmqw<|im_end|>\n"`: from the end of the text
     before it to the end of the render, or to the answer that the template requires; empty on a
     refusal."""
     rewrites: bool = False
-    """Whether the text before the turn differs from the render without the turn."""
+    """Whether the text before the turn differs from the render without the turn, as by a template
+    that numbers turns."""
 
     @property
     def refusal(self) -> str:
@@ -79,7 +80,8 @@ class Observer:
     """Observes turns through one prober."""
 
     prober: Prober
-    """Renders the conversations; its shape and setting hold for all turns."""
+    """Renders the conversations, e.g. in the plain shape under `{}`; its shape and setting hold for
+    all turns."""
 
     @cached_property
     def before(self) -> str:

@@ -59,7 +59,7 @@ class ObjectStyle(NamedTuple):
     name_first: bool
     """Whether the name precedes its arguments, as in `{"name": "look", "arguments": {…}}`."""
     encoded: bool
-    """Whether the object is JSON text inside a JSON string."""
+    r"""Whether the object is JSON text inside a JSON string, as in `"{\"city\": \"Oslo\"}"`."""
 
 
 _AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n| *:?=")
@@ -231,7 +231,8 @@ class RestoredCall:
     text: str
     """E.g. `(call list_rooms)` for `(cat_rooms)`."""
     sure: bool
-    """Whether no sentence has such a word, or it follows the remains of the opening."""
+    """Whether no sentence has such a word, e.g. one with `_`, or it follows the remains of the
+    opening."""
 
 
 def restored_calls(content: str, heads: Mapping[str, str]) -> Iterator[RestoredCall]:

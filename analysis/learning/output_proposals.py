@@ -178,11 +178,12 @@ class Proposal:
     """The meaning of the outputs under one notation of calls."""
 
     examples: tuple[Example, ...]
-    """The outputs, each with a message that it may mean."""
+    """The outputs, each with a message that it may mean, e.g. one call of `look` for
+    `"[do look(city='Oslo', days=3)]<|eot|>"`."""
     guess: Hypothesis
-    """The order of a call's fields, and the style of its arguments."""
+    """The order of a call's fields, e.g. NAME, ARGUMENTS, and the style of its arguments."""
     calls: int
-    """The number of calls that were sighted; more are better."""
+    """The number of calls that were sighted, e.g. 10; more are better."""
 
 
 def propose_meanings(

@@ -46,15 +46,15 @@ class KeysSighted:
     output: int
     """The number of the output, from 0."""
     text: str
-    """The whole text of its turn."""
+    """The whole text of its turn, e.g. `"<|asst|>[do look(city='Oslo', days=3)]<|eot|>"`."""
     start: int
-    """The offset of the output in the text, after the part that the prompt has written."""
+    """The offset of the output in the text, after the part that the prompt has written, here 8."""
     name: WordSeen
     """The place of the name, e.g. of `get_weather`."""
     keys: list[WordSeen]
     """The places of its keys, e.g. of `city` and `days`."""
     end: int = 0
-    """The offset where the next call begins, or the text ends."""
+    """The offset where the next call begins, or the text ends, here 45."""
     last: bool = True
     """Whether no call follows in this output."""
     leads: list[str] = field(default_factory=list[str])
@@ -205,9 +205,9 @@ class KeyGap:
     where: str
     """The next thing: `"end"`, `"call"`, or `"key after "` and the markup before that key."""
     kinds: frozenset[JsonType]
-    """The types that the schema allows for the value."""
+    """The types that the schema allows for the value, e.g. `{INTEGER}` for `days`."""
     escape: StringEscape
-    """The escape of strings, and of other values in their place."""
+    """The escape of strings, and of other values in their place, e.g. `StringEscape.PYTHON`."""
 
 
 _LITERAL = re.compile(
@@ -250,9 +250,10 @@ class SightedCall:
     name_at: tuple[int, int]
     """The span of the name, e.g. `(6, 10)` in `<call>look`."""
     arguments_at: tuple[int, int]
-    """The span of the arguments; without any, the end of the name, twice."""
+    """The span of the arguments, e.g. `(17, 36)` in `<|asst|>[do look(city='Oslo', days=3)]`;
+    without any, the end of the name, twice."""
     id_at: tuple[int, int] | None = None
-    """The span of the id, or None if none was found."""
+    """The span of the id, e.g. of `call_1`, or None if none was found."""
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -294,11 +295,11 @@ class SightedOutput:
     """A turn's text, the offset of the output in it, and its calls."""
 
     text: str
-    """The whole text of its turn."""
+    """The whole text of its turn, e.g. `"<|asst|>[do look(city='Oslo', days=3)]<|eot|>"`."""
     start: int
-    """The offset of the output in the text."""
+    """The offset of the output in the text, here 8."""
     calls: tuple[SightedCall, ...]
-    """Its calls in the order of the text."""
+    """Its calls in the order of the text, here one of `look`, whose name is at `(12, 16)`."""
 
     def before(self, at: int) -> str:
         """Return the text before a call, from the end of the previous call."""

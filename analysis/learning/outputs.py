@@ -44,7 +44,8 @@ class LoggedOutput:
     """The text after the prompt, with or without the end of the turn, e.g. `"look | city: Oslo
     |"`."""
     prompt: str = ""
-    """The rendered prompt, or any tail of it; empty: the template's default one."""
+    """The rendered prompt, or any tail of it, e.g. `"<|asst|>"`; empty: the template's default
+    one."""
     place: str = ""
     """Its location in the input, e.g. `line 3`."""
 
@@ -61,11 +62,11 @@ _KEYS = ("completion", "output")
 
 class _LoggedLine(Struct, frozen=True):
     completion: Annotated[str | None, Meta(description="a text")] = None
-    """The text after the prompt."""
+    """The text after the prompt, e.g. `"[do look(city='Oslo', days=3)]<|eot|>"`."""
     output: Annotated[str | None, Meta(description="a text")] = None
-    """Another name of the same."""
+    """Another name of the same, as in `{"output": "You are welcome."}`."""
     prompt: Annotated[str | None, Meta(description="a text")] = None
-    """The rendered prompt."""
+    """The rendered prompt, e.g. `"<|user|>Hello<|eot|><|asst|>"`."""
 
 
 def given_outputs(text: str, file: str) -> tuple[LoggedOutput, ...]:
@@ -103,9 +104,9 @@ class WordSeen(NamedTuple):
     """A name or a key, and its place."""
 
     start: int
-    """The offset of its first character."""
+    """The offset of its first character, e.g. 4 for `look` in `[do look(`."""
     end: int
-    """The offset after its last character."""
+    """The offset after its last character, here 8."""
     word: str
     """E.g. `get_weather` or `city`."""
 

@@ -90,13 +90,15 @@ class _PartsScene(Struct, frozen=True):
     """A conversation that ends with a message of parts."""
 
     prober: Prober
-    """Renders the conversation."""
+    """Renders the conversation, e.g. in the shape with content as a list of parts where the
+    template requires it."""
     role: str = "user"
     """The role of the message under test, e.g. `tool`."""
     tools: bool = False
-    """Whether tools are offered."""
+    """Whether tools are offered, as they are if the role is `tool`."""
     followed: bool = False
-    """Whether an answer and another question follow the message."""
+    """Whether an answer and another question follow the message, since a template may write
+    `<image>` only in the last one."""
 
     @property
     def words(self) -> list[Json]:
@@ -172,15 +174,18 @@ class _Added(NamedTuple):
     """The text that parts added to a render."""
 
     outcome: PartsOutcome
-    """E.g. WRITTEN, or DROPPED if the parts change nothing."""
+    """Whether the parts are written, e.g. `PartsOutcome.WRITTEN`, or `DROPPED` if they change
+    nothing."""
     reason: str = ""
     """The template's error, e.g. `"images are not supported"`."""
     added: str = ""
     """The text, e.g. `"<image>"`."""
     place: MediaPlace | None = None
-    """Where it is: inline, or before or after all texts; None if nothing is added."""
+    """Where it is, e.g. `MediaPlace.INLINE`, or before or after all texts; None if nothing is
+    added."""
     loses_text: bool = False
-    """Whether the texts around the parts are lost."""
+    """Whether the texts around the parts are lost, as by a template that writes `<film>` in place
+    of a whole message."""
 
 
 def _text_of_parts(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
@@ -283,7 +288,8 @@ class _Repeated(Struct, frozen=True):
     number: int | None = None
     """The number of the first, e.g. 1, or None if they are not counted."""
     alone: _Texts = ()
-    """The placeholder of a single part, if it differs from the placeholders of several."""
+    """The placeholder of a single part, e.g. `("<|photo|>",)`, if it differs from the placeholders
+    of several."""
 
     @property
     def single(self) -> str:

@@ -59,25 +59,26 @@ class Sentinels(Struct, frozen=True):
     system: str
     """E.g. `rwgvpbsb`, as all texts below: eight letters without a vowel or meaning."""
     user: str
-    """The first user message."""
+    """The first user message, e.g. `pkvrbnwj`."""
     next_user: str
-    """A second user message."""
+    """A second user message, e.g. `bgjwfpgs`."""
     answer: str
-    """The result of a call."""
+    """The result of a call, e.g. `xzvmcjnz`."""
     reasoning: str
-    """The reasoning of the assistant's turn."""
+    """The reasoning of the assistant's turn, e.g. `dxdpspvg`."""
     content: str
-    """The content of the assistant's turn."""
+    """The content of the assistant's turn, e.g. `wpzqqmqw`."""
     names: tuple[str, str, str]
-    """The functions' names."""
+    """The functions' names, e.g. `("qkphffqx", "frnctwxr", "hwxxpksc")`."""
     ids: tuple[str, str, str]
     """The ids of calls, nine letters and digits, e.g. `kb2ncmj8p`."""
     keys: tuple[str, ...]
-    """Keys of string arguments, in descending order, so that sorting shows."""
+    """Keys of string arguments, in descending order, so that sorting shows, e.g.
+    `("mcdsbpxt", "ksdgvjvq", "gprbrqpv")`."""
     typed_keys: Mapping[JsonType, str]
     """Keys of arguments of each type, e.g. `{INTEGER: "kkzbbzfd"}`."""
     values: tuple[str, str, str]
-    """Strings as values of arguments."""
+    """Strings as values of arguments, e.g. `("zhvwxqzm", "vqmrzxvk", "jcqnqwgh")`."""
     integer: int
     """E.g. 4595749, a number that no template writes by itself."""
     number: float
@@ -182,13 +183,14 @@ class Probe(Struct, frozen=True):
     tools: bool
     """Whether tools were offered."""
     generation: bool
-    """Whether the generation prompt was requested."""
+    """Whether the generation prompt, e.g. `"<|assistant|>"`, was requested."""
     setting: Setting
     """The values set, e.g. `{"enable_thinking": False}`."""
     text: str = ""
     r"""The render, e.g. `"<|im_start|>user\npkvrbnwj<|im_end|>\n"`; empty on an error."""
     error: TemplateRenderError | None = None
-    """The template's refusal or crash, or None if it rendered."""
+    """The template's refusal or crash, e.g. of
+    `"TypeError: argument of type 'bool' is not iterable"`, or None if it rendered."""
 
     @property
     def rendered(self) -> bool:
@@ -201,15 +203,17 @@ class Meter:
     """The cost of probing one template."""
 
     renders: int = 0
-    """The number of renders, without those answered from the cache."""
+    """The number of renders, without those answered from the cache, e.g. 200."""
     characters: int = 0
-    """The total length of the rendered texts."""
+    """The total length of the rendered texts, e.g. 326382."""
     beyond: int = 0
-    """The number of renders that a limit ended."""
+    """The number of renders that a limit ended, usually 0."""
     slow: tuple[int, TemplateLimitError] | None = None
-    """The least number of messages of a render that took too long, and its error; None at first."""
+    """The least number of messages of a render that took too long, and its error; usually
+    `None`."""
     tally: AskedTally = field(default_factory=AskedTally)
-    """A tally of the messages that were rendered to a text."""
+    """A tally of the messages that were rendered to a text, e.g. 80 with
+    `"arguments as an object"`."""
 
 
 _Key: TypeAlias = tuple[Hashable, bool, bool, str]
@@ -471,11 +475,11 @@ class Finding:
     conclusion: str
     r"""One line for a person, e.g. `"'\\n' separates calls; '<|im_end|>' ends a turn"`."""
     evidence: tuple[Evidence, ...] = ()
-    """The pairs of renders that show it."""
+    """The pairs of renders that show it, e.g. `(<Evidence: one call / two calls>,)`."""
     markers: tuple[str, ...] = ()
     """The members of the marker registry whose source is this phase, e.g. `call_separator`."""
     kind: EvidenceKind = EvidenceKind.RENDER
-    """The kind of evidence: renders, or words of the prompt alone."""
+    """The kind of evidence, e.g. `EvidenceKind.RENDER`, or words of the prompt alone."""
 
     def __repr__(self) -> str:
         """Return the phase and its conclusion, in one line."""

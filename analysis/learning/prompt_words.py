@@ -53,7 +53,8 @@ class NamedReasoning(NamedTuple):
     close: str = ""
     """E.g. `"</think>"`; empty if unknown."""
     confirmed: bool = True
-    """False if only prompts or words show the markers, and no render reasoning between them."""
+    r"""False if only prompts or words show the markers, e.g. `<think>\n</think>` in a prompt, and
+    no render reasoning between them."""
 
 
 def read_prompts(
@@ -112,7 +113,7 @@ class FreeStretch(NamedTuple):
     start: int
     """The offset of the replaced text, here of `json`."""
     end: int
-    """The offset after it."""
+    """The offset after it, e.g. 55."""
 
 
 def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[FreeStretch, ...]:

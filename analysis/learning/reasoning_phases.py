@@ -79,7 +79,8 @@ class PhaseInput(Struct, frozen=True):
     prompts: tuple[PromptText, ...] = ()
     """The generation prompt of each setting, e.g. `"<|assistant|>\\n<think>\\n"`."""
     fullest: TurnFormat | None = None
-    """The format under the setting that shows most, or None while that one is learned."""
+    """The format under the setting that shows most, e.g.
+    `<TurnFormat: 'A:' reasoning, content until '.'>`, or None while that one is learned."""
 
 
 class PartsStage(Struct, frozen=True):

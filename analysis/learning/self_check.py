@@ -166,9 +166,12 @@ class _Answer(NamedTuple):
     """The outcome of one message."""
 
     failure: Failure | None
-    """Where the format is wrong about it, or None if it is right."""
+    """Where the format is wrong about it, e.g. about `"an argument that is an empty array"`, or
+    None if it is right."""
     crash: TemplateCrash | None
-    """The template's crash on it, or None if it renders or refuses the message."""
+    r"""The template's crash on it, e.g. in line 3 by
+    `"TypeError: can only concatenate list (not \"int\") to list"`, or None if it renders or refuses
+    the message."""
     refused: bool
     """Whether the template raised, on purpose or not."""
 

@@ -520,16 +520,18 @@ class Negotiated(NamedTuple):
     """The shape that a template accepts, and the trials that showed it."""
 
     prober: Prober
-    """A prober in the shape that was found, which sets only what a render needs."""
+    """A prober in the shape that was found, e.g. with `arguments_as_string=True`; it sets only
+    what a render needs."""
     showing: Setting
     """The setting that brings reasoning into the text, e.g. `{"enable_thinking": True}`; the
     prober's own if none is needed or none does."""
     calls: bool
-    """Whether tool calls reach the text."""
+    """Whether tool calls reach the text, `"shown"` in the trials."""
     reasoning: bool
-    """Whether reasoning reaches the text."""
+    """Whether reasoning reaches the text, e.g. from the field `reasoning_content`."""
     trials: tuple[ShapeTrial, ...]
-    """The shapes that were tried, with their outcomes, in order."""
+    """The shapes that were tried, with their outcomes, in order, e.g. `"a call: the plain shape"`,
+    which is `"shown"`."""
     string_arguments: StringArguments | None
     """How JSON text as arguments is treated, e.g. pasted, or None if calls do not reach the text.
     """

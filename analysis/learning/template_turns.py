@@ -66,9 +66,10 @@ class LostText(Struct, frozen=True):
     whose: str
     """The place of the text, e.g. `"the user's message"`."""
     whole: bool = True
-    """Whether it is the whole text of that place, not a part of it."""
+    """Whether it is the whole text of that place, as `"3"` is of an argument, not a part of it,
+    such as `"Oslo"`."""
     encoded: bool = False
-    """Whether it is present, inside JSON text that was encoded twice."""
+    r"""Whether it is present, inside JSON text that was encoded twice, as in `"{\"city\": …}"`."""
     now: str = ""
     """The text that the template writes in its place, e.g. `"oslo"`, if that is short and known."""
 
@@ -86,11 +87,12 @@ class SaidPart(NamedTuple):
     """A text of a message, and the message with another text in its place."""
 
     lost: LostText
-    """The text, as it is reported if it is lost."""
+    """The text, as it is reported if it is lost, e.g.
+    `LostText("get_forecast", "a call's name")`."""
     replaced: Message
     """The message with `5` in its place."""
     part: TurnPart
-    """The part of the turn that has it."""
+    """The part of the turn that has it, here `TurnPart.CALLS`."""
 
     def stands_in(self, text: str) -> bool:
         """Whether a text holds all words of the part."""
@@ -283,7 +285,8 @@ class WrittenTurn(NamedTuple):
     prompt: str
     r"""E.g. `"…<|im_start|>assistant\n<think>\n"`."""
     before: str
-    """The conversation before the turn; the prompt adds the beginning of the turn to it."""
+    r"""The conversation before the turn, e.g. `"…<|im_end|>\n"`; the prompt adds the beginning of
+    the turn to it."""
     text: str = ""
     r"""E.g. `"<|im_start|>assistant\n<think>\n…<|im_end|>\n"`."""
     refusal: str = ""

@@ -32,9 +32,10 @@ class RenderedTools(NamedTuple):
     """The text that a template writes with tools, or the error."""
 
     text: str
-    """The prompt with these tools; empty on an error."""
+    r"""The prompt with these tools, e.g. `"lookLooks. part stringuser:pkvrbnwj.\nassistant:"`;
+    empty on an error."""
     error: TemplateRenderError | None = None
-    """The template's refusal or crash, or None."""
+    """The template's refusal or crash, e.g. of `"no such tool"`, or None."""
 
 
 RenderTools: TypeAlias = Callable[[Sequence[Tool]], RenderedTools]
@@ -48,25 +49,29 @@ class ToolCrash(Struct, frozen=True):
     """The property that these tools have or lack, such as ``a parameter without description``;
     empty if no change that was tried makes the template render."""
     reason: str
-    """The template's own words if it refuses them, else the error's type and words."""
+    """The template's own words if it refuses them, such as ``no such tool``, else the error's type
+    and words, such as ``UndefinedError: 'dict object' has no attribute 'type'``."""
     line: int | None
     """The template's line, from 1, or None if it is unknown."""
     refused: bool
-    """Whether the template raises on purpose."""
+    """Whether the template raises on purpose, by ``raise_exception``."""
     tools: tuple[str, ...]
     """The names of the tools that raise for this cause, such as ``get_weather``."""
     smallest: dict[str, Json]
-    """A function from which nothing can be removed without changing the crash; empty if tools
-    raise only together."""
+    """A function from which nothing can be removed without changing the crash, such as ``{"name":
+    "look", "parameters": {"properties": {"a": {"default": 3}}}}``; empty if tools raise only
+    together."""
     mended: dict[str, Json] | None
-    """The same function without the cause, which renders, or None if none was found."""
+    """The same function without the cause, such as ``{"name": "look", "parameters": {"properties":
+    {"a": {}}}}``, which renders, or None if none was found."""
 
 
 class _ToolMend(NamedTuple):
     cause: str
     """E.g. `"a parameter without description"`."""
     apply: Callable[[Tool], Tool]
-    """Returns the tool without the cause, or unchanged if it has none."""
+    """Returns the tool without the cause, e.g. with the description `"What it is."` of each
+    parameter, or unchanged if it has none."""
 
 
 def find_crashes(

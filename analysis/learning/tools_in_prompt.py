@@ -73,16 +73,20 @@ class LostPart(Struct, frozen=True):
     keyword: str
     """The keyword, such as ``default``, or ``tool`` if no part of a tool is written."""
     nested: bool
-    """Whether it is inside a parameter: in an object, a list or a choice."""
+    """Whether it is inside a parameter: in an object, a list or a choice, such as
+    ``#/parameters/properties/part/items/minLength``."""
     heavy: bool
-    """Whether without it the model does not know which function to call, or with which arguments;
-    the other keywords bound or explain values."""
+    """Whether without it, such as ``enum`` or ``required``, the model does not know which function
+    to call, or with which arguments; the other keywords, such as ``default``, bound or explain
+    values."""
     places: tuple[PartPlace, ...]
-    """The places of the lost parts."""
+    """The places of the lost parts, such as ``#/parameters/properties/part/enum`` of ``look``."""
     offered: dict[str, Json]
-    """A function with such a part."""
+    """A function with such a part, such as ``{"name": "look", "parameters": {"properties": {"part":
+    {"default": "x"}}}}``."""
     changed: dict[str, Json]
-    """The same function with another value there: both are written alike."""
+    """The same function with another value there, such as ``qovarz4x`` for ``x``: both are written
+    alike."""
 
     def __str__(self) -> str:
         """Return it in words, such as ``nested required``."""
@@ -128,19 +132,21 @@ class ToolsInPrompt(Struct, frozen=True):
     """The parts of offered tools that reach the prompt, and those that do not."""
 
     tools: int
-    """The number of tools offered."""
+    """The number of tools offered, such as 2."""
     taken: bool = True
     """Whether the template renders any request with tools."""
     parts: int = 0
-    """The number of their parts that were changed."""
+    """The number of their parts that were changed, such as 6."""
     crashes: tuple[ToolCrash, ...] = ()
-    """The causes for which it raises."""
+    """The causes for which it raises, such as ``a parameter without description``."""
     lost: tuple[LostPart, ...] = ()
-    """The kinds of parts that are lost, first those without which the model has to guess."""
+    """The kinds of parts that are lost, such as ``enum`` or ``default``, first those without which
+    the model has to guess."""
     spelled: tuple[ToolSpelling, ...] = ()
-    """The notation of their texts, unless these are verbatim or JSON."""
+    """The notation of their texts, such as ``as HTML entities``, unless these are verbatim or
+    JSON."""
     renders: int = 0
-    """The number of renders that were needed."""
+    """The number of renders that were needed, such as 6."""
 
     @property
     def ok(self) -> bool:
@@ -185,7 +191,7 @@ class _ToolPart(NamedTuple):
     """The text by which it is found, e.g. `qovarz1x`; empty if the changed value has no distinct
     text."""
     renames: bool = False
-    """Whether its key is changed instead of its value."""
+    """Whether its key, e.g. `city` of a parameter, is changed instead of its value."""
 
     @property
     def label(self) -> tuple[str, bool]:

@@ -56,7 +56,8 @@ class Cut(NamedTuple):
     text: str
     """E.g. `"</think>"`."""
     remainder: Probe
-    """The render without the text and everything before it."""
+    """The render without the text and everything before it: of `dxdpspvg</think>wpzqqmqw` it has
+    only `wpzqqmqw`."""
 
 
 def find_cut(observer: Observer, suggestions: Suggestions) -> Cut | None:
@@ -178,7 +179,8 @@ class SectionMarkers(NamedTuple):
     close: str
     """E.g. `"</calls>"`."""
     layouts: Mapping[Presence, TurnLayout]
-    """The layouts without these markers."""
+    r"""The layouts without these markers, e.g. with the literals `("A:", "<end>\n")` for content
+    alone."""
 
 
 def cut_section(
@@ -301,9 +303,9 @@ class SeenEnd(NamedTuple):
     """The stop string: the first marker after the part, e.g. `"<|im_end|>"`; empty if there is
     none."""
     last: Probe
-    """The conversation that ends with the turn."""
+    r"""The conversation that ends with the turn, e.g. `"…wpzqqmqw<|im_end|>\n"`."""
     later: Probe
-    """The conversation in which a message follows it."""
+    """The conversation in which a message follows it, e.g. the user's `bgjwfpgs`."""
 
 
 def learn_ends(

@@ -51,11 +51,14 @@ class ExampleVerdict:
     """The result of one example."""
 
     example: Example
-    """The output and the message that it means."""
+    """The output and the message that it means, e.g. ``[do look(city='Bergen', days=1)]`` and one
+    call of ``look``."""
     read: bool
-    """Whether the format in use reads it as the given message."""
+    """Whether the format in use reads it as the given message; not if it is cut, as ``[do
+    look(city='Ber``."""
     written: str | None
-    """The message as the format writes it, or None if it never saw such parts."""
+    """The message as the format writes it, e.g. ``<|asst|>[do look(city='Bergen',
+    days=1)]<|eot|>``, or None if it never saw such parts."""
     expected: str
     """The whole turn of the example, including the part that the prompt has written, e.g.
     ``"<|asst|>Hi<|eot|>"``."""
@@ -88,14 +91,16 @@ class TaughtFormat:
     """The result of `learn`: the verdict on each example, and the format in use."""
 
     analysis: Analysis
-    """The analysis with the format in use; its phases are the template's."""
+    """The analysis with the format in use, e.g. ``<Analysis of model.jinja: self-check 3/3, 1
+    format>``; its phases are the template's."""
     examples: tuple[ExampleVerdict, ...]
-    """The result of each example by the format in use."""
+    """The result of each example by the format in use, e.g. 2 of 3 that are read."""
     guesses: tuple[str, ...]
     """The conclusions that no example shows, in words, e.g. ``no example has two calls in one turn:
     how they are separated``."""
     used: UsedFormat = UsedFormat.LEARNED
-    """Which format is used: the template's own, the learned one, or both side by side."""
+    """Which format is used, e.g. ``UsedFormat.LEARNED``: the template's own, the learned one, or
+    both side by side."""
     reason: str = ""
     """Why this one is used, e.g. ``it reads 2 of 3 examples, the template's own format alone 1``.
     """

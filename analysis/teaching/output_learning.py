@@ -82,14 +82,17 @@ class LoggedReading:
     """The reading of one output by a format."""
 
     output: LoggedOutput
-    """The output, with its prompt and its location."""
+    """The output, with its prompt and its location, e.g. ``[do look(city='Oslo', days=3)]<|eot|>``
+    in ``line 1``."""
     message: Message | None
-    """The message that was read, or None if its arguments are not JSON."""
+    """The message that was read, e.g. one call of ``look``, or None if its arguments are not
+    JSON."""
     written: str | None
     """The message as the format writes it, e.g. ``"<|asst|><call>look{}</call><|eot|>"``, or None
     if it never saw such parts."""
     expected: str
-    """The whole turn, including the part that the prompt has written."""
+    """The whole turn, including the part that the prompt has written, e.g. ``<|asst|>[do
+    look(city='Oslo', days=3)]<|eot|>``."""
     problem: str = ""
     """Why it does not count, e.g. ``its message is written otherwise``; empty if read completely
     and written back unchanged."""
@@ -107,7 +110,7 @@ class ReadFormat:
     format: TurnFormat
     """The format, e.g. one that writes calls as ``<call>look{}</call>``."""
     readings: tuple[LoggedReading, ...]
-    """The reading of every output, in the order given."""
+    """The reading of every output, in the order given, e.g. the one of ``line 1``."""
     guesses: tuple[str, ...] = ()
     """The conclusions that no output shows, e.g. ``no output has two calls in one turn: how they
     are separated``."""
@@ -144,17 +147,20 @@ class InferredFormat:
     """The result of `learn_outputs`: the reading of each output, and the format in use."""
 
     analysis: Analysis
-    """The analysis with the learned format; its phases are the template's."""
+    """The analysis with the learned format, e.g. ``<Analysis of model.jinja: self-check 9/10, 1
+    format>``; its phases are the template's."""
     readings: tuple[LoggedReading, ...]
-    """The reading of every output, in the order given."""
+    """The reading of every output, in the order given, e.g. 10, of which 9 have no problem."""
     guesses: tuple[str, ...]
-    """The conclusions that no output shows, in words."""
+    """The conclusions that no output shows, in words, e.g. ``calls without arguments``."""
     own: int = 0
-    """The number of outputs that are read as the template itself writes them."""
+    """The number of outputs that are read as the template itself writes them, e.g. 2."""
     used: UsedFormat = UsedFormat.LEARNED
-    """Which format is used: the template's own, the learned one, or both side by side."""
+    """Which format is used, e.g. ``UsedFormat.LEARNED``: the template's own, the learned one, or
+    both side by side."""
     refusal: str = ""
-    """Why the learned format is not used, in words; empty if it is, or nothing was learned."""
+    """Why the learned format is not used, in words, e.g. ``only one output shows another
+    notation``; empty if it is, or nothing was learned."""
 
     def __repr__(self) -> str:
         """Return which format is used, and why, in one line."""
@@ -213,6 +219,7 @@ def learn_outputs(
     ]
     base = analysis.format
     trial = OutputTrial(logged, base, OfferedTools(tools), tokens)
+    # The template's own format first: outputs that it reads need no other.
     own = trial.read_by(base).readings
     rest = [reading.output for reading in own if reading.problem]
     kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
@@ -315,11 +322,12 @@ class OutputTrial:
     """Outputs to learn from, with their tools, tokens and format."""
 
     outputs: Sequence[LoggedOutput]
-    """The outputs to read, all of which judge a format."""
+    """The outputs to read, all of which judge a format, e.g. 10."""
     base: TurnFormat
-    """The template's format, whose header, openings and ends the outputs share."""
+    """The template's format, e.g. ``<TurnFormat: '<|asst|>' content until '<|eot|>'>``, whose
+    header, openings and ends the outputs share."""
     offered: OfferedTools
-    """The tools whose names and schemas locate calls in the outputs."""
+    """The tools whose names and schemas locate calls in the outputs, e.g. ``look`` and ``note``."""
     tokens: Sequence[str]
     """The added tokens of the model's tokenizer, e.g. ``("<|call|>",)``."""
 
@@ -412,6 +420,7 @@ class OutputTrial:
         readings: list[LoggedReading] = []
         for output in self.outputs:
             expected, start = turn_text(Example(output.text, Message(), output.prompt), self.base)
+            # Outputs of one server share a few prompts, and a parser takes longer than an output.
             if output.prompt not in judges:
                 reader = _reader(format_, self.offered, output.prompt)
                 prompted = expected[:start]
@@ -447,6 +456,8 @@ def _most_telling(examples: Sequence[Example]) -> list[Example]:
 def _features(example: Example) -> Iterator[str]:
     message = example.message
     yield str(message.presence)
+    # Counts beyond these show nothing new: separators come with the second, repetition with the
+    # third.
     yield f"{min(len(message.calls), 3)} calls"
     for call in message.calls:
         yield f"{min(len(call.arguments), 2)} arguments"
@@ -484,11 +495,12 @@ class _OutputJudge:
     """Judges a format's readings of outputs after one prompt."""
 
     format: TurnFormat
-    """The format that writes messages back."""
+    """The format that writes messages back, e.g. ``<TurnFormat: '<|asst|>' reasoning, content,
+    calls until '<|eot|>'>``."""
     offered: OfferedTools
-    """The tools, by whose schemas calls are valid."""
+    """The tools, by whose schemas calls are valid, e.g. ``look`` and ``note``."""
     reader: OutputParser
-    """The parser of that format after the prompt."""
+    """The parser of that format after the prompt, e.g. ``<OutputParser of 'look', 'note'>``."""
     heads: Mapping[str, str]
     """The prefix of an output with a call, by tool, e.g. ``{"look": "<call>"}``."""
     prompted: str

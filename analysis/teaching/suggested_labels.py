@@ -93,6 +93,7 @@ def _matched(value: Any, schema: Mapping[str, Any]) -> Any:
         match = re.search(schema["x-regex"], text, re.DOTALL)
         found = None if match is None else _groups(match)
     if found is not None and "x-regex-iterator" in schema:
+        # No match means that the message has none of these, so the member is absent, not empty.
         found = [_groups(match) for match in _each(schema["x-regex-iterator"], found)] or None
     if found is not None and "x-regex-key-value" in schema:
         pairs = [_groups(match) for match in _each(schema["x-regex-key-value"], found)]
@@ -176,6 +177,7 @@ def _members(
 def _array(raw_value: Any, schema: Mapping[str, Any]) -> list[Any]:
     if not raw_value:
         return []
+    # One match stands for a row of one, as in templates that write one call at most.
     if "items" not in schema and len(schema.get("prefixItems", ())) == 1 and raw_value:
         raw_value = raw_value if is_list(raw_value) else [raw_value]
     if not is_list(raw_value):
@@ -221,9 +223,11 @@ class SuggestedReader:
     document: Mapping[str, Any]
     """Its value, e.g. ``{"type": "object", "x-regex": "…", "properties": {…}}``."""
     parse: Parse
-    """The function that reads an output by such a document."""
+    """The function that reads an output by such a document, e.g. transformers'
+    ``parse_response``."""
     prompt: str
-    """The default prompt, by which a document may find the beginning of the answer."""
+    """The default prompt, e.g. ``<|user|>…<|assistant|>``, by which a document may find the
+    beginning of the answer."""
 
     def labeled(
         self, outputs: Sequence[LoggedOutput], tools: Sequence[Tool] = ()
@@ -273,12 +277,14 @@ def suggested_reader(template: NamedTemplate, prompt: str) -> SuggestedReader | 
     source = None if template.source is None else Path(template.source.id)
     if source is None or not source.exists():
         return None
+    # A template's file is usually next to its tokenizer's configuration.
     file = (source if source.is_dir() else source.parent) / CONFIGURATION
     try:
         held: Mapping[str, object] = read_json_object(file) if file.is_file() else {}
     except AutoparserError:
         # The error is reported by the code that reads the file's special tokens.
         return None
+    # The template first, since it took the schema's place.
     readers = ((TEMPLATE, transformers_parser()), (SCHEMA, _parse_by_schema))
     for key, parse in readers:
         document = held.get(key)
