@@ -309,18 +309,18 @@ class CallSurroundings(Struct, frozen=True):
     """The texts around a call that its reader needs."""
 
     stops: tuple[str, ...]
-    """Texts that may follow a call."""
+    """Texts that may follow a call, e.g. ("<|im_end|>", "<tool_call>")."""
     closers: tuple[str, ...]
-    """Markers that close a call and have no other meaning."""
+    """Markers that close a call and have no other meaning, e.g. ("</function>", "</tool_call>")."""
     ends: tuple[str, ...]
     """Texts that end a turn: of a call that one of them closes, an engine may take it for itself,
     as ``<|call|>``."""
     section_close: TemplateLiteral
-    """The closer of all calls."""
+    """The closer of all calls, e.g. "</tool_calls>"; empty if nothing encloses them."""
     offered: frozenset[str] | None
-    """The offered tools, or None if any may be called."""
+    """The offered tools, e.g. {"get_weather"}, or None if any may be called."""
     tentative: bool
-    """Whether only the name of an offered tool makes it a call."""
+    """Whether only the name of an offered tool makes it a call, since no marker opens it."""
     continuation: AfterArguments
     """Decides whether one of the stops is a stop or text that looks like it."""
 

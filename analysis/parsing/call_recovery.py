@@ -64,9 +64,10 @@ class RecoveredCall(NamedTuple):
     id: str
     """The id in the text, such as `"call_1"`; empty if it has none."""
     end: int
-    """Where the markup behind it ends."""
+    """The offset after the markup behind it, e.g. 52 if `</tool_call>` begins at 40."""
     spans: tuple[Span, ...]
-    """The name, the id and the arguments; what lies between them is markup."""
+    """The name, e.g. 12 to 23 for `get_weather`, the id and the arguments; what lies between them
+    is markup."""
     departures: tuple[str, ...]
     """The departures from the template, such as "`</tool_call>` is missing"."""
 
@@ -77,9 +78,10 @@ class Recovery(NamedTuple):
     calls: tuple[RecoveredCall, ...]
     """The calls, at least one."""
     end: int
-    """The offset after the last call and its markup."""
+    """The offset after the last call and its markup, e.g. 52."""
     guessed: bool
-    """Whether more than markup was supplied: keys of values, or everything that marks a call."""
+    """Whether more than markup was supplied: keys of values, or everything that marks a call, as
+    for `to=functions.get_weather` and its JSON without `<|channel|>` and `<|message|>`."""
 
 
 class _Token(NamedTuple):
@@ -88,9 +90,9 @@ class _Token(NamedTuple):
     text: str
     """The marker or sign, such as `"<tool_call>"`."""
     end: int
-    """The offset after it."""
+    """The offset after it, e.g. 12."""
     own: bool
-    """Whether it is one of the format's own markers."""
+    """Whether it is one of the format's own markers, as "<tool_call>" may be."""
 
 
 class _Anchor(NamedTuple):
@@ -99,9 +101,9 @@ class _Anchor(NamedTuple):
     name: str
     """The offered name, such as `"bash"`."""
     start: int
-    """The offset of the name."""
+    """The offset of the name, e.g. 12 behind " <tool_call>"."""
     end: int
-    """The offset after the name."""
+    """The offset after the name, e.g. 23."""
     prefix: str = ""
     """The text before the name in its word, such as `"functions."`."""
 
@@ -110,19 +112,19 @@ class _Found(NamedTuple):
     """A call without the markup behind it."""
 
     name: str
-    """The offered name."""
+    """The offered name, e.g. "get_weather"."""
     values: str
     """The arguments as JSON text, such as `'{"command": "ls"}'`."""
     end: int
-    """The offset after the call."""
+    """The offset after the call, e.g. 40."""
     spans: tuple[Span, ...]
-    """The spans of its name and arguments."""
+    """The spans of its name and arguments, e.g. 24 to 40 for its JSON."""
     tokens: tuple[_Token, ...] = ()
     """The markup between the name and the arguments."""
     how: tuple[str, ...] = ()
     """The departures from the format in words, such as "arguments as a JSON object"."""
     id: str = ""
-    """The id in the text; empty if it has none."""
+    """The id in the text, e.g. "call_1"; empty if it has none."""
     guessed: bool = False
     """Whether a value had to be guessed, which `"repairs"` does not allow."""
     whole: bool = False

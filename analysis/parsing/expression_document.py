@@ -34,14 +34,14 @@ class BlockDocument(JsonDocument, frozen=True):
     close: TemplateLiteral
     """The closing marker, such as `</think>`."""
     others: tuple[TemplateLiteral, ...]
-    """Literals that open it beside other parts."""
+    """Literals that open it beside other parts, such as `<|channel|>final<|message|>`."""
 
 
 class ItemDocument(JsonDocument, frozen=True):
     """A literal, a word that may be written otherwise, or a slot."""
 
     literal: TemplateLiteral | UnsetType = UNSET
-    """Text of the template."""
+    """Text of the template, such as `<function=`."""
     free: str | UnsetType = UNSET
     """A word that the template writes by default; another may stand in its place."""
     slot: RowSlot | UnsetType = UNSET
@@ -57,7 +57,7 @@ class RowCallDocument(JsonDocument, frozen=True, tag_field="type", tag="row"):
     """A call that is literals and slots in a row."""
 
     row: ItemsDocument
-    """One call: literals and slots."""
+    """One call: literals and slots, such as `<function=`, the name, `>`, the arguments."""
     empty_row: ItemsDocument | None
     """A call without arguments; null if it is the row with empty arguments."""
 
@@ -74,7 +74,7 @@ class SectionDocument(JsonDocument, frozen=True):
     call: RowCallDocument | JsonCallDocument
     """One call, as a row or as a JSON object."""
     separator: TemplateLiteral
-    """Between two calls, such as a comma."""
+    """Between two calls, such as a comma and a blank, `", "`."""
     later_close: TemplateLiteral
     """The text after every call but the first, in templates that close only those."""
     close: TemplateLiteral
@@ -82,9 +82,9 @@ class SectionDocument(JsonDocument, frozen=True):
     limit: CallLimit
     """Whether a message may have several calls, such as `"many calls"`."""
     space: str
-    """Whitespace that the template writes between content and calls."""
+    r"""Whitespace that the template writes between content and calls, such as `"\n\n"`."""
     after: str
-    """Whitespace that it writes between calls and content after them."""
+    r"""Whitespace that it writes between calls and content after them, such as `"\n"`."""
     leads: tuple[str, ...]
     """Markers that are markup where they stand right before a call."""
 
@@ -93,11 +93,12 @@ class ExpressionDocument(JsonDocument, frozen=True):
     """The expression of a turn: the text that a model may write."""
 
     start: TurnStart
-    """Where in the turn the prompt has ended."""
+    """Where in the turn the prompt has ended, such as `"after the header"`."""
     header: TemplateLiteral
     """The text before every turn, such as `<|im_start|>assistant`."""
     reasoning: BlockDocument | None
-    """The markers around reasoning; null if the format has none."""
+    """The markers around reasoning, such as `<think>` and `</think>`; null if the format has
+    none."""
     content: BlockDocument
     """The markers around content, which may be empty."""
     calls: SectionDocument | None
@@ -105,9 +106,9 @@ class ExpressionDocument(JsonDocument, frozen=True):
     ends: tuple[TemplateLiteral, ...]
     """The ends of turns, such as `<|im_end|>`."""
     lead: str
-    """Whitespace that the template writes between the header and content."""
+    r"""Whitespace that the template writes between the header and content, such as `"\n"`."""
     tail: str
-    """Whitespace that ends the turn, where nothing else does."""
+    r"""Whitespace that ends the turn, where nothing else does, such as `"\n\n"`."""
     goes_on: bool
     """Whether the end of a turn also occurs inside turns, with another header after it."""
 

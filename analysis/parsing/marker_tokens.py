@@ -219,6 +219,7 @@ class ReasoningState(Struct, frozen=True):
     """The state after some ids."""
 
     thinking: ReasoningProgress
+    """How far the reasoning is, e.g. `ReasoningProgress.OPEN`."""
     ids: int = 0
     """Number of ids read; once the reasoning is over, of those that contain it, 0 if none do."""
     begun: bytes = b""

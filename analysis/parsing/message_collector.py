@@ -81,9 +81,9 @@ class _Prose(Struct):
     """A text whose leading whitespace is held back until other text comes."""
 
     kind: DeltaKind
-    """The field of the message."""
+    """The field of the message, `DeltaKind.CONTENT` or `DeltaKind.REASONING`."""
     pieces: list[str] = []
-    """The text that was passed on."""
+    """The text that was passed on, e.g. ["Use", " <tool_call> ", "to call."]."""
     waiting: str = ""
     """Whitespace that waits for text after it."""
     fresh: bool = True
@@ -98,12 +98,19 @@ class _ReadCall(NamedTuple):
     """The fields of a `ParsedCall`, which takes longer to make: it is made for the message."""
 
     name: str
+    """The function's name, e.g. "get_weather"."""
     arguments: str
+    """The arguments as JSON text, e.g. '{"city": "Oslo"}'."""
     id: str
+    """The id as it is written, e.g. "functions.get_forecast:0"; empty if none is."""
     status: Status
+    """How the call was read, e.g. `Status.REPAIRED`."""
     made_id: str
+    """The id that was made for the call, e.g. "NfNR9I2yt"."""
     schema: Json
+    """The JSON schema of the tool's parameters, or None."""
     departures: tuple[str, ...] = ()
+    """The departures of a recovered call, e.g. ("arguments as a JSON object",)."""
 
 
 class MessageCollector:

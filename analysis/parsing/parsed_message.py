@@ -99,9 +99,9 @@ class Delta(Struct, gc=False):
     text: str
     """The text that is added, such as `"Here is"`; of a call's first delta, its name."""
     index: int = 0
-    """Of the call."""
+    """The index of the call in its message, e.g. 1 for the second."""
     id: str = ""
-    """Of the call: as it is written, or made where none is written."""
+    """The id of the call: as it is written, e.g. "functions.get_forecast:0", or made if none is."""
 
     def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
         """Return the delta of an OpenAI streaming chunk, such as `{"content": "Hel"}`.
@@ -145,11 +145,12 @@ class CallAttempt(Struct, frozen=True):
     """A stretch of the text with a call, or with the beginning of one."""
 
     start: int
-    """The offset of its opener, including whitespace and the opener of all calls."""
+    """The offset of its opener, including whitespace and the opener of all calls, e.g. 38."""
     end: int
-    """The offset after the call."""
+    """The offset after the call, e.g. 143."""
     status: Status
-    """Malformed where no call could be read, cut where the text ended in it."""
+    """The outcome, e.g. `Status.OK`; malformed if no call could be read, cut if the text ended in
+    it."""
 
     def without(self, skipped: int) -> CallAttempt:
         """Return it in the text without so many characters at its beginning."""
@@ -163,13 +164,14 @@ class ParsedCall:
     name: str
     """The function's name, such as `"get_forecast"`."""
     arguments: str
-    """JSON text."""
+    """The arguments as JSON text, such as `'{"city": "Oslo", "days": 3}'`."""
     id: str = ""
-    """As it is written; empty where none is."""
+    """The id as it is written, such as `"functions.get_forecast:0"`; empty if none is."""
     status: Status = Status.OK
     """How the call was read, such as `Status.REPAIRED`."""
     made_id: str = field(default="", compare=False)
-    """The id that was made for the call, where none was written when it began."""
+    """The id that was made for the call, such as `"NfNR9I2yt"`, if none was written when it
+    began."""
     schema: Json = field(default=None, compare=False, repr=False)
     """The JSON schema of the offered tool's parameters; None if it has none."""
     departures: tuple[str, ...] = field(default=(), compare=False)
@@ -212,19 +214,21 @@ class ParsedMessage(Shown):
     shown_as: ClassVar[str] = "message"
 
     content: str | None
-    """The answer for the user, or None if there is none."""
+    """The answer for the user, such as `"Here is what I found."`, or None if there is none."""
     reasoning_content: str | None
-    """The reasoning, or None if there is none."""
+    """The reasoning, such as `"A lookup is due."`, or None if there is none."""
     tool_calls: tuple[ParsedCall, ...]
     """The calls that closed, and those that broke after they had begun."""
     partial_call: ParsedCall | None
-    """The call that the end cut."""
+    """The call that the end cut, such as one with the arguments `'{"city": "Os'`."""
     status: Status
     """The worst status of any part, such as `Status.OK`."""
     spans: tuple[Span, ...]
-    """The kinds of all parts of the text; every character is in exactly one span."""
+    """The kinds of all parts of the text, such as `Span(0, 3, SpanKind.REASONING)`; every character
+    is in exactly one span."""
     missing_end: str = ""
-    """The end of such a turn, where a text that is said to be complete has none; else empty."""
+    """The end of such a turn, such as `"<|im_end|>"`, if a text that is said to be complete has
+    none; else empty."""
     reasoning_end: int | None = None
     """The offset after the closer of the reasoning, the first one if there are two; 0 if the prompt
     closed it; None if it is not closed."""

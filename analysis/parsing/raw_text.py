@@ -277,11 +277,11 @@ class _Doubt(NamedTuple):
     """A place where the value may have ended; offsets in all text that was fed."""
 
     start: int
-    """The offset of the stop."""
+    """The offset of the stop, e.g. 96."""
     cut: int
-    """The offset at which the value ends if the stop ends it."""
+    """The offset at which the value ends if the stop ends it, e.g. 96."""
     sight: _Sight
-    """The evidence at the time, which may change with more text."""
+    """The evidence at the time, e.g. `_Sight.DOUBT`, which may change with more text."""
 
 
 class RawReader:
@@ -685,7 +685,7 @@ class ReadValue(NamedTuple):
     json: str
     """JSON text, such as `"Oslo"`."""
     own: bool
-    """Whether the format writes this text for the value, or JSON or Python do."""
+    """Whether the format writes this text for the value, or JSON or Python do, as `3` for 3."""
 
 
 def raw_value_json(

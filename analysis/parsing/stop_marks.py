@@ -73,7 +73,8 @@ class ChannelFrame(Struct, frozen=True):
     last: str
     """The marker after the words, such as `"<|message|>"`."""
     opened: Mapping[str, TurnPart]
-    """The part that the words open, for all words but those of calls."""
+    """The part that the words open, e.g. `TurnPart.REASONING` for "analysis"; the words of calls
+    are in `called`."""
     called: tuple[str, ...] = ()
     """The channels of calls, such as `commentary`."""
     lead: TemplateLiteral | None = None

@@ -32,9 +32,9 @@ class FoundStop(Struct, Generic[Label]):
     """A stop in a text; a struct, since one is made for every marker."""
 
     start: int
-    """The offset of the stop."""
+    """The offset of the stop, e.g. 14."""
     end: int
-    """The offset after the stop."""
+    """The offset after the stop, e.g. 25 for "<tool_call>" at 14."""
     label: Label
     """The meaning of the stop, such as `StopMark.CALLS`."""
     text: str = ""
@@ -45,7 +45,7 @@ class NamedStop(NamedTuple, Generic[Label]):
     """Stops that differ only in the name of an offered tool, such as `<function=NAME>`."""
 
     space: str
-    """Whitespace that may come before."""
+    r"""Whitespace that may come before, e.g. "\n"."""
     before: str
     """The text before the name, such as `"<function="`."""
     after: str

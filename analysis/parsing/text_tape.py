@@ -50,21 +50,25 @@ class _Growing(Struct):
     """A span whose end is not known yet."""
 
     start: int
+    """The offset of the first character, e.g. 8."""
     end: int
+    """The offset after the last character so far, e.g. 55."""
     kind: SpanKind
+    """The kind of text, e.g. `SpanKind.REASONING`."""
 
 
 class LaneSink(Struct):
     """The target of text that bypasses its reader."""
 
     pieces: list[str]
-    """All pieces that were passed on."""
+    """All pieces that were passed on, e.g. ["The", " user", " wants"]."""
     append: Callable[[str], object]
     """Adds a piece to `pieces`."""
     kind: Any = None
-    """The kind of delta that each piece becomes, or None if deltas are made elsewhere."""
+    """The kind of delta that each piece becomes, e.g. `DeltaKind.CONTENT`, or None if deltas are
+    made elsewhere."""
     number: int = 0
-    """The index of the delta."""
+    """The index of the call that a piece belongs to, e.g. 1 for the second."""
 
 
 class TextHold(Struct):
@@ -73,7 +77,7 @@ class TextHold(Struct):
     wanted: str
     """E.g. `</tool_call>`."""
     most: int
-    """After so many characters the reader waits no longer."""
+    """The number of characters after which the reader waits no longer, e.g. 192."""
 
 
 class TextLane:

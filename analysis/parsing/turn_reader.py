@@ -332,9 +332,9 @@ class _Stopped(NamedTuple):
     """The stop that ended reasoning, and its length with the whitespace before it."""
 
     mark: StopMark
-    """The mark of the stop."""
+    """The mark of the stop, e.g. `StopMark.REASONING_CLOSE`."""
     size: int
-    """The length of the stop."""
+    r"""The length of the stop with that whitespace, e.g. 9 for "\n</think>"."""
 
 
 class ReasoningReader:

@@ -108,7 +108,8 @@ class RowCall(Struct, frozen=True):
     """A call that is a row of literals and slots."""
 
     row: tuple[RowItem, ...]
-    """One call: literals and the parts between them."""
+    r"""One call: literals and the parts between them, e.g. "<function=", the name, ">\n", the
+    arguments and "</function>"."""
     empty_row: tuple[RowItem, ...] | None = None
     """A call without arguments, or None if it is the row with empty arguments."""
     naming: NamingId | None = None
@@ -153,7 +154,7 @@ class CallSection(Struct, frozen=True):
     call: RowCall | JsonCall
     """One call, as a row or as a JSON object."""
     separator: TemplateLiteral
-    """Between two calls, such as a comma."""
+    """Between two calls, e.g. ", "."""
     close: TemplateLiteral
     """After the last call, such as `</tool_calls>`."""
     limit: CallLimit
@@ -161,9 +162,9 @@ class CallSection(Struct, frozen=True):
     later_close: TemplateLiteral = TemplateLiteral()
     """The text that closes every call but the first, in templates that have one."""
     space: str = ""
-    """Whitespace that the template writes between content and calls."""
+    r"""Whitespace that the template writes between content and calls, e.g. "\n\n"."""
     behind: str = ""
-    """Whitespace that it writes between calls and content after them."""
+    r"""Whitespace that it writes between calls and content after them, e.g. "\n"."""
     leads: tuple[str, ...] = ()
     """Markers that are markup where they stand right before a call."""
     single: bool = False
@@ -185,9 +186,9 @@ class PartBody(Struct, frozen=True):
     part: TurnPart
     """The part, such as `TurnPart.CONTENT`."""
     edges: StrippedEdges = StrippedEdges()
-    """The whitespace that the template strips from it."""
+    """The whitespace that the template strips from it, e.g. `EdgeStrip.WHITESPACE` at both."""
     written_start: str = ""
-    """The beginning of it that the prompt has already written."""
+    """The beginning of it that the prompt has already written, e.g. ">>>"."""
 
 
 StrictItem: TypeAlias = str | PartBody
@@ -197,9 +198,9 @@ class StrictRow(Struct, frozen=True):
     """One way to write a turn: texts and parts in order, and the end."""
 
     items: tuple[StrictItem, ...]
-    """Literals, and the parts between them."""
+    """Literals, and the parts between them, e.g. "<think>", the reasoning and "</think>"."""
     end: TemplateLiteral = TemplateLiteral()
-    """The end that the template writes; a model may stop before it."""
+    """The end that the template writes, e.g. "<|im_end|>"; a model may stop before it."""
 
     def has(self, part: TurnPart) -> bool:
         """Return whether the row writes this part."""
@@ -219,34 +220,38 @@ class TurnTree(Struct, frozen=True):
     """A whole turn."""
 
     start: TurnStart
+    """Where in the turn the prompt has ended, e.g. `TurnStart.HEADER`."""
     header: TemplateLiteral
     """The text before every turn, such as `<|im_start|>assistant`."""
     reasoning: MarkerBlock | None
-    """The markers around reasoning, or None if the format has none."""
+    """The markers around reasoning, e.g. "<think>" and "</think>", or None if the format has
+    none."""
     content: MarkerBlock
-    """The markers around content, which may be empty."""
+    """The markers around content, e.g. "<answer>" and "</answer>"; they may be empty."""
     calls: CallSection | None
     """The section of calls, or None if the format has none."""
     ends: tuple[TemplateLiteral, ...]
     """The ends of turns, such as `<|im_end|>`."""
     unwritten: str = ""
-    """Whitespace after the opening in the prompt, which the prompt leaves to the model."""
+    r"""Whitespace after the opening in the prompt, e.g. "\n", which the prompt leaves to the
+    model."""
     lead: str = ""
-    """Whitespace that the template writes between the header and content."""
+    r"""Whitespace that the template writes between the header and content, e.g. "\n"."""
     goes_on: bool = False
     """Whether an end of the turn may also occur inside it, with another header after it."""
     tail: str = ""
-    """Whitespace that ends the turn if nothing else does."""
+    r"""Whitespace that ends the turn if nothing else does, e.g. "\n\n"."""
     json: bool = False
     """Whether the answer is JSON."""
     prefill: str = ""
-    """The beginning of the message that the prompt has already written."""
+    """The beginning of the message that the prompt has already written, e.g. ">>>"."""
     strict: StrictTurn = StrictTurn()
     """The rows that a strict writer may write."""
     offered: frozenset[str] | None = None
-    """The offered tools, or None if any may be called."""
+    """The offered tools, e.g. {"get_weather"}, or None if any may be called."""
     schemas: Mapping[str, Json] = {}
-    """JSON schema of the parameters by function name; the nodes do not depend on it."""
+    """JSON schema of the parameters by function name, e.g. {"get_weather": {"type": "object"}}; the
+    nodes do not depend on it."""
 
 
 class CallSchemas:
@@ -297,7 +302,8 @@ class ParserRequest(Struct, frozen=True):
     """A request, its tools reduced to names and schemas."""
 
     tools: Mapping[str, Json] | None = None
-    """JSON schema of the parameters by function name, or None if any function may be called."""
+    """JSON schema of the parameters by function name, e.g. {"get_weather": {"type": "object"}}, or
+    None if any function may be called."""
     calls: bool = True
     """Whether calls may be written at all."""
     parallel: bool = True
@@ -305,8 +311,8 @@ class ParserRequest(Struct, frozen=True):
     json: bool = False
     """Whether the answer is JSON."""
     prompt: str | None = None
-    """The rendered prompt, or any tail of it with the generation prompt; None for the default one.
-    """
+    r"""The rendered prompt, e.g. "<|im_start|>assistant\n", or any tail of it with the generation
+    prompt; None for the default one."""
     begun_turn: PromptFormat | None = None
     """The format and opening if the caller named the settings, or None to infer them."""
     required: bool = False
@@ -363,26 +369,33 @@ class RequestFields(Struct, frozen=True, forbid_unknown_fields=True):
     tools: Any = None
     """Given apart. As a field, it is what `tool=` is taken to be a misspelling of."""
     prompt: str | None = None
-    """The rendered prompt, or any tail of it with the generation prompt; None for the default one.
-    """
+    r"""The rendered prompt, e.g. "<|im_start|>assistant\n", or any tail of it with the generation
+    prompt; None for the default one."""
     tool_choice: Any = "auto"
     """OpenAI's `tool_choice`, such as `"required"`."""
     parallel_tool_calls: bool = True
     """Whether several calls are allowed."""
     json_schema: Mapping[str, Any] | None = None
-    """The schema of an answer in JSON, or None."""
+    """The schema of an answer in JSON, e.g. {"type": "object"}, or None."""
 
 
 class ParserFields(RequestFields, frozen=True, forbid_unknown_fields=True):
     """The `ParserOptions` as they are read, with their defaults."""
 
     reasoning: ReasoningIn = "separate"
+    """Where reasoning goes, e.g. "inline"."""
     call_deltas: Literal["incremental", "whole"] = "incremental"
+    """When a stream sends a call, e.g. "whole"."""
     unclosed_reasoning: UnclosedReasoning = "calls"
+    """How reasoning that nothing closes is read, e.g. "calls"."""
     forgive: Forgiven = "repairs"
+    """Which departures from the format are allowed, e.g. "repairs"."""
     markup: MarkupIn = "keep"
+    """What becomes of markup in content, e.g. "keep"."""
     strip_code_fence: bool = False
+    """Whether the Markdown fence around an answer in JSON is left out."""
     reasoning_over: bool = False
+    """Whether texts begin after the reasoning."""
 
 
 Fields = TypeVar("Fields", bound=RequestFields)
@@ -503,10 +516,11 @@ class PromptedTurn(Struct, frozen=True):
     """The part of the turn that the prompt has written."""
 
     start: TurnStart
+    """Where in the turn the prompt has ended, e.g. `TurnStart.REASONING`."""
     unwritten: str = ""
-    """Whitespace after the opening in the prompt, which the prompt has not written."""
+    r"""Whitespace after the opening in the prompt, which the prompt has not written, e.g. "\n"."""
     prefill: str = ""
-    """The beginning of the message that the prompt has already written."""
+    """The beginning of the message that the prompt has already written, e.g. ">>>"."""
 
 
 _STARTS = {

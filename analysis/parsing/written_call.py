@@ -44,7 +44,8 @@ class _Arguments(Struct):
     json: str
     """The arguments as JSON text, such as `'{"city": "Oslo"}'`."""
     spans: list[tuple[int, SpanKind]]
-    """The end of each part in the text, and its kind."""
+    """The end of each part in the text, and its kind, e.g. (48, `SpanKind.MARKUP`), (53,
+    `SpanKind.ARGUMENTS`)."""
 
 
 _Finder: TypeAlias = Callable[[str, int, SchemaPart], "_Arguments | None"]
