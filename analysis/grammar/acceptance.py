@@ -47,26 +47,31 @@ class TextAcceptance(Struct, frozen=True):
     accepted: bool
     """Whether the whole text is accepted."""
     tokens: int
-    """Tokens of the text; bytes where no tokenizer was given."""
+    """Tokens of the text, e.g. 77; bytes where no tokenizer was given."""
     taken: int
-    """How many of them were taken before one was refused."""
+    """How many of them were taken before one was refused, e.g. 74."""
     place: int
-    """The character at which the first one that was refused begins; else the text's length."""
+    """The character at which the first one that was refused begins, e.g. 74; else the text's
+    length."""
     refused: str | None = None
-    """The text of the refused token, or None if the text only ends too early."""
+    """The text of the refused token, e.g. a quote in `"days": "3"` where an integer is due, or None
+    if the text only ends too early."""
     part: SpanKind | None = None
-    """The parser's kind of the last part of the text before that place."""
+    """The parser's kind of the last part of the text before that place, e.g.
+    `SpanKind.ARGUMENTS`."""
     call: str = ""
-    """The function that was being called there, where its name was read."""
+    """The function that was being called there, e.g. "get_weather", where its name was read."""
     argument: str = ""
-    """The argument of it whose value was being written there."""
+    """The argument of it whose value was being written there, e.g. "days"."""
     completes: str = ""
-    """The marker of the format that was complete with the token that was refused."""
+    """The marker of the format that was complete with the token that was refused, e.g.
+    "</think>"."""
     allowed: tuple[str, ...] = ()
-    """The allowed continuations, each up to the next choice; of more than a few only the first
-    tokens, and none if there are too many."""
+    """The allowed continuations, each up to the next choice, e.g. (" to=functions.",
+    "<|channel|>"); of more than a few only the first tokens, and none if there are too many."""
     choices: int = 0
-    """How many tokens (bytes) may come there."""
+    """How many tokens (bytes) may come there, e.g. 11 where an integer begins: ten digits and a
+    minus."""
     may_end: bool = False
     """Whether the text may end there."""
 

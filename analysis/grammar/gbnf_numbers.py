@@ -300,7 +300,9 @@ class _Mantissa(Struct, frozen=True):
     """A bound as the digits of a mantissa, the first before the point, and an exponent."""
 
     bound: Bound
+    """The digits, e.g. "1725" for 17.25."""
     exponent: int
+    """The power of ten of the first digit, e.g. 1 for 17.25 and -1 for 0.5."""
 
     @classmethod
     def of(cls, value: Decimal, *, is_open: bool) -> _Mantissa:

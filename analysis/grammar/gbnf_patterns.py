@@ -100,7 +100,7 @@ class RegexWriter(Struct, frozen=True):
     rules: GbnfRules
     """The table that gets rules for counted and for long parts."""
     quoting: CharacterQuoting
-    """How characters are written: as JSON, or bare in a tag."""
+    """How characters are written, e.g. `CharacterQuoting.JSON`, or bare in a tag."""
 
     def write(self, regex: Regex) -> str:
         """Return an expression that may stand in a sequence; `regex` holds no anchors."""

@@ -39,13 +39,14 @@ class RuleStep(Struct, frozen=True):
     made_by: Literal["add", "reserve", "define", "settle", "recursive"]
     """The method of `GbnfRules`."""
     name: str
-    """The name of the rule."""
+    """The name of the rule, e.g. "get-weather-city-value"."""
     body: str = ""
-    """Its body, or the expression that it is settled by."""
+    r"""Its body, e.g. `("celsius\n</parameter>" | "fahrenheit\n</parameter>")`, or the expression
+    that it is settled by."""
     wish: str = ""
-    """The preferred name."""
+    """The preferred name, e.g. "content"; if it is taken, the rule is "content-2"."""
     key: Hashable = None
-    """The key of a recursive rule."""
+    """The key of a recursive rule, e.g. "seam"."""
     inner: tuple[RuleStep, ...] = ()
     """The steps that make the body of a recursive rule."""
 

@@ -286,8 +286,9 @@ class _Conversion(Struct, frozen=True):
     """The rules of a schema, to be made in any table of one kind."""
 
     steps: Sequence[RuleStep]
+    """The changes that make the rules, e.g. one that adds "integer"."""
     expression: str
-    """The expression of one value, in the names of the steps."""
+    """The expression of one value, in the names of the steps, e.g. "integer"."""
 
 
 _CONVERSIONS: IdentityCache[_Conversion] = IdentityCache(2048)

@@ -37,13 +37,14 @@ class Items(Struct, frozen=True):
     """The items that an array may hold."""
 
     leading: Sequence[str | None]
-    """Expressions of the first items, or None if no such value exists: the array ends before."""
+    """Expressions of the first items, e.g. ["integer", "boolean"], or None if no such value exists:
+    the array ends before."""
     others: str | None
-    """The expression of all further items, or None if there are none."""
+    """The expression of all further items, e.g. "string", or None if there are none."""
     least: int
-    """The number of items at least: minItems."""
+    """The number of items at least: minItems, e.g. 1."""
     most: int | None
-    """The number of items at most, or None if unbounded."""
+    """The number of items at most, e.g. 3, or None if unbounded."""
 
     def expression(self, tokens: JsonTokens) -> str | None:
         """Return the array's expression, or None if no array has these items."""
@@ -119,7 +120,8 @@ class Member(Struct, frozen=True):
     name: str
     """Its name, e.g. "city"."""
     value: str | None
-    """The expression of its value, or None if it has no value and must be left out."""
+    """The expression of its value, e.g. "string", or None if it has no value and must be left
+    out."""
     required: bool
     """Whether every object has it."""
 
@@ -128,7 +130,7 @@ class Others(Struct, frozen=True):
     """Members that the schema does not know by name."""
 
     name: str
-    """The expression of their names, with quotes."""
+    """The expression of their names, with quotes, e.g. "other-name"."""
     value: str
     """The expression of their values, e.g. the rule "value"."""
 
@@ -137,13 +139,14 @@ class ObjectMembers(Struct, frozen=True):
     """The members that an object may hold."""
 
     named_members: Sequence[Member]
-    """The members that the schema lists, in the order in which they are written."""
+    """The members that the schema lists, in the order in which they are written, e.g. "a" and
+    "b"."""
     others: Others | None
     """All other members, or None if there are none."""
     least: int
-    """The number of members at least: minProperties."""
+    """The number of members at least: minProperties, e.g. 0."""
     most: int | None
-    """The number of members at most, or None if unbounded."""
+    """The number of members at most, e.g. 4, or None if unbounded."""
     pointer: str
     """The object's place for errors, e.g. "#/properties/filter"."""
 

@@ -77,10 +77,14 @@ class _PromptReader(Struct, frozen=True):
     """The grammar and the parser of a prompt; the answer for each text is cached."""
 
     grammar: Grammar
+    """The grammar of the answers after this prompt."""
     turn: TurnTree
+    """The expression of the turn from where the prompt ends."""
     refusal: Callable[[str], str]
-    """Returns where the grammar refuses a text, or an empty text if it accepts it."""
+    r"""Returns where the grammar refuses a text, e.g. `'>\n\nHello.' is rejected after
+    'Hm.\n</think'`, or an empty text if it accepts it."""
     parse: Callable[[str], ParsedMessage]
+    """Parses an answer after this prompt."""
 
 
 def _wrong(

@@ -40,9 +40,11 @@ class PatternNode:
     """Text that a regular expression matches as a whole."""
 
     regex: str
-    """In the syntax that Python's `re` and Rust's `regex` share; no groups that capture."""
+    """In the syntax that Python's `re` and Rust's `regex` share; no groups that capture, e.g.
+    "0|[1-9][0-9]{0,8}"."""
     but_not: tuple[str, ...] = ()
-    """Texts that it matches and that are excluded."""
+    """Texts that it matches and that are excluded, e.g. ("city", "days") for the name of another
+    member."""
     close: str = ""
     """The close of the text, where a match ends."""
     shape: StringShape | None = None
@@ -97,7 +99,8 @@ class JsonValue:
     """A JSON value that a schema allows; only itself is equal to it."""
 
     schema: Json
-    """A schema of its own: the definitions that it refers to are within it."""
+    """A schema of its own, e.g. {"type": "integer", "minimum": 3}: the definitions that it refers
+    to are within it."""
     style: JsonStyle | None = field(default_factory=JsonStyle)
     """The spacing, or None if the schema has it, in llguidance's terms."""
 
@@ -113,14 +116,14 @@ class SequenceNode(Struct, frozen=True):
     """Nodes in a sequence; without nodes, nothing is written."""
 
     items: tuple[Node, ...] = ()
-    """The nodes in their order."""
+    r"""The nodes in their order, e.g. "<parameter=q>\n", the rule "rich-q-value" and "\n"."""
 
 
 class ChoiceNode(Struct, frozen=True):
     """One of several nodes."""
 
     options: tuple[Node, ...]
-    """The alternatives, each different."""
+    """The alternatives, each different, e.g. nothing and a member that may be left out."""
 
 
 class RepeatNode(Struct, frozen=True):
@@ -129,7 +132,7 @@ class RepeatNode(Struct, frozen=True):
     node: Node
     """The node that is repeated."""
     least: int = 0
-    """The minimum."""
+    """The minimum, e.g. 0."""
     most: int | None = None
     """The maximum, or None if unbounded."""
 
@@ -146,29 +149,30 @@ class FreeProse:
     """Free text, and the texts that it may be."""
 
     exclude: tuple[str, ...] = ()
-    """Texts that a reader would take for markup."""
+    """Texts that a reader would take for markup, e.g. ("<think>", "</think>", "<|im_end|>")."""
     forgiven: tuple[str, ...] = ()
-    """Texts that a reader takes for markup whose beginning is missing. They are excluded
-    only if others have to be: alone, they are not worth the cost.
-    """
+    """Texts that a reader takes for markup whose beginning is missing, e.g. ("<function=",). They
+    are excluded only if others have to be: alone, they are not worth the cost."""
     left: EdgeStrip = EdgeStrip.NOTHING
-    """The edge that it does not begin with, since the template would strip it."""
+    """The edge that it does not begin with, e.g. `EdgeStrip.WHITESPACE`, since the template would
+    strip it."""
     right: EdgeStrip = EdgeStrip.NOTHING
-    """The edge that it does not end with."""
+    """The edge that it does not end with, e.g. `EdgeStrip.NOTHING`."""
     may_be_empty: bool = False
     """Whether the empty text is one of them."""
     shapes: tuple[str, ...] = ()
     """Regular expressions in Rust's syntax, each of which it has to match as a whole."""
     shape: StringShape | None = None
-    """The constraints of a schema on it."""
+    """The constraints of a schema on it, e.g. a length of 2 to 9."""
     space: str = ""
     """Whitespace that may follow it, if nothing else closes it."""
     tokens: tuple[int, ...] = ()
-    """Opaque tokens that may stand in it, by their ids."""
+    """Opaque tokens that may stand in it, by their ids, e.g. (151657, 151658)."""
     part: str = field(default="text", compare=False)
-    """Its name in the names of rules; it does not affect equality."""
+    """Its name in the names of rules, e.g. "argument"; it does not affect equality."""
     pointer: str = field(default="#", compare=False)
-    """The pointer of the schema of an argument; it does not affect equality."""
+    """The pointer of the schema of an argument, e.g. "#/properties/s"; it does not affect
+    equality."""
 
     @property
     def is_filled_argument(self) -> bool:
@@ -280,11 +284,12 @@ class GrammarRules:
     """A whole grammar."""
 
     root: Node
-    """The node of a whole answer."""
+    """The node of a whole answer, e.g. a choice of content and `RuleReference("call")`."""
     rules_by_name: Mapping[str, Node]
     """The rules that `RuleReference` names."""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The function whose call a rule was made for, if any; others may share it."""
+    """The function whose call a rule was made for, if any, e.g. "rich" for "rich-arguments"; others
+    may share it."""
     frame: GrammarRules | None = None
     """The part that is the same for other tools: its root, and some of the rules; writers may keep
     what they have written of it.

@@ -647,7 +647,7 @@ class LarkGrammar(Struct, frozen=True):
     text: str
     """The grammar; its root is `start`."""
     signs: tuple[str, ...]
-    """The signs between which free text is written in stretches."""
+    """The signs between which free text is written in stretches, e.g. ("=>", "=>t", ">")."""
     edged: bool = False
     """Whether some text begins with any character but whitespace."""
 

@@ -94,11 +94,13 @@ class MemberRow(Struct, frozen=True):
     separator: str
     """The text between members, e.g. ", "."""
     close: str
-    """The text after the last member, and after its separator if each member has one."""
+    r"""The text after the last member, and after its separator if each member has one, e.g.
+    "</function>\n</tool_call>"."""
     is_ended: bool
     """Whether each member has a separator after it, including the last one."""
     opening: str = ""
-    """The beginning of every member, if a reader takes it before it compares names."""
+    """The beginning of every member, e.g. "<parameter=", if a reader takes it before it compares
+    names."""
 
     def node(
         self, members: Iterable[tuple[str, Path]], wanted: AbstractSet[str], others: Node = NOTHING

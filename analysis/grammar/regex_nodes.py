@@ -22,7 +22,8 @@ class CodePoints(Struct, frozen=True):
     """A set of characters; surrogates belong to none, since UTF-8 cannot write them."""
 
     ranges: tuple[tuple[int, int], ...] = ()
-    """First and last code point of each range, ascending, neither touching the next."""
+    """First and last code point of each range, ascending, neither touching the next, e.g. ((97,
+    122),) for `[a-z]`."""
 
     @classmethod
     def of(cls, *ranges: str | tuple[int, int]) -> CodePoints:

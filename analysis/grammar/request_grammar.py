@@ -118,7 +118,8 @@ class Grammar(Shown):
     turn: TurnTree
     """The expression of the turn, from where the prompt ends."""
     tools: Mapping[str, Json]
-    """The parameters' schema by the names of the tools that may be called."""
+    """The parameters' schema by the names of the tools that may be called, e.g. {"get_weather":
+    {"type": "object"}}."""
     alternative: TurnTree | None = None
     """The turn with the calls of a learned format, which are allowed beside the template's."""
     parallel: bool = True
@@ -126,7 +127,7 @@ class Grammar(Shown):
     required: bool = False
     """Whether a call has to be written."""
     json_schema: Json = None
-    """The schema of content, or None for free text."""
+    """The schema of content, e.g. {"type": "object"}, or None for free text."""
     content_tag: TagFormat | None = None
     """The format of content in a structural tag, in the place of the schema."""
     lazy: bool = False
@@ -135,7 +136,7 @@ class Grammar(Shown):
     """Whether keywords of schemas that cannot be held to are left out; `loosened` lists them.
     None applies this to the tools that do not ask to be held `strict`."""
     strict: frozenset[str] = frozenset()
-    """The tools that ask for it."""
+    """The tools that ask for it, e.g. {"get_weather"}."""
     as_written: bool = False
     """Whether a free answer, too, is held to the rows that the template writes."""
     eos: tuple[str, ...] = ()

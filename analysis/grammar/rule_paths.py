@@ -59,13 +59,13 @@ class State(Struct, frozen=True):
     goes: Mapping[str, int]
     """The next state for each character that leads to a state other than 0."""
     closes: Mapping[str, int]
-    """The index of the close that a character completes."""
+    """The index of the close that a character completes, e.g. {">": 0}."""
     refused: frozenset[str]
-    """Characters that would complete an excluded text."""
+    """Characters that would complete an excluded text, e.g. ">" after "<tool_call"."""
     close_begun: bool = False
     """Whether a close that holds an excluded text has begun: only named characters may follow."""
     read: str = ""
-    """The prefix of a text that was read last."""
+    """The prefix of a text that was read last, e.g. "<tool_"."""
 
 
 def exclusion_states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:

@@ -131,11 +131,14 @@ class GuidanceSchema(Struct, frozen=True):
     """A schema in keywords that llguidance holds, and what decides whether it loads it."""
 
     text: str
-    """The schema as JSON, its values the same."""
+    """The schema as JSON, its values the same, e.g. `{"type": "string", "minLength": 3, "pattern":
+    "^(?:(?:a){1,})$"}`."""
     source_text: str = ""
-    """The schema as it was given, if its keywords alone do not settle that."""
+    """The schema as it was given, e.g. `{"type": "integer", "multipleOf": 5}`, if its keywords
+    alone do not settle that."""
     questions: tuple[str, ...] = ()
-    """Parts of it: if llguidance loads each of them, it loads the whole."""
+    """Parts of it: if llguidance loads each of them, it loads the whole, e.g. (`{"type": "integer",
+    "multipleOf": 5}`,)."""
 
 
 def guidance_schema(schema: Json) -> GuidanceSchema:

@@ -43,9 +43,9 @@ class Loosening(Struct, frozen=True):
     """A keyword of a schema that a grammar is not held to."""
 
     tool: str
-    """The tool whose parameters are meant; empty for the schema of content."""
+    """The tool whose parameters are meant, e.g. "get_weather"; empty for the schema of content."""
     pointer: str
-    """JSON pointer of the keyword in that schema."""
+    """JSON pointer of the keyword in that schema, e.g. "#/properties/x/uniqueItems"."""
     keyword: str
     """The keyword, e.g. "uniqueItems"."""
     reason: str
@@ -63,22 +63,23 @@ class WrittenGrammar(Generic[Written]):
     grammar: Written
     """The grammar: a text, or the document of a structural tag."""
     loosened: tuple[Loosening, ...] = ()
-    """The keywords that were left out, in the order in which they were found."""
+    """The keywords that were left out, in the order in which they were found, e.g.
+    `uniqueItems`."""
 
 
 class LooseRequest(Struct, frozen=True):
     """The schemas of a request, and which of them a grammar may be looser than."""
 
     tools: Mapping[str, Json]
-    """The parameters' schemas by the tools' names."""
+    """The parameters' schemas by the tools' names, e.g. {"get_weather": {"type": "object"}}."""
     json_schema: Json
-    """The schema of content, or None for free text."""
+    """The schema of content, e.g. {"type": "object"}, or None for free text."""
     may_loosen: Callable[[str], bool]
     """Whether keywords of this tool may be left out; the empty name means the content's schema."""
     owners: tuple[object, ...]
     """The other values that decide what can be written: the format, the tokenizer's tokens."""
     form: GrammarForm
-    """The form to write: what cannot be held differs from one to the other."""
+    """The form to write, e.g. "gbnf": what cannot be held differs from one to the other."""
 
     @property
     def is_exact(self) -> bool:
@@ -197,9 +198,11 @@ class _Loosened(Struct, frozen=True):
     """A schema without the keywords that cannot be held to."""
 
     schema: Json
+    """The schema that is left, e.g. {"type": "array"} of an array with `uniqueItems`."""
     loosened: tuple[Loosening, ...] = ()
+    """The keywords that were left out, e.g. `uniqueItems`."""
     hint: str | None = None
-    """The hint for the first of them."""
+    """The hint for the first of them, e.g. "write the grammar as Lark"."""
 
     def of(self, tool: str) -> _Loosened:
         """Return the same of a tool with another name."""

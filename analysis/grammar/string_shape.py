@@ -158,13 +158,13 @@ class StringShape(Struct, frozen=True):
     """Patterns that a text has to match as a whole, each of them, and its length in characters."""
 
     patterns: tuple[Regex, ...] = ()
-    """The patterns, without anchors."""
+    """The patterns, without anchors, e.g. `a+` of "^a+$"."""
     least: int = 0
-    """The minimum length."""
+    """The minimum length, e.g. 2."""
     most: int | None = None
-    """The maximum length, or None if unbounded."""
+    """The maximum length, e.g. 9, or None if unbounded."""
     pointer: str = "#"
-    """The pointer of the schema."""
+    """The pointer of the schema, e.g. "#/properties/s"."""
     keywords: tuple[str, ...] = ()
     """The keywords behind it, the patterns' first, e.g. ("pattern", "maxLength")."""
 

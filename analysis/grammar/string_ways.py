@@ -407,9 +407,10 @@ class BareValue(Struct, frozen=True):
     """A value whose text may stand without quotes, as its reader knows it."""
 
     schema: Json
-    """The schema of the value, with all its unions."""
+    """The schema of the value, with all its unions, e.g. {"type": "integer"}."""
     kinds: frozenset[JsonType]
-    """The types that the reader takes a text for: it knows the whole schema of a tool."""
+    """The types that the reader takes a text for, e.g. {`JsonType.STRING`}: it knows the whole
+    schema of a tool."""
 
     def fixed_texts(
         self, values: Sequence[Json], schema: Schema, notation: ValueNotation

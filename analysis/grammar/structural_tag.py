@@ -400,11 +400,16 @@ class _RowTags(Struct, frozen=True):
     """Writes the rows of a format."""
 
     rules: TurnRules
+    """The writer of the turn's rules, for the parts that become grammars."""
     elements: TagElements
+    """The writer of texts and of grammars as elements."""
     tags: CallTags | None
+    """The tags of the calls, or None if no call may be written."""
     triggers: Sequence[GrammarTrigger]
+    """The texts that begin a call, e.g. "<tool_call>"."""
     content: TagFormat | None
-    """The format of content, or None for free text."""
+    """The format of content, e.g. {"type": "grammar", "grammar": "root ::= json"} with its rules,
+    or None for free text."""
 
     def one_of_rows(self, rows: Sequence[StrictRow]) -> TagFormat:
         """Write one of several rows; equal parts around their calls are written once."""

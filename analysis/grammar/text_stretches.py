@@ -44,24 +44,27 @@ class TextStep(Struct, frozen=True):
     """A stretch that is read, and the state of the text before it, or None if nothing precedes."""
 
     origin: int | None
-    """The index of that state, or None at the beginning of a text."""
+    """The index of that state, e.g. 0, or None at the beginning of a text."""
     terminal: str
-    """In Lark's syntax, the sign at its end included; empty if nothing is read."""
+    r"""In Lark's syntax, the sign at its end included, e.g. `/[^\x{3e}]*<\/think>/`; empty if
+    nothing is read."""
     token: int | None = None
-    """The opaque token at its end, in place of a sign."""
+    """The opaque token at its end, e.g. 151657, in place of a sign."""
 
 
 class StretchedText(Struct, frozen=True):
     """Text as steps from state to state."""
 
     steps: Mapping[int, Sequence[TextStep]]
-    """The steps that lead to a state; the text may go on from each with any stretch."""
+    r"""The steps that lead to a state; the text may go on from each with any stretch: to state 0
+    e.g. by `/[^\x{3e}]*>/`."""
     closes: Sequence[Sequence[TextStep]]
-    """The last step of each text that closes it."""
+    r"""The last step of each text that closes it, e.g. by `/[^\x{3e}]*<\/think>/`."""
     signs: Mapping[int, str]
-    """The signs at which the stretches after a state end."""
+    """The signs at which the stretches after a state end, e.g. {0: ">", 1: ">t"}."""
     marks: Mapping[str, Sequence[str]]
-    """Texts that stand in its place, cut where its stretches would end."""
+    """Texts that stand in its place, cut where its stretches would end, e.g. {"<think>":
+    ["<think>"]}."""
 
 
 _FAR = 2
@@ -114,8 +117,11 @@ def _possible(text: str) -> list[str]:
 @dataclass(slots=True)
 class _Signs:
     texts: Sequence[str]
+    """The texts that the signs have to tell apart, e.g. ("</think>", "<think>", "<|im_end|>")."""
     best: str | None = None
+    """The cheapest set of signs so far, e.g. ">", or None."""
     least: float = inf
+    """Its cost, infinite before the first set."""
 
     def cheapest(self, open_: Sequence[Sequence[str]], chosen: str = "") -> str | None:
         """Add signs until each text has one of its own; return the cheapest set."""
@@ -198,6 +204,7 @@ class _Closed(Struct, frozen=True):
     """The text is closed, by one of its closes."""
 
     close: int
+    """The index of the close, e.g. 0."""
 
 
 _Outcome: TypeAlias = _Place | _Closed | None
@@ -208,8 +215,9 @@ class _Stretch(Struct, frozen=True):
     """Stretches that end alike."""
 
     end: str
-    """The text before the sign or token."""
+    """The text before the sign or token, e.g. "</think"."""
     outcome: _Outcome
+    """The state after them, e.g. (0, None), or the close, e.g. `_Closed(0)`."""
     is_whole: bool = False
     """Whether nothing precedes that."""
 

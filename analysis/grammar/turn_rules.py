@@ -76,11 +76,11 @@ class GrammarTrigger(Struct, frozen=True):
     """A text or pattern that a lazy grammar waits for."""
 
     kind: TriggerKind
-    """How a server looks for it."""
+    """How a server looks for it, e.g. `TriggerKind.WORD`."""
     value: str
     """The text or the regular expression, e.g. "<tool_call>"."""
     text: str = ""
-    """The text to look for; empty if it differs from call to call."""
+    """The text to look for, e.g. "to=functions."; empty if it differs from call to call."""
 
     @property
     def is_word(self) -> bool:
@@ -96,11 +96,12 @@ class _CallHead(Struct, frozen=True):
     """The beginning of a call of one function."""
 
     before: str
-    """The text up to its first slot."""
+    r"""The text up to its first slot, e.g. "<tool_call>\n<function="."""
     section: int
-    """The length of the part that opens the section of calls."""
+    """The length of the part that opens the section of calls, e.g. 0 if no section does."""
     through_name: str = ""
-    """All up to the name and the mark that ends it; empty if the name comes too late."""
+    r"""All up to the name and the mark that ends it, e.g. "<tool_call>\n<function=get_weather>";
+    empty if the name comes too late."""
     pattern: str = ""
     """A regular expression for that, if an id or a number precedes the name."""
 
@@ -303,8 +304,10 @@ class _RuleFrame(Struct, frozen=True):
     """A turn's rules except the tools'."""
 
     rules: GrammarRules
+    """The rules, with a reference to each call that is still to be made."""
     open: Mapping[str, bool]
-    """The rules of the calls still to be made, as `CallWriter.fill` takes them."""
+    """The rules of the calls still to be made, as `CallWriter.fill` takes them, e.g. {"call":
+    True}."""
 
 
 _FRAMES: IdentityCache[_RuleFrame] = IdentityCache(64)

@@ -140,9 +140,13 @@ class _Entry(NamedTuple):
     """An item or a member: the schema of its value, and the texts around that."""
 
     schema: Json
+    """The schema of its value, e.g. {"type": "integer"}."""
     container: ContainerNotation
+    """The notation of the array or object around it, e.g. of `<parameter=city>`."""
     outer: ValueNotation
+    """The notation of the values in that."""
     exclude: Sequence[str]
+    """The texts that its value must not hold, e.g. ("</parameter>",)."""
     read_as: frozenset[JsonType] | None
     """The types that its reader takes a text for; None for the schema's types."""
 
