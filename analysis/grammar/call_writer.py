@@ -1,8 +1,14 @@
-"""Write the calls of a turn as ways through a grammar: one per tool, as the format writes it.
+r"""Write the calls of a turn as ways through a grammar: one per tool, as the format writes it.
 
 `CallWriter.ways` returns the calls of a turn: the head that all tools share, then a rule for one
 call of each tool (`call_paths`), then another call or the close. The rules of the tools can be left
 open and filled in later (`fill`).
+
+Written as GBNF, the calls of two tools are, beginning with their head:
+
+    "<tool_call>\n<function=" call more-calls
+    call ::= ("get_weather>\n" get-weather-city | "rich>\n" rich-q)
+    more-calls ::= ("\n<tool_call>\n<function=" call more-calls | seam)
 """
 
 from __future__ import annotations

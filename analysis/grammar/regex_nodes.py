@@ -1,8 +1,17 @@
-"""Represent a regular expression as a tree, and derive facts from the tree alone.
+r"""Represent a regular expression as a tree, and derive facts from the tree alone.
 
 The nodes hold sets of characters (`CodePoints`), sequences, choices, repetitions and anchors; the
 functions compute alphabets, lengths, intersections and differences, and write a tree as text for
 Rust's `regex` and Python's `re`.
+
+Digits are a set of characters, and a bound that is missing is None:
+
+    >>> from autoparser.analysis.grammar.regular_expressions import parse_pattern
+    >>> regex = parse_pattern(r"[a-c]{2,4}-\d")
+    >>> shortest_match(regex), longest_match(regex), rust_regex(regex)
+    (4, 6, '(?:[a-c]){2,4}\\x{2d}[0-9]')
+    >>> rust_regex(without_texts(parse_pattern("a|b|c"), ["b"]))
+    '(?:a|c)'
 """
 
 from __future__ import annotations

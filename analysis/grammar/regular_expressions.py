@@ -9,6 +9,12 @@ backreferences and Unicode properties are refused.
 Why not a library: ``greenery`` 4.2.3 takes ``^`` and ``$`` for the characters and does not read
 ``\u0041``, named groups or ``[\d-]``; ``interegular`` 0.3.3 refuses anchors and ``\u0041``; to both
 ``\s`` is ASCII alone. What they are made for, automata, is of no use for rules.
+
+A pattern without anchors matches anywhere in a text:
+
+    >>> from autoparser.analysis.grammar.regex_nodes import rust_regex
+    >>> [rust_regex(anchor_regex(parse_pattern(text))) for text in (r"^\d{3}$", "^a|b$")]
+    ['(?:[0-9]){3,3}', '(?:a(?:(?s:.))*|(?:(?s:.))*b)']
 """
 
 from __future__ import annotations

@@ -4,6 +4,11 @@ The writers of a grammar raise for what they cannot write. Only then are the too
 tried alone, with their places written into them, so that an error names tool, place and keyword. If
 the tool did not ask to be held strictly, as OpenAI's ``"strict": true`` does, the keyword is left
 out and listed; an error lists all of them at once.
+
+In GBNF, the items of an array cannot be told apart, so it is written without that keyword:
+
+    {"type": "array", "uniqueItems": true}  ->  {"type": "array"}
+    loosened: #/properties/x/uniqueItems, each item would have to differ from all before
 """
 
 from __future__ import annotations

@@ -4,6 +4,16 @@
 
 References are followed, allOf is merged (`merge_flat`), and choices are multiplied out; the schemas
 of a ``oneOf`` have to be disjoint (`tell_apart`).
+
+A union is multiplied out, and references in it are followed:
+
+    >>> either = [{"minimum": 3}, {"$ref": "#/$defs/T"}]
+    >>> schema = {"type": "string", "anyOf": either, "$defs": {"T": {"maxLength": 5}}}
+    >>> options = Resolver(SchemaDocument(schema)).options(schema, "#")
+    >>> [option.schema for option in options]
+    [{'type': ['string'], 'minimum': 3}, {'type': ['string'], 'maxLength': 5}]
+    >>> merge_flat({"minimum": 3}, {"minimum": 5, "maximum": 9}, "#")
+    {'minimum': 5, 'maximum': 9}
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 `SchemaReader` follows references, joins what holds together, and splits unions into options; a part
 left to a writer of JSON becomes a schema of its own (`alone`).
+
+A union of two schemas becomes two options, without the reference:
+
+    >>> reader = SchemaReader({"$defs": {"T": {"type": "string"}}})
+    >>> reader.options({"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/T"}]})
+    [{'type': 'integer'}, {'type': 'string'}]
 """
 
 from __future__ import annotations

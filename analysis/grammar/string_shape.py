@@ -2,6 +2,15 @@
 
 `string_shape` returns a `StringShape`, whose parts are regular expressions and a length. Formats of
 the standard are held as patterns (`PATTERNS`), or not at all (`UNHELD`).
+
+Anchors are not part of the expressions, which match whole texts:
+
+    >>> from autoparser.analysis.grammar.regex_nodes import rust_regex
+    >>> shape = string_shape({"pattern": "^[ab]+$", "minLength": 2, "maxLength": 5}, "#")
+    >>> [rust_regex(regex) for regex in shape.patterns], shape.least, shape.most
+    (['(?:[a-b]){1,}'], 2, 5)
+    >>> shape.keywords
+    ('pattern', 'minLength', 'maxLength')
 """
 
 from __future__ import annotations

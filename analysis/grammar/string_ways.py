@@ -1,4 +1,4 @@
-"""Write a string or a key of a notation, as ways through a grammar.
+r"""Write a string or a key of a notation, as ways through a grammar.
 
 `string_ways` returns the ways to write the strings that a schema allows, `key_path` those of a
 made-up key; `spelled_shape` translates a regular expression of a text into one of its spelling, and
@@ -9,6 +9,17 @@ A text without quotes is separated from values of other types that it looks like
 written. If the integer must be above 20, `12` would still be read as one, and be invalid: no
 grammar could hold such a text to the schema. Nor can `"12"` be written if -1 is allowed, too: the
 reader returns a 12.
+
+A text in quotes is matched as it is spelled, quotes included:
+
+    >>> from autoparser.analysis.core.call_notation import json_notation
+    >>> from autoparser.analysis.grammar.regex_nodes import rust_regex
+    >>> shape = string_shape({"pattern": "^[a-c]+$"}, "#")
+    >>> spelled = spelled_shape(shape, json_notation().string, '"')
+    >>> [rust_regex(regex) for regex in spelled.patterns]
+    ['\\x{22}(?:[a-c]){1,}\\x{22}']
+    >>> json_style(json_notation()).item_separator
+    ', '
 """
 
 from __future__ import annotations

@@ -1,10 +1,15 @@
-"""Turn a format's expression into grammar rules for one request.
+r"""Turn a format's expression into grammar rules for one request.
 
     TurnTrees, tools, options -> rules_of_turns -> GrammarRules
 
 The rules cover every row that the expression has for a strict writer. `TurnRules` makes the parts
 that do not depend on the tools, which are cached as a frame; `CallWriter` fills in the calls. A
 lazy grammar begins at a trigger (`triggers_of`): a text that begins calls and nothing else.
+
+If a call is required, a turn that begins in reasoning is, as GBNF writes it:
+
+    root ::= (reasoning | "\n</think>\n\n" (content-2 | CALLS))
+    where CALLS is "<tool_call>\n<function=" call more-calls
 """
 
 from __future__ import annotations

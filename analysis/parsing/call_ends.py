@@ -1,8 +1,12 @@
-"""Decide which texts end a call: texts that may follow arguments, and stray closers.
+r"""Decide which texts end a call: texts that may follow arguments, and stray closers.
 
 - `AfterArguments` decides by lookahead whether a text after arguments closes the call or is text.
 - `OpenParts` decides whether a closer is stray, because nothing that it closes is open.
 - `CallSurroundings` holds the texts around a call for its reader; `CallEnd` is the reader's result.
+
+In the value below no call begins, since its own closer still comes:
+
+    <parameter=city>\nUse <tool_call> to\n</parameter>    ->  {"city": "Use <tool_call> to"}
 """
 
 from __future__ import annotations

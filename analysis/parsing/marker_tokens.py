@@ -1,9 +1,14 @@
-"""Read markers by token ids: which are spelled by ordinary tokens, and where reasoning ends.
+r"""Read markers by token ids: which are spelled by ordinary tokens, and where reasoning ends.
 
 - `SpelledMarkers` hides markers from the readers that came as ordinary text, and restores them.
 - `ReasoningEnd` is a pure function, state and new ids -> state, for engines that ask between two
   steps of generation. It keeps no text and no ids: a state is a few numbers and may be stored,
   compared and reused.
+
+In an output that quotes a marker, only the one that is a token of its own counts:
+
+    <think>\nA </think> ends it.\n</think>\n\nHi.    ->  reasoning "A </think> ends it."
+               ordinary tokens    one token            content   "Hi."
 """
 
 from __future__ import annotations

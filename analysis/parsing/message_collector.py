@@ -7,6 +7,23 @@ Owed to `StreamParser`: `message` is the sum of the deltas that `take` returned 
 is still held back. Two kinds of text are: whitespace until text comes after it, since the
 template may strip it, and a call until `_BEGUN` characters of its arguments have come or it has
 closed, so that most broken calls turn into content without a delta that a client cannot roll back.
+
+The name and the beginning of the arguments wait for the end of a short call:
+
+    >>> collector = MessageCollector(
+    ...     None,
+    ...     reasoning="separate",
+    ...     whole_calls=False,
+    ...     make_id=CallIds(seed=1),
+    ...     schemas=CallSchemas({}),
+    ... )
+    >>> collector.open_call("f")
+    >>> collector.arguments('{"a": 1}')
+    >>> collector.take()
+    []
+    >>> collector.close_call(Status.OK)
+    >>> [(delta.kind.value, delta.text) for delta in collector.take()]
+    [('call', 'f'), ('arguments', '{"a": 1}')]
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""The results of a parser: deltas of a stream, and messages."""
+"""The results of a parser: deltas of a stream, and messages.
+
+As OpenAI's clients get a delta:
+
+    >>> Delta(DeltaKind.CONTENT, "Hel").to_openai()
+    {'content': 'Hel'}
+    >>> Delta(DeltaKind.ARGUMENTS, '{"a": 1}', 1).to_openai()
+    {'tool_calls': [{'index': 1, 'function': {'arguments': '{"a": 1}'}}]}
+"""
 
 from __future__ import annotations
 

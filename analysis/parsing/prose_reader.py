@@ -1,4 +1,10 @@
-"""Read free text, content or reasoning, up to a stop and pass it on as it comes."""
+r"""Read free text, content or reasoning, up to a stop and pass it on as it comes.
+
+A Markdown fence that a model puts around an answer in JSON is read apart:
+
+    >>> fence_mark("```json\n")
+    '```'
+"""
 
 from __future__ import annotations
 

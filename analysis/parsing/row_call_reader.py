@@ -1,9 +1,17 @@
-"""Read a tool call that is written as a row of literals and slots (name, id, arguments).
+r"""Read a tool call that is written as a row of literals and slots (name, id, arguments).
 
 `RowReader.read` takes the items of the row in order from the tape and passes the name, the id and
 the arguments to the collector. It accepts what models get wrong: missing or repeated markers,
 other words between markers, a missing id, a name glued to its arguments, a tag that closes itself.
 The result says whether the call closed, was cut, or is not a call.
+
+The items of such a row, and the text that each takes:
+
+    <tool_call>\n<function=    get_weather    >\n       <parameter=city>\nOslo\n</parameter>\n
+    literal                   name           literal   arguments: {"city": "Oslo"}
+
+    </function>\n</tool_call>
+    literal
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find stops in a text that comes in pieces, look ahead on the tape, and take literals from it.
+r"""Find stops in a text that comes in pieces, look ahead on the tape, and take literals from it.
 
 `StopTable` finds the first of many texts, and the length of text before it that can be passed on.
 With the stop `<call>`, all of `Hm <ca` but `<ca` can. `TextLookahead` is a cursor that a reader
@@ -6,6 +6,14 @@ moves over the text after a stop; text that it has passed is not looked at again
 
 Owed to `StreamParser`: the front of a possible stop is held back until more text decides it, and
 nothing else is held back; a look ahead takes nothing from the tape.
+
+A line break that the template writes before a stop is held back with its front:
+
+    >>> stops = StopTable([("\n", "<call>", "calls"), ("", "<|end|>", "end")])
+    >>> stops.find("Hm\n<call>", 0)
+    FoundStop(start=3, end=9, label='calls', text='<call>')
+    >>> stops.safe("Hm\n<ca", 0), stops.safe("Hm\n<x", 0)
+    (2, 5)
 """
 
 from __future__ import annotations

@@ -6,6 +6,20 @@ left.
 
 Owed to `StreamParser`: no text is read twice, and each character goes to exactly one span, so that
 text that was passed on is never offered to another reader.
+
+A reader of `<call>` waits until six characters are there:
+
+    >>> tape = TextTape()
+    >>> tape.feed("Hm <ca")
+    >>> tape.take(3, SpanKind.CONTENT)
+    'Hm '
+    >>> reader = tape.wait(6)
+    >>> next(reader)
+    >>> tape.feed("ll>")
+    >>> tape.take(6, SpanKind.MARKUP)
+    '<call>'
+    >>> [(span.start, span.end, span.kind.value) for span in tape.spans]
+    [(0, 3, 'content'), (3, 9, 'markup')]
 """
 
 from __future__ import annotations

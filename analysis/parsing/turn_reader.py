@@ -1,4 +1,4 @@
-"""Read a whole turn: decide which text is reasoning, content or a call, and where the turn ends.
+r"""Read a whole turn: decide which text is reasoning, content or a call, and where the turn ends.
 
 `TurnReader.read` reads headers, then content up to the next stop; the stop decides whether
 reasoning, calls or content follow, and the readers of these pass their text to the collector.
@@ -7,6 +7,13 @@ reasoning, calls or content follow, and the readers of these pass their text to 
 - `ReasoningReader` reads one block up to its closer, an opening of content, or the turn's end.
 - `CallTrial` decides what a call inside unclosed reasoning is: it reads the text from each possible
   opening on and looks for a whole call.
+
+A marker that no call follows is text, and closers that the end cut off are supplied:
+
+    Hm.\n</think>\n\nUse <tool_call> to call.\n\n<tool_call>\n<function=get_weather>\n…3\n
+    reasoning  Hm.
+    content    Use <tool_call> to call.
+    call       get_weather, {"city": "Use <tool_call> to", "days": 3}, with the status "repaired"
 """
 
 from __future__ import annotations

@@ -4,6 +4,16 @@
 `decode_typed` decodes raw text by the types of a schema; text of no such type is a string.
 `read_elements` decodes a value that is only its members in a row, such as `<a>1</a><b>2</b>`.
 An `EntryRow` has the literals of an entry of arguments, and the types of the values it is for.
+
+Python's literals are read as well, and a text of no type that the schema allows stays a string:
+
+    >>> from autoparser.analysis.core.call_notation import json_notation
+    >>> decode_value("{'a': True}", json_notation())
+    {'a': True}
+    >>> decode_typed("5", frozenset({"string"}), json_notation())
+    '5'
+    >>> decode_typed("five", frozenset({"integer"}), json_notation())
+    'five'
 """
 
 from __future__ import annotations
