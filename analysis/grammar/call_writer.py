@@ -81,6 +81,7 @@ class CallWriter:
         self.many = parallel and calls.limit is CallLimit.MANY
         tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, RowSlot)]
         closers = [TemplateLiteral.of(text).first for text in tail if text.strip()]
+        # A single sign, such as a bracket, may stand in any value.
         self.stops = [text for text in (*closers, *stops) if text[1:]]
         arguments = calls.arguments
         self._members = _without_refused(arguments)
@@ -107,6 +108,7 @@ class CallWriter:
         closed = [join_path(calls.section_close, *path) for path in behind]
         firsts = self._calls(first=True)
         if self.many:
+            # The rule calls itself, so it needs a name before it is written.
             key = f"calls {closed!r} {texts!r}"
             closed = [(self.table.rule(key, "more-calls", self._more(key, closed, texts)),)]
         whole = [join_path(calls.section_open, *call, *path) for call in firsts for path in closed]
@@ -142,12 +144,14 @@ class CallWriter:
 
     def _calls(self, *, first: bool) -> list[Path]:
         """Return the ways to write one call: the shared head, then a rule for the tools."""
+        # Only a number that counts calls makes the first one differ from the next.
         first = first or RowSlot.INDEX not in (*self.calls.row, *(self.calls.empty_row or ()))
         known = self._call_paths.get(first)
         if known is None:
             name = "call" if first else "next-call"
             text = self.head
             if text:
+                # Left open: the frame is the same for other tools, and cached.
                 rest = self.table.rule(name, name, lambda: NOTHING)
                 self.open[rest.name] = first
                 paths: list[Path] = [(text, rest)]
@@ -176,10 +180,12 @@ class CallWriter:
         found: list[Path] = []
         refused: list[tuple[str, SchemaError]] = []
         for name, schema in self.tools.items():
+            # The rules made meanwhile are named after the tool.
             self.table.scope = name
             try:
                 found += self._call(name, schema, first)
             except SchemaError as error:
+                # One error for all tools: a user would otherwise mend them one by one.
                 refused.append((name, error))
             finally:
                 self.table.scope = ""
@@ -203,6 +209,7 @@ class CallWriter:
         found = [
             join_path(*self._filled(head, name, first), *way, *rest)
             for way, empty in ways
+            # Without arguments the template writes its other row.
             if not (empty and self.calls.empty_row is not None)
         ]
         if self.calls.empty_row is not None and any(empty for _, empty in ways):
@@ -212,6 +219,7 @@ class CallWriter:
     def _arguments(self, name: str, schema: Json, behind: str) -> list[tuple[Path, bool]]:
         """Return the ways to write a tool's arguments, each with whether it writes no argument."""
         arguments = self.calls.arguments
+        # Each quote would be escaped twice, which no writer of grammars here does.
         if arguments.encoded:
             raise GrammarError(
                 "this format writes the arguments as text inside a JSON string",
@@ -274,6 +282,7 @@ def _without(path: Path, prefix: str) -> Path:
 
 def before_end(text: str, ends: Sequence[str]) -> str:
     """Return a text up to the end that is its last word, or the whole text if none is."""
+    # The template may write whitespace after the end, which the engine never sees.
     bare = text.rstrip()
     end = max((end for end in ends if end and bare.endswith(end)), key=len, default="")
     return bare.removesuffix(end) if end else text

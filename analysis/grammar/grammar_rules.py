@@ -228,6 +228,7 @@ def sequence_node(*items: Node) -> Node:
                 if not inner.text:
                     continue
                 if isinstance(last, LiteralNode):
+                    # A marker may lie across two texts: writers find its token in one text only.
                     flat[-1] = last = LiteralNode(last.text + inner.text)
                     continue
             flat.append(inner)
@@ -242,6 +243,7 @@ def choice_node(*options: Node) -> Node:
     if len(options) == 2 and ChoiceNode not in map(type, options):  # noqa: PLR2004 - most are so
         first, second = options
         return first if first == second else ChoiceNode(options)
+    # A dict, not a set: a grammar must not differ from run to run.
     different = dict.fromkeys(
         inner
         for option in options

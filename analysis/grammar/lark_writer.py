@@ -105,6 +105,7 @@ def one_of_ways(ways: Sequence[str]) -> str:
     if not written:
         return NOTHING_WRITTEN
     text = " | ".join(written)
+    # `a b?` would make only the last symbol optional.
     if len(written) > 1 or (len(ways) > 1 and not _is_symbol(text)):
         text = f"({text})"
     return f"{text}?" if len(written) < len(ways) else text
@@ -190,6 +191,7 @@ class _LarkWriter:
         self.rules, self.tools = rules.rules_by_name, rules.tools
         self.root = self.root or self.body(rules.root)
         refused: list[tuple[str, SchemaError]] = []
+        # JSON values are written where they are referred to, so that equal ones share a rule.
         for name, node in rules.rules_by_name.items():
             if name not in self.rule_texts and not isinstance(node, JsonValue):
                 self.tool = rules.tools.get(name, "")
@@ -198,6 +200,7 @@ class _LarkWriter:
                 except SchemaError as error:
                     refused.append((self.tool, error))
         raise_refused(refused)
+        # At once for all schemas: asking llguidance costs a load each time.
         ensure_loaded(self.unsettled, self.askers)
         return self
 
@@ -230,6 +233,7 @@ class _LarkWriter:
             case ChoiceNode(options):
                 return self._alternatives([self.node(option) for option in options])
             case RepeatNode(inner, least, most):
+                # Lark repeats a symbol, so the node needs a name.
                 repeated = self.rule("again", self.node(inner))
                 return f"{repeated}{{{least},{'' if most is None else most}}}"
             case EmbeddedLark(lark):
@@ -322,6 +326,7 @@ class _LarkWriter:
             options["whitespace_pattern"] = rf"(\n({style.indent}){{0,{DEEPEST_LINE}}})?"
         if style.ascii_only and knows_guidance_option(ESCAPES):
             options[ESCAPES] = True
+        # The options stand inside the schema, so it has to be an object.
         schema_text = "{}" if schema_text == "true" else schema_text
         separator = "" if schema_text == "{}" else ", "
         whole = f'{schema_text[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
@@ -336,6 +341,7 @@ class _LarkWriter:
             for exit_, (_, token, _) in zip(node.exits, closes, strict=True)
         )
         if not quick:
+            # Both keep masks quick; what neither can write becomes a lazy rule.
             written = self._in_stretches(node) or self._in_length(node)
             if written is not None:
                 return [written]
@@ -361,6 +367,7 @@ class _LarkWriter:
         prose = _same_prose(node.exits)
         if prose is None:
             return None
+        # In stretches an excluded text costs little, so the forgiven ones are excluded as well.
         kept_out = [*prose.exclude, *prose.forgiven]
         exits = [opened for exit_ in node.exits for opened in self._opened(exit_)]
         cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
@@ -445,6 +452,7 @@ class _LarkWriter:
             return node
         rule = _rule(name)
         if rule not in self.lines:
+            # Reserved before it is written: writing it may ask for it again.
             self.lines[rule] = ""
             self.lines[rule] = f": {self.node(node)}"
         return RuleReference(name)
@@ -525,6 +533,7 @@ class _LarkWriter:
             key,
             lambda: text_until(closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty),
         )
+        # The states are cached across grammars, the names of their rules are not.
         if key in self.own_names:
             return self.own_names[key], found
         name = self.own_names[key] = f"text_{len(self.own_names)}"
@@ -608,6 +617,7 @@ class _LarkWriter:
         if free or not proses:
             return
         left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
+        # A decoy that begins like the text shares its slice; with several beginnings any will do.
         first = left.pop() if len(left) == 1 else ""
         anything = self.terminal("ANY", f"/{first}{'+' if first else ''}{_ANYTHING}/")
         yield f"{anything} {self.never}"

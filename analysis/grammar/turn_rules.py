@@ -119,12 +119,14 @@ def triggers_of(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigge
     calls = strict.calls
     if calls is None or not any(row.has(TurnPart.CALLS) for row in strict.rows):
         return ()
+    # Rows share most of their texts, and each trigger is compared with all.
     others = list(dict.fromkeys(text for row in strict.rows for text in _around(row)))
     found: dict[GrammarTrigger, None] = {}
     for begun in dict.fromkeys(
         begun_of(row, calls) for row in strict.rows if row.has(TurnPart.CALLS)
     ):
         for name in names:
+            # A call without arguments may be written in another row, with a trigger of its own.
             for row in filter(None, (calls.row, calls.empty_row)):
                 head = _head(calls, row, name, begun)
                 found.setdefault(_trigger(head, calls, others, first=bool(begun.strip())))
@@ -163,6 +165,7 @@ def _head(calls: CallFormat, row: Row, name: str, section_begun: str) -> _CallHe
                 ending = _ending(literal_at(pieces, at + 1))
                 pattern += _escaped(name + ending)
                 named = f"{text}{name}{ending}"
+                # With an id before the name, no text is the same in every call.
                 plain = _escaped(named) == pattern
                 return _CallHead(before, section, named if plain else "", "" if plain else pattern)
             case RowSlot.ID:
@@ -200,6 +203,8 @@ def _trigger(
             if any(text in other for other in others):
                 continue
             if at_start:
+                # The prompt has written the mark, so the name alone would also be found later in
+                # the text.
                 value = f"({_escaped(text)})[\\s\\S]*"
                 return GrammarTrigger(TriggerKind.PATTERN_FULL, value, text)
             return GrammarTrigger(TriggerKind.WORD, text, text)
@@ -215,6 +220,7 @@ def _trigger(
 def _marked(head: _CallHead, calls: CallFormat) -> Iterator[str]:
     """Return the beginnings of a call that end with a marker, or with a word before JSON."""
     end = 0
+    # The shortest first: it also finds calls of a model that leaves out what follows.
     for unit in edge_units(head.before):
         end += len(unit)
         if is_unit(unit):
@@ -355,6 +361,7 @@ def rules_of_turns(
     if others:
         return _either(maker, make(others[0], table=table.beside()), lazy=lazy)
     calls = maker.calls
+    # Then the frame depends on the request: on the schema, or on the names of the tools.
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
     else:
@@ -443,6 +450,7 @@ class TurnRules:
             return None
         others = _stop_texts([*(end.core for end in self.turn.ends), self.turn.header.core])
         opaque = self.table.brancher.opaque
+        # Any other token may stand in a header, since a model writes words of its own there.
         ended = {*opaque.eos, opaque.ids.get(frame.last)}
         kept = tuple(
             number
@@ -481,6 +489,7 @@ class TurnRules:
         reasoning = self.turn.reasoning
         edges = [] if reasoning is None else [reasoning.close.core]
         if reasoning is not None and reasoning.open.is_marker:
+            # A reader skips an opener that is repeated, and the text would lose it.
             edges.append(reasoning.open.core)
         return _stop_texts([*edges, *(end.core for end in self.turn.ends if end.is_marker)])
 
@@ -517,6 +526,7 @@ class TurnRules:
                 if row.has(TurnPart.CONTENT) or row.has(TurnPart.CALLS)
             )
         if not self.parallel:
+            # After the only call that is allowed, content would be read as junk.
             rows = ended_by_calls(rows)
         pieces = max((len(row.items) for row in rows), default=0)
         if pieces > MOST_PIECES:
@@ -594,6 +604,7 @@ class TurnRules:
                 join_path(self.json_content, *path) for path in self.paths(behind, called=called)
             ]
         prose = self._prose(item, called=called)
+        # Whitespace alone cannot close a text that may end with any whitespace: it is part of it.
         blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
         others = [row for row in behind if row not in blank]
         found = [(replace(prose, space=row.end.before),) for row in blank]
@@ -627,6 +638,7 @@ def _stop_texts(texts: Sequence[str]) -> tuple[str, ...]:
 
     Of a long one, its beginning is enough; a single sign is too little to be markup.
     """
+    # Each character of an excluded text is a state in GBNF.
     known = list(dict.fromkeys(text[:_LONG] for text in texts if text[1:] or text.isalnum()))
     return tuple(
         text for text in known if not any(other in text for other in known if other != text)
@@ -665,6 +677,7 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
 def _forgiven(calls: CallFormat) -> list[str]:
     """Return the beginning of a call without its first marker: the marker before its name."""
     units = FormatLiteral.of(literal_at(calls.row, 0)).units
+    # Without a name right after it, the marker does not tell a call.
     if calls.row[1:2] != (RowSlot.NAME,) or len(units) == 1:
         return []
     return [unit for unit in units[-1:] if any(map(str.isalnum, unit))]

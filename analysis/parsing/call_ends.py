@@ -47,6 +47,7 @@ class AfterArguments:
         self._ends = tuple(end.core for end in turn.ends if end.core)
         self._closes = (*section.later_close.units, *section.close.units)
         self._opening = call_open(section.call)
+        # By closers: those of a call differ only if they hold the name of its function.
         self._known: dict[tuple[str | None, ...], GoesOn] = {}
 
     def after(self, rest: Sequence[RowItem], name: str) -> GoesOn:
@@ -107,6 +108,7 @@ class AfterArguments:
         """
         if len(self._closes) < _PAIR or is_unit(self._closes[0]):
             return False
+        # Whether the sign closes is known only from the end after it, which nobody has read yet.
         beyond = TextLookahead(ahead.tape, ahead.tape.offset + ahead.at)
         return (yield from beyond.row(self._closes[:1])) and (yield from _finished(beyond))
 
@@ -213,6 +215,7 @@ class OpenParts:
     def strays(self, mark: StopMark, text: str, last: TurnPart | None) -> bool:
         """Return whether a closer is stray; `last` is the last part before it."""
         turn = self._turn
+        # The prompt may have opened the content, so a closer without an opener can be right.
         if text == turn.content.close.core and (self._content or _closes_unopened_content(turn)):
             self._content = False
             return False
@@ -279,6 +282,7 @@ def _alone(
     turn: TurnTree, section: CallSection, closes: Sequence[TemplateLiteral]
 ) -> tuple[str, ...]:
     """Return the markers of these literals that have no other meaning in a turn."""
+    # A text that also begins something else must not be dropped as a stray closer.
     others = [*turn.ends, turn.header, turn.content.open, *turn.content.others]
     others += [] if turn.reasoning is None else [turn.reasoning.open]
     taken = {literal.core for literal in others} | {

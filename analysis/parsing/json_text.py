@@ -95,6 +95,7 @@ class BracketScan:
             r"\\.|" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.DOTALL
         )
         longest = max(2, *map(len, words))
+        # A word may be cut at the end of a piece, so the last characters wait for more text.
         limit = len(text) if closed else len(text) - longest + 1
         at = start + self._scan_size
         while True:
@@ -103,6 +104,7 @@ class BracketScan:
                 self._scan_size = max(self._scan_size, limit - start, 0)
                 return None
             word = match.group()
+            # If the bracket never closes, this first end is the better guess.
             if word in ends and (self._depth or self._quoted) and self.passed is None:
                 self.passed = match.start() - start
             if self._quoted:
@@ -116,6 +118,7 @@ class BracketScan:
                 return match.start() - start
             else:
                 before = text[start : match.start()].rstrip()
+                # In `it's` no string begins.
                 apostrophe = word in self._foreign and before[-1:] not in _BEFORE_VALUE
                 if (self._depth or not self._bare or not before) and not apostrophe:
                     self._quoted = "" if self._bare and not self._depth else quotes.get(word, "")
@@ -149,9 +152,12 @@ class LiteralScan:
                     return True
                 may_follow = not behind or any(end.startswith(behind) for end in self._ends)
                 return (not behind if closed else None) if may_follow else False
+            # A mark of the format comes before the closing quote: the quote at the beginning is
+            # text.
             if match.group()[0] != "\\":
                 return False
             self._at = match.end() - start
+        # A word may begin in this piece and end in the next one.
         self._at = max(self._at, len(text) - start - self._overlap)
         return False if closed else None
 
@@ -210,6 +216,7 @@ class QuoteScan:
             skips = word[0] != "\\" or quoted in self._escaped
             at = match.end() if skips else match.start() + 1
             quoted = self._behind(word, quoted)
+            # What follows `text` is not known to stay, so the state is kept for the text before it.
             if at <= size:
                 kept, known = at, quoted
         self._unread = whole[max(kept, size - self._longest + 1) : size]
@@ -335,6 +342,7 @@ class _JsonReader:
                 count = match.end() - at if match else 1
                 taken = tape.take(count, SpanKind.ARGUMENTS)
                 if self.open:
+                    # Python's whitespace is more than JSON's, such as a no-break space.
                     self.gap += taken if taken == " " else _UNKNOWN_SPACE.sub(" ", taken)
             elif not self._sign(char):
                 outcome = yield from self._scalar(char)
@@ -352,6 +360,7 @@ class _JsonReader:
             self.open.append(_CLOSERS[char])
             self.emit(_WRITTEN.get(char, char))
             self._expect()
+        # A closer of an outer container also closes those inside that a model left open.
         elif char in "}])" and char in self.open and self._may_close():
             self._close(char)
         elif char == "," and self.open and due is _Next.END:
@@ -375,6 +384,7 @@ class _JsonReader:
             else:
                 self._flush()
             emit = self._keep if keyed else self.emit
+            # Most strings are whole and JSON's already: one match passes them on.
             whole = _WHOLE.match(self.tape.text, self.tape.at)
             if whole is not None:
                 emit(self.tape.take(whole.end() - whole.start(), SpanKind.ARGUMENTS))
@@ -394,6 +404,7 @@ class _JsonReader:
         """Return whether the open container may close here: no key waits for its value."""
         if not self.open or self.next is _Next.COLON:
             return False
+        # In an array, an element may be missing after the comma or the bracket.
         return self.next is not _Next.VALUE or self.open[-1] != "}"
 
     def _flush(self) -> None:
@@ -416,6 +427,7 @@ class _JsonReader:
 
     def _close(self, char: str) -> None:
         """Close a container and those inside it that were left open."""
+        # A comma before a closer is not JSON.
         gap = self.gap.replace(",", "")
         self.repaired = self.repaired or gap != self.gap
         self.gap = ""
@@ -430,6 +442,7 @@ class _JsonReader:
 
     def _at_other_text(self) -> Reading[ReadOutcome]:
         """End the value at a text that is not part of it."""
+        # A key without a value cannot be completed.
         if not self._may_close():
             return ReadOutcome.BAD
         if (yield from at_any(self.tape, self.stops)):
@@ -460,6 +473,7 @@ class _JsonReader:
         word = match.group()
         if self.next is _Next.KEY:
             self.keyed = self.repaired = True
+            # Models write keys without quotes, as in JavaScript.
             self.gap += encode_basestring(word)
         elif word in _WORDS:
             self._flush()
@@ -514,6 +528,8 @@ class _JsonReader:
             match = run.match(text, at)
             if match is not None:
                 emit(tape.take(match.end() - at, SpanKind.ARGUMENTS))
+                # The run went to the end of the text, so more of it is likely: it need not pass the
+                # reader.
                 if tape.at == len(text) or _BEGUN_ESCAPE.match(text, tape.at) is not None:
                     tape.pass_by(lane)
                 continue
@@ -544,7 +560,9 @@ class _JsonReader:
             elif not whole:
                 return False
             else:
+                # `\u` without four digits, as in a path of Windows, is a backslash and a letter.
                 emit("\\\\" + tape.take(2, SpanKind.ARGUMENTS)[1:])
+        # Python escapes this quote, JSON does not.
         elif char == "'":
             tape.take(2, SpanKind.ARGUMENTS)
             emit("'")
@@ -563,6 +581,7 @@ class _JsonReader:
         if not (yield from tape.wait(size)):
             return False
         digits = tape.text[tape.at + 2 : tape.at + size]
+        # Without the number of a character, the backslash stands for itself.
         if not _HEX.fullmatch(digits) or int(digits, 16) > _LAST_CHARACTER:
             tape.take(1, SpanKind.ARGUMENTS)
             emit("\\\\")

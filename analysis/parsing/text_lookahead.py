@@ -69,6 +69,7 @@ class ToolNames:
         """Store the names; they are not compiled into patterns, so that new ones cost little."""
         self.names = frozenset(names)
         self.ordered = sorted(self.names)
+        # The longest first: a name may begin with another, as `get_weather` does with `get`.
         self.lengths = sorted({len(name) for name in self.ordered}, reverse=True)
 
     @staticmethod
@@ -89,6 +90,7 @@ class ToolNames:
         """Return whether a text is a proper prefix of a name with `after` behind it."""
         next_ = bisect_left(self.ordered, front)
         if next_ < len(self.ordered) and self.ordered[next_].startswith(front):
+            # A whole name is a proper prefix only of a text that goes on after it.
             if after or len(self.ordered[next_]) > len(front):
                 return True
             following = self.ordered[next_ + 1 : next_ + 2]
@@ -219,9 +221,11 @@ class StopTable(Generic[Label]):
 
     def up_to(self, stop: str) -> re.Pattern[str]:
         """Return the pattern of a text up to this stop that has no sign of another one."""
+        # A longer stop that begins with this one would be cut by the pattern.
         if self._named or any(text.startswith(stop) and text != stop for text in self.texts):
             return re.compile("(?!)")
         firsts = "".join(sorted({text[0] for text in self.texts}))
+        # Possessive, since the class has no first character of a stop: giving some back is in vain.
         return re.compile(f"[^{re.escape(firsts)}]*+{re.escape(stop)}")
 
     def passed(self, text: str) -> int | None:
@@ -254,6 +258,7 @@ class StopTable(Generic[Label]):
                     at = start + len(stop.before)
                     length = self._names.longest_at(text, at, stop.after)
                     end = start if length is None else at + length + len(stop.after)
+                    # The longest stop wins, whether it holds a name or not.
                     if end > (start if best is None else best.end):
                         best = FoundStop(start, end, stop.label, text[start:end])
             if best is not None:
@@ -263,6 +268,7 @@ class StopTable(Generic[Label]):
 
     def unsure(self, text: str, found_stop: FoundStop[Label], at: int) -> bool:
         """Return whether more text could show an earlier or a longer stop there."""
+        # The stops that contain this one do not depend on the text, so they are looked up once.
         known, stop_text = self._known, found_stop.text
         containing = known[stop_text] if stop_text in known else self._containing(stop_text)
         if containing is not None:
@@ -271,6 +277,7 @@ class StopTable(Generic[Label]):
                 if begin >= at and len(stop) > len(text) - begin and stop.startswith(text[begin:]):
                     return True
             return False
+        # A stop that is not whole yet begins at most its own length before the end.
         start = max(at, len(text) - self._reach[0])
         for match in self._firsts.finditer(text, start, found_stop.start + 1):
             if self._begins(text[match.start() :]):
@@ -310,6 +317,7 @@ class StopTable(Generic[Label]):
             text, offset = tape.text, tape.offset
             if offset + len(text) > limit or search(text, max(0, at - offset)) is not None:
                 return False
+            # A stop may begin in this piece and end in the next one.
             at = offset + len(text) - overlap
             return True
 
@@ -327,6 +335,7 @@ class StopTable(Generic[Label]):
     def _begins(self, rest: str) -> bool:
         """Return whether `rest` is a proper prefix of a stop."""
         texts = self._ordered
+        # Sorted, the texts that begin with `rest` come right after its place.
         next_ = bisect_right(texts, rest)
         if next_ < len(texts) and texts[next_].startswith(rest):
             return True
@@ -340,6 +349,7 @@ class StopTable(Generic[Label]):
         """Return the offset up to which no stop can have begun; whitespace before one is held."""
         longest, widest = self._reach
         end = len(text)
+        # A front begins at most as far before the end as the longest stop is long.
         match = self._firsts.search(text, max(at, end - longest))
         while match is not None:
             start = match.start()
@@ -350,6 +360,7 @@ class StopTable(Generic[Label]):
         if self._fences and "`" in text:
             end = _fence_start(_OPEN_FENCE, text, at, end)
         floor = max(at, end - widest)
+        # Whitespace that the template writes before a stop is no part of the message.
         while end > floor and text[end - 1] in self._held_signs:
             end -= 1
         return end
@@ -417,6 +428,7 @@ class StopTable(Generic[Label]):
             if first <= at or text[first - 1] != char:
                 break
             first -= 1
+        # Models write other whitespace before calls, such as a blank for the template's line break.
         if space and first == start and label == self._loose_label:
             floor = max(at, start - len(space))
             while first > floor and text[first - 1] in WHITESPACE:
@@ -481,6 +493,7 @@ def _beginnings(texts: Iterable[str], most: int) -> list[str]:
     patterns: list[str] = []
     for first, group in groupby(texts, key=lambda text: text[0]):
         rests = [text[1:] for text in group]
+        # If a text ends here, whatever follows belongs to a match.
         further = _beginnings(rests, most - 1) if all(rests) and most > 1 else []
         following = "|".join([*further, r"\Z"])
         patterns.append(re.escape(first) + (f"(?:{following})" if further else ""))
@@ -526,6 +539,7 @@ class TextLookahead:
 
     def space(self) -> Reading[None]:
         """Move past whitespace, but wait only for as much as a template may write."""
+        # A model that writes blanks without end must not hold the stream.
         tape, limit = self.tape, self._at + _LONGEST_SPACE
         while True:
             text, at = tape.text, self._at - tape.offset
@@ -586,6 +600,7 @@ class TextLookahead:
                 return None
             rest = text[at : at + len(texts[0])] if texts else ""
             begun = ""
+            # The longest first, and a longer one that may still come is waited for.
             for wanted_text in texts:
                 if rest.startswith(wanted_text):
                     self._at += len(wanted_text)
@@ -608,6 +623,7 @@ class TextLookahead:
         tape, limit = self.tape, self._at + most
         while True:
             found = stops.find(tape.text, self.at)
+            # More text may turn this stop into a longer one that begins earlier.
             if found is not None and not tape.closed and stops.unsure(tape.text, found, self.at):
                 yield
                 continue
@@ -672,6 +688,7 @@ def skip_written(tape: TextTape, space: str) -> Reading[str]:
     """Take the whitespace that the template writes here, as far as it is there; return it."""
     if tape.text.startswith(space, tape.at):
         return tape.take(len(space), SpanKind.MARKUP)
+    # Models write less of it than the template, such as one line break of two.
     for at, char in enumerate(space):
         if not (yield from tape.wait(1)) or tape.text[tape.at] != char:
             return space[:at]
@@ -715,6 +732,7 @@ def take_behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
 
 def behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
     """Return whether `wanted` comes next, whitespace aside; take no text."""
+    # Most texts come without whitespace before them: no cursor is made for these.
     if wanted and tape.text.startswith(wanted, tape.at) and not wanted[0].isspace():
         return True
     ahead = TextLookahead(tape, tape.position)
@@ -765,6 +783,7 @@ def read_literal(tape: TextTape, literal: TemplateLiteral) -> Reading[bool]:
 
     Returns False if a unit of it is missing; the units before that were taken.
     """
+    # Whitespace alone has no unit to look for.
     if not literal.core:
         yield from skip_written(tape, literal.before)
         return True

@@ -110,6 +110,7 @@ class HeaderReader:
             return None
         size = yield from self._size(tape, frame)
         header = tape.text[tape.at : tape.at + abs(size)]
+        # A header that breaks off has no meaning of its own: the turn goes on after it.
         if size < 0:
             if self._recipient is not None and self._recipient.search(header):
                 return None
@@ -130,6 +131,7 @@ class HeaderReader:
             return StopMark.END if ended else StopMark.CALLS
         if not header:
             return None
+        # A model may repeat the first marker: what counts is the last one.
         start = header.rindex(frame.first)
         tape.take(start, SpanKind.MARKUP)
         if _stops_at(stops, header, start):
@@ -292,6 +294,7 @@ class CallTrial:
         Only the first `_MOST_TRIED` openings are tried, so the cost is at most the length of the
         text times that number.
         """
+        # Reasoning may quote calls, so a marker alone proves nothing: the call has to be whole.
         stops = calls_in_reasoning(self._turn)
         at = 0
         for _ in range(_MOST_TRIED):
@@ -413,6 +416,7 @@ class ReasoningReader:
         collector.reasoning_marker(tape.take(stopped.size, SpanKind.MARKUP))
         collector.close_reasoning(tape.position)
         collector.drop_blank()
+        # Then no other end is missing.
         collector.ended = self._ends
         after = block.close.after if emptied is None else emptied
         collector.reasoning_marker((yield from skip_written(tape, after)))
@@ -450,6 +454,7 @@ class ReasoningReader:
             size = found.end - tape.at
             if found.label is not StopMark.END or (yield from self._ends_there(tape, size)):
                 return _Stopped(found.label, size)
+            # A model that reasons about templates quotes their ends.
             emit(tape.take(size, SpanKind.REASONING))
 
     def _ends_there(self, tape: TextTape, size: int) -> Reading[bool]:
@@ -477,6 +482,7 @@ class ReasoningReader:
         call = None
         ended = stopped is not None and stopped.mark is StopMark.END
         if self._trial is not None and (ended or (stopped is None and tape.complete)):
+            # The end of the turn may be the call's only closer, so it is part of the trial.
             behind = tape.text[tape.at : tape.at + (0 if stopped is None else stopped.size)]
             call = self._trial.find(text + behind, collector.schemas)
         if call is None:
@@ -594,6 +600,7 @@ class TurnReader:
         opened = OpenParts(self.turn)
         while mark is not StopMark.END and not (tape.closed and not tape.left()):
             if not json_read and self._json is not None:
+                # Markers inside the strings of the answer are text, so it is read as a value.
                 json_read = yield from self._json.read(tape, collector)
             mark = yield from self._block(tape, collector, opened, mark)
         if self._section is not None:
@@ -713,6 +720,7 @@ class TurnReader:
         space = tape.text[tape.at : stop.start]
         before = space[-1:] or collector.last_character
         apart = not collector.within_line or "\n" in space
+        # A sentence that mentions a marker quotes it, or goes on in the same line.
         text = before in _QUOTES or (stop.label is StopMark.SIGN_OF_LINE and not apart)
         section = None if text else self._section
         if section is not None and (yield from section.recover(tape, collector, closes=True)):
@@ -725,6 +733,7 @@ class TurnReader:
             tape.take(tape.left(), SpanKind.MARKUP)
             collector.status = Status.CUT
             return StopMark.END
+        # Something began here that could not be read, whatever becomes of its text.
         collector.broken = True
         if collector.markup == "keep" or text or stop.label is StopMark.SIGN_OF_LINE:
             collector.content(tape.take(start - tape.position, SpanKind.CONTENT))
@@ -742,6 +751,8 @@ class TurnReader:
         """Continue after a stop in the content; return the mark read, or END if the turn ended."""
         turn = self.turn
         if stop.label is StopMark.CALLS and self._section is not None:
+            # The fence around calls is the model's; the whitespace before the opener is the
+            # template's.
             own = self._stops.written_before(tape.text, stop, tape.at, fence=False)
             cut = yield from self._section.read(tape, collector, stop.start - own, own - tape.at)
             return StopMark.END if cut else StopMark.CALLS
@@ -751,6 +762,7 @@ class TurnReader:
         if stop.label in (StopMark.END, StopMark.REASONING, StopMark.CONTENT):
             collector.drop_blank()
         if stop.label is StopMark.END:
+            # In some formats each part is a turn, with an end and a header of its own.
             if not (turn.goes_on and (yield from behind_space_any(tape, self._goes_on))):
                 collector.ended = True
                 yield from skip_written(tape, self._behind_end.get(found_text, ""))
@@ -801,6 +813,7 @@ class TurnReader:
             closed = collector.reasoning_end is not None or opened.quoted or spoken_of
             return closed and opened.strays(stop.label, text, collector.last)
         behind = tape.offset + stop.end
+        # An empty block at the end is no mention: nobody would quote one there.
         if (yield from self._ends_empty(TextLookahead(tape, behind))):
             return False
         opened.quoted = within_line

@@ -69,6 +69,7 @@ class WrittenCall:
         `opening` matches where arguments begin that are sure to be read as such.
         """
         self._head = re.compile("".join(_patterns(row)))
+        # Some rows hold several words, such as an index, and no id.
         self._has_id = "id" in self._head.groupindex
         words = [item for item in row if isinstance(item, FunctionName | SingleWord)]
         self._kinds = [
@@ -81,8 +82,11 @@ class WrittenCall:
     @classmethod
     def of(cls, call: RowCall | JsonCall, around: CallSurroundings) -> WrittenCall | None:
         """Return the reader of a format's calls, or None if no marker closes them."""
+        # The looser row where there is one: its words are the template's until a model changes
+        # them.
         row = _json_row(call) if isinstance(call, JsonCall) else call.loose_row or call.row
         at = next((at for at, item in enumerate(row) if isinstance(item, ArgumentList)), -1)
+        # A call is taken at once only if its closer is the one literal after the arguments.
         if around.tentative or not around.offered or at < 0 or at != len(row) - 2:
             return None
         item, close = row[at], row[-1]
@@ -94,6 +98,8 @@ class WrittenCall:
         may_be_empty = isinstance(call, JsonCall) or call.empty_row in (None, call.row)
         finder = _finder(item.arguments, close, around, may_be_empty=may_be_empty)
         names = sum(isinstance(item, FunctionName) for item in row)
+        # A name that is written twice would have to be compared; the id may be the only one to hold
+        # it.
         if finder is None or names != (naming is None):
             return None
         # A single brace may begin a repeated marker.
@@ -106,6 +112,7 @@ class WrittenCall:
     def read(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
         """Take a call once it has closed; return False, with nothing taken, if it departs."""
         core, at = self._close.core, tape.at
+        # One wait for the closer in place of one for each token.
         there = len(tape.text) - at >= _HELD or tape.text.find(core, at) >= 0
         if not there and not tape.closed:
             tape.hold_for(core, _HELD)
@@ -155,6 +162,7 @@ class WrittenCall:
             return False
         end, core = found.spans[-1][0], self._close.core
         start = text.find(core, end)
+        # Other text before the closer is a departure, which the readers that forgive decide about.
         if start < 0 or text[end:start].strip():
             return False
         last = (start + len(core), SpanKind.MARKUP)
@@ -186,6 +194,7 @@ def _patterns(row: Sequence[RowItem]) -> Iterator[str]:
 
 def _json_row(call: JsonCall) -> tuple[RowItem, ...]:
     """Return the row of a JSON object whose members come in the template's order, or none."""
+    # In other forms, the order of the members or an id can differ from call to call.
     if call.function_field or call.name_is_key or call.id_field or not call.before.core:
         return ()
     before = f'{call.before.core}{call.before.after}{{"{call.name_field}": "'
@@ -221,6 +230,7 @@ def _json_finder(around: CallSurroundings) -> _Finder:
             _, end = JSON_DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return None
+        # A marker in a string may also be the next call, if this one lacks its closer.
         if foreign.search(text, at, end):
             return None
         return _Arguments(text[at:end], [(end, SpanKind.ARGUMENTS)])
@@ -256,6 +266,7 @@ def _entry_finder(
             part = schema.member(key)
             types: frozenset[str] | None = part.kinds
             stop = ends(text, match.end())
+            # An unknown or a repeated key may be a text that looks like an entry.
             if key not in names or key in seen or stop is None:
                 return None
             value = text[match.end() : stop[0]]
