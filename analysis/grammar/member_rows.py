@@ -117,6 +117,7 @@ class MemberRow(Struct, frozen=True):
             if name not in wanted:
                 row.append(self._rule(name, path, before, behind, is_wanted=False))
                 continue
+            # Up to the first required member, each optional one brings the separator after it.
             if behind and not self.is_ended:
                 row.append(self._wanted(name, path, before, ""))
                 before, behind = self.separator, ""
@@ -317,6 +318,7 @@ class MemberRules:
         is_open = not (table.names_alone and self.properties)
         self.extra = schema.get(_OTHERS, is_open)
         written = [name for name in named if name not in unwritten]
+        # JSON Schema may require a name that `properties` does not list.
         missing = sorted(self.required - set(written))
         if missing:
             others = schema.get(_OTHERS, True)
@@ -338,6 +340,7 @@ class MemberRules:
         """
         if self.extra is False or not writes(self.extra):
             return False
+        # A schema that is silent about others is not worth a text that reads as an entry.
         if _OTHERS not in schema and self.properties and begins_as_text(self.container):
             return False
         if not writes_key_twice(self.container) or is_loose(schema, _OTHERS):
@@ -442,6 +445,7 @@ class MemberRules:
                 return None
             paths += entry
         separator, behind = self._parting
+        # Separator and close would begin alike, so the text after a member had to be cut.
         if separator and behind == self.close and self.close[: len(separator)] in separator:
             return None
         texts: list[str] = []
@@ -452,8 +456,10 @@ class MemberRules:
             if opening and not self.table.brancher.begins(head, opening):
                 return None
             texts.append(head[len(opening) :])
+        # A made-up key could begin like the close.
         if self.more and (not opening or _clash([opening, behind])):
             return None
+        # A member whose name begins another one could not be told from it without a cut.
         if _clash(texts if self.more else [*texts, behind]):
             return None
         return paths

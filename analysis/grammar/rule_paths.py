@@ -135,6 +135,8 @@ class _Prefixes:
 
     def _connect(self) -> None:
         """Compute the transitions of each prefix, the short ones first."""
+        # The longest other prefix that each ends with, as in Aho and Corasick's search for many
+        # words.
         shorter = [0] * len(self.then)
         for at in self.order:
             less = shorter[at]
@@ -165,6 +167,7 @@ class _Prefixes:
         closes: dict[str, int] = {}
         refused: set[str] = set()
         begun = at in self.with_excluded
+        # Sorted, so that the states do not depend on the order of the texts.
         for char, to in sorted((self.then if begun else self.leads)[at].items()):
             to_close = to in self.to_close
             if to in (self.whole if begun else self.close):
@@ -238,6 +241,7 @@ class Brancher:
             # A prefix of the smallest and the largest text is a prefix of all.
             least, most = min(texts, default=""), max(texts, default="")
             return least[: prefix_length(least, most)]
+        # Cut within a marker, its token could not be written.
         rows = [self.units(text) for text in texts]
         same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
         return "".join(units[0] for units in same)
@@ -265,6 +269,7 @@ class Brancher:
         return known
 
     def _branched(self, rest: Sequence[Path], marks: Sequence[str]) -> Node:
+        # Free text takes everything up to a close, so the other ways are exits of the same place.
         if any(path and isinstance(path[0], FreeProse) for path in rest):
             return FreeTextNode(tuple(self._exits(rest, marks)))
         if len(rest) == 1:
@@ -337,6 +342,7 @@ class Brancher:
             found = [re.match(word.regex, head) for word in words]
             longest = max((match.end() for match in found if match), default=0)
             if longest:
+                # With the character that tells the text from the pattern.
                 return head[: longest + 1]
         first = self.opaque.pieces(head)[0]
         return first[0] if isinstance(first, str) else self.opaque.texts[first]
@@ -382,6 +388,7 @@ class Brancher:
         group = [paths[0]]
         for path in sorted(paths[1:], key=lambda path: len(leading_text(path))):
             shared = self.shared([leading_text(path), text])
+            # From the shortest on, so that a close that begins others is seen before them.
             if shared and (shared.startswith(stem) or shared == leading_text(path)):
                 group.append(path)
                 stem = min(stem, shared, key=len)
@@ -395,6 +402,7 @@ def _alike_text(paths: Sequence[Path]) -> list[Path]:
     )
     if len(proses) < 2:  # noqa: PLR2004 - one text is the same as itself
         return list(paths)
+    # A reader cannot tell texts apart that only exclude different things.
     same = {replace(prose, exclude=()) for prose in proses}
     kept_out = {
         bare: tuple(
@@ -490,6 +498,7 @@ class RuleTable:
         """Return a table for another format in the same grammar: equal keys are other rules."""
         other = RuleTable(self.brancher.opaque, names_alone=self.names_alone)
         other.rules_by_name, other.tools = self.rules_by_name, self.tools
+        # Names have to differ over both formats, since the rules stand in one grammar.
         other._name_counts = self._name_counts
         return other
 
@@ -502,6 +511,7 @@ class RuleTable:
         if self.scope:
             self.tools[ref.name] = self.scope
         self._references[key] = ref
+        # Reserved, in its place in the order, before its body asks for other rules.
         self.rules_by_name[ref.name] = NOTHING
         try:
             self.rules_by_name[ref.name] = make()

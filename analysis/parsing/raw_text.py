@@ -72,6 +72,7 @@ class ArgumentTexts:
     def _entry_head(self, arguments: ArgumentFormat) -> re.Pattern[str] | None:
         row, opening, key = self.rows[0], self.openings[0], arguments.members.key
         middle = TemplateLiteral.of(row.middle)
+        # One pattern serves only if every entry is written alike.
         if len(self.rows) > 1 or self.separator.core or row.keyed_close or row.quote:
             return None
         if key.escape is not StringEscape.VERBATIM or key.open.strip() or key.guard:
@@ -106,6 +107,7 @@ class ArgumentTexts:
         entries: bool,
     ) -> ValueTexts:
         """Return the texts around a value, made once, as `RawReader` has them."""
+        # Only a close with the key in it differs from key to key.
         if not any(row.keyed_close for row in self.rows):
             key = ""
         case = key, after.before, after.core, after.after, nested, escapes, backslashed, entries
@@ -218,6 +220,7 @@ class ValueTexts:
         self.closes = [key + row.end.strip()[:1] for row in texts.rows if row.keyed_close]
         """Texts that follow the closer if an entry ends with its key."""
         opens = [opening.core for opening in texts.openings if opening.core]
+        # Without a closer, a value ends where the separator or what follows the arguments begins.
         closers = [after.core] if after.core else [texts.separator.core, *texts.stops]
         stops = [("", nested, _Stop.OPENING)]
         space = after.before if after.core else texts.space
@@ -235,6 +238,7 @@ class ValueTexts:
             others = [text for text in (*texts.stops, *opens) if not text.startswith(closer)]
             markers = (text for text in others if len(text) > _SHORT)
             stops += [(after.before + self.between, text, _Stop.MARKER) for text in markers]
+        # Models leave out the last sign of a closer, as in `</parameter` before a line break.
         half = after.first.rstrip(">]}|)").rstrip() if after.is_marked else ""
         if half != after.first and any(map(str.isalnum, half)):
             stops.append((after.before, half, _Stop.HALF))
@@ -380,11 +384,13 @@ class RawReader:
         start, size = tape.offset + stop.start, stop.end - stop.start
         cut = tape.offset + self.stops.written_before(tape.text, stop, tape.at)
         self._leave(cut - tape.offset)
+        # Whether backslashes are escapes is known only from the whole text.
         if self.backslashed and tape.text[stop.start] == "\\":
             self.held, self.take = True, self.pieces.append
             cut += stop.label is _Stop.ESCAPED
         quoted = self.buffers and self._in_string(start)
         sight = yield from self._sight(stop.label, start, size, cut, quoted=quoted)
+        # In a closer that is text, the real one may begin.
         self.looked = start + (1 if stop.label in _TRIED_AGAIN else size)
         if sight is _Sight.END or (sight in _DOUBTED and self.around.unclosed):
             closed = stop.label in (_Stop.CLOSER, _Stop.ESCAPED)
@@ -446,6 +452,7 @@ class RawReader:
             core = opening.core
             if core and core not in around.stops and (yield from ahead.text(core)):
                 key = yield from self._next_key(ahead)
+                # Without a key after it, the opening is a word of the text.
                 if key is None:
                     return _Sight.TEXT
                 apart = not self.between[-1:].isspace() or cut < start
@@ -454,6 +461,7 @@ class RawReader:
                     apart = not (yield from ahead.among((" ", "\t")))
                 ends = apart and key not in around.seen_keys and not self.nests and not self.quoted
                 return _Sight.END if ends else _Sight.DOUBT
+        # The text after the marker shows whether the call goes on as a call does.
         after = yield from around.goes_on(ahead)
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
 
@@ -511,6 +519,7 @@ class RawReader:
         tape = self.around.tape
         repaired = outcome is ReadOutcome.REPAIRED
         tried = (_Sight.QUOTED, _Sight.DOUBT) if self.nests and repaired else (_Sight.QUOTED,)
+        # Decoding the text is costly, so it is tried only if an earlier end is at hand.
         may_break = any(doubt.sight in tried for doubt in self.doubts)
         broken = may_break and not self._is_whole(end - tape.offset)
         for doubt in self.doubts:
@@ -533,6 +542,7 @@ class RawReader:
         """Return whether a doubtful closer ends the value, as no other came; markers are text."""
         tape = self.around.tape
         seen = tape.offset + (len(tape.text) if stop is None else stop.start)
+        # A stream must not be held forever by one quoted closer.
         wait = _LONGEST_DOUBT + (_LONGEST_KEY if stop is None else 0)
         while self.doubts and seen - self.doubts[0].start > wait:
             if self.doubts[0].sight is _Sight.QUOTED:
@@ -588,6 +598,7 @@ class RawReader:
             self._pass(first.cut - tape.offset)
             return ReadOutcome.COMPLETE if first.sight is _Sight.QUOTED else ReadOutcome.REPAIRED
         rest = len(tape.text) - self._begun_closer()
+        # The whitespace before the closer that never came is the template's.
         for char in reversed(self.after.before):
             if rest > tape.at and tape.text[rest - 1] == char:
                 rest -= 1
@@ -624,6 +635,7 @@ class RawReader:
             # The output is truncated inside a text that may follow.
             return _Sight.END
         keyed = TextLookahead(around.tape, around.tape.offset + ahead.at)
+        # Where entries begin with their key, the key is all that tells the next one.
         if not begin and (yield from self._next_key(keyed)) is not None:
             return _Sight.DOUBT if around.separator.core else _Sight.END
         # Only the front of the call's closer may be there.
@@ -639,6 +651,7 @@ class RawReader:
         key = yield from ahead.word(_WORD, _LONGEST_KEY)
         if not key or (around.names and key not in around.names):
             return None
+        # Whitespace follows any word, so it proves no entry; the key has to be enough.
         if any(row.middle.isspace() for row in around.rows):
             return None if (yield from ahead.ended()) else key
         yield from ahead.space()
@@ -700,6 +713,7 @@ def raw_value_json(
     string = notation.string
     if quoted or types == STRING_ONLY:
         return _string_of(text, string, quoted=quoted)
+    # Most numbers are a few digits: these need no decoding.
     if types and _is_count(text, types, notation):
         return ReadValue(text, own=True)
     if not text.strip() and types is not None:

@@ -120,6 +120,7 @@ class SectionTexts:
         self.inner_closers = tuple(
             closer for closer in self.call_closers if closer not in section.close.units
         )
+        # Models cut closers short, as `</tool` for `</tool_call>`.
         fronts = (closer[:_FRONT] for closer in self.closers)
         objects = ("{",) if isinstance(section.call, JsonCall) else ()
         self.between = tuple(dict.fromkeys((*_SIGNS_BETWEEN, *objects, *fronts)))
@@ -231,6 +232,7 @@ class SectionReader:
         if text is None or (self.section.single and collector.closed_calls):
             return False
         found = self.recovery.find(text, collector.schemas, marked=closes and collector.unclosed)
+        # The caller learns that more could be read, and at what price.
         if found is not None and found.guessed and collector.forgive != "all":
             collector.needs_all = True
             found = None
@@ -272,6 +274,7 @@ class SectionReader:
                 return text[: found.start]
             # The beginning of an end may look like text without a call.
             sure = text if tape.closed else text[: self._turn_ends.safe(text, 0)]
+            # Plain content must not wait: no name within these characters, no call.
             if len(text) < _LOOKED_AT and not self.recovery.may_hold(sure):
                 return None
             if tape.closed or len(text) == _MOST_HELD:
@@ -406,12 +409,15 @@ class SectionReader:
         if sure and tape.closed and tape.cut and not tape.complete:
             return self._cut(tape, collector, start)
         section = self.section
+        # It is read all the same, so that the text after it is known.
         surplus = section.single and bool(collector.closed_calls)
         collector.muted = surplus
         around = self._listed if opened and section.close.core else self._around
         written = self._written is not None and (yield from self._written.read(tape, collector))
         ended = CallEnd.CLOSED
         if not written:
+            # A long call begins as the template writes it, too: only its arguments need the other
+            # reader.
             begun = None if self._written is None else self._written.begin(tape)
             ended = yield from read_call(tape, section.call, around, collector, begun)
         collector.muted = False
@@ -515,12 +521,14 @@ class SectionReader:
     def _give_up(self, tape: TextTape, collector: MessageCollector, start: int) -> Reading[_Unread]:
         """End a call that cannot be read: others are recovered from its text, or it is content."""
         text = tape.recorded()
+        # Nothing was passed on, so the text can still become another call, or content.
         if not collector.has_begun:
             calling = collector.calling
             collector.drop_call()
             tape.put_back(text)
             if (yield from self.recover(tape, collector)):
                 return _Unread.RECOVERED
+            # At least one character, or the same opening would be found again.
             text = tape.take(len(text) or min(1, tape.left()), SpanKind.CONTENT)
             if not self._around.tentative or calling:
                 collector.give_up_call()
@@ -551,6 +559,7 @@ class SectionReader:
         separator = section.separator.core
         if separator and (yield from take_behind_space(tape, separator)):
             yield from skip_space(tape)
+            # Where each call is a turn, a model may write the header again.
             if self._turn.header.core:
                 yield from take_text(tape, self._turn.header.core)
             return True
@@ -612,6 +621,7 @@ class SectionReader:
                 rest = replace(literal, core=core[core.index(unit) :]) if at else literal
                 yield from read_literal(tape, rest)
                 return True
+            # Signs before the marker may be missing, the marker may not.
             if any(map(str.isalnum, unit)):
                 return False
         return False
