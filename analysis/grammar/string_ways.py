@@ -83,6 +83,7 @@ def spelled_shape(
     if the notation writes no such string without one of the `closes` within it.
     """
     table, never = _spelling(text, quote)
+    # A character whose spelling would close the string cannot be written in it at all.
     lost = lost_spellings(table, closes)
     table = {char: to for char, to in table.items() if char not in lost}
     never |= CodePoints.among(lost)
@@ -95,6 +96,7 @@ def spelled_shape(
         if inner is None:
             return None
         found.append(RegexSequence((_literal(opened), inner, _literal(closed))))
+    # The length counts characters of the text, not of its spelling: the patterns hold it.
     return structs.replace(shape, patterns=tuple(found), least=0, most=None)
 
 
@@ -122,6 +124,7 @@ def _spelling(text: StringText, quote: str) -> tuple[Mapping[str, str], CodePoin
         case StringEscape.PYTHON:
             never = _CONTROLS | CodePoints.among("\x7f")
             if quote == '"':
+                # Python chooses these quotes only for a text without them.
                 return _SHORT, never | CodePoints.among(quote)
             return {**_SHORT, quote: f"\\{quote}"}, never
         case StringEscape.HTML:
@@ -148,6 +151,7 @@ def _mapped(regex: Regex, table: Mapping[str, str], never: CodePoints) -> Regex 
         case RegexRepeat(item, least, most):
             mapped_item = _mapped(item, table, never)
             if mapped_item is None:
+                # Zero repetitions need no spelling.
                 return None if least else RegexSequence()
             return RegexRepeat(mapped_item, least, most)
         case TextAnchor():
@@ -181,6 +185,7 @@ _QUOTED = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
 
 def json_style(notation: ValueNotation) -> JsonStyle | None:
     """Return the spacing of a notation's JSON, or None if not every value in it is JSON."""
+    # Some notations are JSON but for quotes around numbers, or none around strings.
     if not notation.is_json or notation.string.close != '"' or notation.number != StringText():
         return None
     members = object_style(notation.object, notation)
@@ -313,6 +318,7 @@ def string_ways(
     guard = text.guard
     if guard is None:
         return [join_path(text.open, prose, text.close)]
+    # The template guards a text only if it holds one of these characters.
     plain = replace(prose, exclude=(*prose.exclude, *guard.characters))
     guarded = replace(prose, exclude=(guard.close,))
     return [

@@ -253,6 +253,7 @@ class _Stretcher:
         steps: dict[int, list[TextStep]] = {0: []} if may_be_empty else {}
         closed: list[list[TextStep]] = [[] for _ in range(closes)]
         waiting: list[tuple[int | None, _Place]] = [(0 if may_be_empty else None, start)]
+        # The list grows while it is walked: states that no text leads to are never written.
         for origin, place in waiting:
             for outcome, terminal, token in self._steps(place):
                 step = TextStep(origin, terminal, token)
@@ -288,6 +289,7 @@ class _Stretcher:
             if read is None or read not in self.not_alone:
                 return _Closed(state.closes[end])
             return _START if read in self.first else None
+        # A token inside the text would be read as markup.
         if end in state.refused or end in self.tokens:
             return None
         return state.goes.get(end, 0), read if self._is_begun(read) else None
@@ -309,6 +311,7 @@ class _Stretcher:
                 if word and (not is_told or set(word) & set(signs)):
                     continue
                 outcome = self._after(_START, word, end)
+                # What a shorter text already tells needs no terminal of its own.
                 if not word or outcome != self._after(_START, word[1:], end):
                     found.append(_Stretch(word, outcome))
             known = [

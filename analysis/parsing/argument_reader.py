@@ -107,6 +107,7 @@ class ValueReader(ArgumentsAround):
             types = STRING_ONLY if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
         text = self.arguments.values.string
         quote = text.open.strip()
+        # Without a closer, only its own quotes can tell where a string ends.
         if row.quote or (not quote and not row.after.strip() and (yield from self._at_literal())):
             return (yield from self._open_value(row, schema, types, literal=True))
         if text.escape is StringEscape.PYTHON or (
@@ -118,6 +119,7 @@ class ValueReader(ArgumentsAround):
         if quote:
             if (yield from take_text(self.tape, quote)):
                 return (yield from self._raw_value(key, row, schema, STRING_ONLY, quoted=True))
+            # A string would have its quote here, so the value has another type.
             types = (types or _ANY) - STRING_ONLY
         if not row.after.strip() and types != STRING_ONLY:
             return (yield from self._open_value(row, schema, types))
@@ -158,6 +160,7 @@ class ValueReader(ArgumentsAround):
 
     def _quoted_value(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value of a notation that quotes strings as JSON or Python does."""
+        # `read_json` emits the key itself, once the value begins.
         lead, self._lead = self._lead, ""
         stops = (*self._followers(row), *self.stops)
         outcome = yield from read_json(self.tape, self.emit_json, stops, lead)
@@ -187,6 +190,7 @@ class ValueReader(ArgumentsAround):
         """Read the raw text of a value up to its closer."""
         string = self.arguments.values.string
         after = TemplateLiteral.of((string.close if quoted else "") + row.after)
+        # Only text that is passed on as it comes needs no look at the whole.
         streams = (
             types == STRING_ONLY and string.escape is StringEscape.VERBATIM and string.guard is None
         )
@@ -255,6 +259,7 @@ class ValueReader(ArgumentsAround):
             front = tape.text[tape.at : tape.at + (size or 0)].strip()
             size = size if size and is_value(front, self.arguments.values) else scan.passed
         if size is None:
+            # A quote that never closes is no quote of a value: the text is not one.
             if tape.complete and scan.in_foreign_quote:
                 return ReadOutcome.BAD
             return self._at_end(schema, types, ends)
@@ -297,6 +302,7 @@ class ValueReader(ArgumentsAround):
         return None
 
     def _take_closer(self, row: EntryRow) -> Reading[ReadOutcome | None]:
+        # A model may close an entry as the template closes one of another type.
         for other in (row, *self.rows):
             after = TemplateLiteral.of(other.after)
             if after.core and (yield from behind_space(self.tape, after.units[0])):

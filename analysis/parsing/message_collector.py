@@ -205,6 +205,7 @@ class MessageCollector:
 
     def reasoning(self, text: str) -> None:
         """Add to the reasoning."""
+        # Until it closes, it may turn out to be the answer.
         if self._held_reasoning is not None and self.reasoning_end is None:
             self._held_reasoning.append(text)
             return
@@ -226,6 +227,7 @@ class MessageCollector:
     def reasoning_marker(self, text: str) -> None:
         """Take a marker of reasoning, which is text of the content if reasoning is raw."""
         if self._raw:
+            # A marker is no part of the message, even if its text is content.
             before = self.last, self.ended
             self._add(self._content, text, TurnPart.REASONING)
             self.last, self.ended = before
@@ -264,11 +266,13 @@ class MessageCollector:
         tape = self._prompted
         if tape is not None:
             text = text[max(0, self._prompt_end - tape.position + len(text)) :]
+            # Once past the prefill, no text has to be compared with it.
             self._prompted = tape if tape.position < self._prompt_end else None
         return text
 
     def _put(self, prose: _Prose, text: str, part: TurnPart) -> None:
         if prose.fresh:
+            # The template may strip it, and a client could not take it back.
             if text.isspace():
                 prose.waiting += text
                 return
@@ -307,6 +311,7 @@ class MessageCollector:
     @property
     def within_line(self) -> bool:
         """Whether the last line of the content has text."""
+        # From the end, since only the last line counts.
         for piece in reversed(self._content.pieces):
             line = piece.rpartition("\n")[2]
             if line.strip():
@@ -468,6 +473,7 @@ class MessageCollector:
         self.status = Status.MALFORMED
         begun = self._call is not None and not self._surplus and _begins(self._pieces)
         if begun:
+            # A client has the beginning already, so the rest has to make it valid JSON.
             self._pieces.append(missing_closers("".join(self._pieces)))
             self.flush()
             call = self._open_call(Status.MALFORMED)

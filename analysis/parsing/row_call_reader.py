@@ -91,6 +91,7 @@ class RowReader:
         self.early: str | None = None
         """JSON text of arguments that came before the name."""
         self.status = Status.OK
+        # A name may end at what closes a call without arguments.
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, TemplateLiteral) else ()
 
@@ -138,6 +139,8 @@ class RowReader:
             if self.around.last_part(word):
                 return self._end_unread()
             self.name = word
+            # Until the name has come, nobody knows whether it is a call, so its arguments were
+            # kept.
             if self.early is not None and not self.collector.calling:
                 if not self._is_offered():
                     return CallEnd.NO_CALL
@@ -169,6 +172,7 @@ class RowReader:
         elif isinstance(self.row[at - 1], FunctionName) and (
             self.around.offered is None or self.name in self.around.offered
         ):
+            # After an offered name the call is sure, so other words in its header are forgiven.
             there = yield from read_worded(self.tape, literal, self.around.stops)
         else:
             there = yield from read_literal(self.tape, literal)
@@ -197,6 +201,7 @@ class RowReader:
                 continue
             if tape.cut and not tape.complete:
                 return None
+            # An engine may have taken the last closer for itself, since it ends the turn.
             whole = whole and not tape.left() and unit in self.around.ends
         return whole
 
@@ -208,6 +213,7 @@ class RowReader:
                 rest = TemplateLiteral.of(literal.core[literal.core.index(unit) + len(unit) :])
                 rest = replace(rest, after=literal.after)
                 if unit in literal.markers and rest.core:
+                    # Models write words of their own behind the first marker.
                     yield from self._up_to(rest.units[0], SpanKind.JUNK)
                 return (yield from read_literal(self.tape, rest))
         return not units and (yield from read_literal(self.tape, literal))
