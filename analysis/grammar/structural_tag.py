@@ -79,6 +79,7 @@ class CallTags:
     def section(self) -> TagFormat | None:
         """Write all calls as one tag, or None if no section opens before and closes after them."""
         opened = self.calls.section_open
+        # Free text follows a tag, so something has to end the calls.
         if not opened.strip() or not self.calls.section_close.strip():
             return None
         return _tag(opened.lstrip(), self.whole(opened))
@@ -258,6 +259,7 @@ class TagElements(Struct, frozen=True):
         """Write a node as a grammar in GBNF, with the rules that it needs."""
         needed: dict[str, Node] = {}
         waiting = [root]
+        # Each grammar in a tag stands alone, so it brings the rules that it needs and no others.
         while waiting:
             for name in references_in(waiting.pop()):
                 if name not in needed:
@@ -350,6 +352,7 @@ def _triggered(
     texts = [trigger.value for trigger in triggers if trigger.is_word]
     found = tags.single(texts) if section is None else [section]
     known = [[text for text in texts if str(tag["begin"]).startswith(text)] for tag in found]
+    # A trigger that is a pattern, or two for one tag, cannot be said in `triggered_tags`.
     if len(texts) < len(triggers) or any(len(begun) != 1 for begun in known):
         return None
     elements = tags.elements
@@ -416,6 +419,7 @@ class _RowTags(Struct, frozen=True):
         heads: dict[_Items, list[_Items]] = {}
         for row in rows:
             at = next((at for at, item in enumerate(row.items) if _is_calls(item)), len(row.items))
+            # The calls are most of a tag, and their grammar would be compiled once for each row.
             heads.setdefault((*row.items[at:], row.end), []).append(row.items[:at])
         tails: dict[tuple[_Item, tuple[_Items, ...]], list[_Items]] = {}
         for (middle, *rest), before in heads.items():

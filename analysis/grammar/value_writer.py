@@ -229,8 +229,11 @@ class ValueWriter(Struct, frozen=True):
             return told_apart(ways, exclude)
         only = options[0] if len(options) == 1 else found
         if least:
+            # Any text may be read as one of the values, but for texts that are too short for each.
             only = {**only, "minLength": least}
         if JsonType.STRING in kinds and is_bare(notation.string):
+            # Without quotes, a text may be read as a value of another type, which its keywords have
+            # to allow.
             bare.hold(self.reader)
         return self._by_type(only, notation, exclude, kinds, bare.kinds)
 
@@ -291,6 +294,7 @@ class ValueWriter(Struct, frozen=True):
                 # separator that ends a text.
                 kinds = frozenset(kind for kind in kinds if _is_more(notation, kind, exclude))
         by_style: dict[JsonStyle, set[JsonType]] = {}
+        # Sets have no order, and a grammar must not differ from run to run.
         for kind in sorted(kinds, key=_ORDER.__getitem__):
             style = kind_style(notation, kind)
             if style is not None:
@@ -398,6 +402,7 @@ class ValueWriter(Struct, frozen=True):
             exclude,
             read_as,
         )
+        # A made-up key depends on the names beside it, so it is never cached.
         whole = None if made_up else self.closed.paths.get((name, case))
         if whole is not None:
             return [whole]
@@ -489,6 +494,7 @@ class ValueWriter(Struct, frozen=True):
         if before is None:
             return None
         node = self._closed(ways, before, entry.schema)
+        # A rule that refers to others belongs to one table and cannot be kept for the next.
         return None if any(True for _ in references_in(node)) else (before, node)
 
     def one_of(
@@ -505,6 +511,7 @@ class ValueWriter(Struct, frozen=True):
         `behind` is the text that always follows it, `part` what its reader knows of it.
         """
         members = [self._members(one, container, outer, exclude, behind, part) for one in schemas]
+        # Options of a union often allow the same objects: those are written once.
         found = [*{rules.key: rules for rules in members if not rules.impossible}.values()]
         ways: list[Path] = []
         if any(not rules.required for rules in found):

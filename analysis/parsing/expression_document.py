@@ -150,6 +150,7 @@ def _section(section: CallSection) -> SectionDocument:
 def _row_call(call: RowCall) -> RowCallDocument:
     empty = call.empty_row
     return RowCallDocument(
+        # The row that a reader takes, with the words that a model may change.
         tuple(map(_item, call.loose_row or call.row)),
         None if empty is None else tuple(map(_item, empty)),
     )

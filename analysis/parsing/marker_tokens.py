@@ -64,6 +64,7 @@ class MarkerTokens:
         self.texts = tuple(
             token.text
             for token in tokenizer.added
+            # Words are tokens, too, and none of them is hidden.
             if is_unit(token.text) and any(token.text in text for text in written)
         )
 
@@ -157,6 +158,7 @@ class SpelledMarkers:
 
     def restore_message(self, message: ParsedMessage) -> ParsedMessage:
         """Restore hidden characters in a message."""
+        # Almost no output quotes a marker.
         if not self._hides:
             return message
         content, reasoning = message.content, message.reasoning_content

@@ -201,6 +201,7 @@ class TextTape:
         spans = self._spans
         if self.closed or (lane.passed is None and at < len(text)):
             return
+        # What passes only makes the last span longer, so that one has to be of the same kind.
         if not spans or spans[-1].kind is not lane.kind:
             return
         sink = self.sink_of(lane.emit)
@@ -230,6 +231,7 @@ class TextTape:
         passed = lane.sink.pieces[lane.start :]
         if not passed:
             return
+        # A sink has the text as JSON escapes it; offsets count what the model wrote.
         for at, text in lane.raw:
             passed[at - lane.start] = text
         lane.raw = []
@@ -272,6 +274,7 @@ class TextTape:
     def feed(self, text: str) -> None:
         """Add text at the end; text that was taken is dropped."""
         at = self.at
+        # Nothing was taken since the last piece, so nothing can be dropped.
         if not at:
             self.text += text
             return

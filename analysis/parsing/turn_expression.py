@@ -104,6 +104,7 @@ def _calls_marker(format_: TurnFormat) -> str:
         if TurnPart.CALLS in layout.parts
     ]
     shared = common_suffix(*befores) if befores else ""
+    # What closes content stands before other parts as well, so it marks no calls.
     return "" if shared.strip() in ("", format_.content.close.core) else shared
 
 
@@ -193,6 +194,7 @@ def strict_rows(
         for layout in format_.layouts.values()
     )
     for presence, layout in format_.layouts.items():
+        # The template raises for such a message, or drops its calls: a model writes no such turn.
         if layout.refusal or (presence.calls and TurnPart.CALLS not in layout.parts):
             continue
         if goes_on and not layout.parts and _rest_after(layout.literals[0], written_text) is None:
@@ -230,6 +232,7 @@ def written_of(format_: TurnFormat, opening: TurnOpening | None, request: Parser
         given = "" if prompt is None else prompt[len(prompt.rstrip()) :]
         return opening.stands_for.removesuffix(space.removeprefix(given) if given != space else "")
     if opening is not None:
+        # Callers strip the whitespace at the end of prompts.
         core = opening.text.rstrip()
         if prompt is not None and core:
             return prompt[prompt.rindex(core) :]
@@ -278,6 +281,7 @@ def _rest_of_layout(
     elif start is not TurnStart.REASONING or thinks:
         yield _after_longer_prompt(layout, over, bare)
     if lost is not None and start is TurnStart.HEADER and lost.open.core:
+        # The history has no reasoning, but a model that thinks writes it all the same.
         yield lost.open.text, *_with_dropped_reasoning(layout, lost, bare)
 
 
@@ -378,6 +382,7 @@ def build_expression(formats: Formats, request: ParserRequest) -> TurnTree:
     first = turns[0]
     if len(turns) == 1:
         return first
+    # Reversed, so that for equal ends the first turn's whitespace is kept.
     ends = {end.core: end for turn in reversed(turns) for end in turn.ends}
     rows = dict.fromkeys(row for turn in turns for row in turn.strict.rows)
     calls = next((turn.strict.calls for turn in turns if turn.strict.calls is not None), None)
@@ -423,6 +428,7 @@ def _after(begun_turn: PromptFormat, prompt: str) -> PromptFormat:
 def _turn(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
     """Return the expression of a turn; all that depends on the format alone is made once."""
     format_, opening = begun_turn.format, begun_turn.opening
+    # Prompts are as many as chats, so only the tree without one is worth keeping.
     if request.prompt is None:
         key = (request.calls, request.parallel, request.required, request.json)
         tree = _TREES.of((format_, opening), key, lambda: _tree(begun_turn, request))
