@@ -130,12 +130,14 @@ def accept_text(
     if taken == len(ids) and (matcher.is_accepting() or matcher.is_stopped()):
         whole = len(tokens.cut(text))
         return TextAcceptance(True, whole, whole, len(text))
+    # A token may end within a character, of which the first bytes are no text yet.
     before = b"".join(map(tokens.bytes_of, ids[:taken])).decode(errors="ignore")
     refused = None
     if taken < len(ids):
         # If the token cuts a character into bytes, report the whole character.
         refused = tokens.bytes_of(ids[taken]).decode(errors="ignore") or text[len(before)]
     allowed, choices = _next(matcher, tokens)
+    # The parser knows which part of the format the text was in.
     read = OutputParser(turn).parse(before, complete=False)
     call = read.partial_call
     return TextAcceptance(

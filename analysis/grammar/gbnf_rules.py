@@ -184,6 +184,7 @@ class GbnfRules:
         outer = self.steps
         if known is not None:
             return known if outer is None else self._note(RuleStep("recursive", known, key=key))
+        # Named before it is written, since its body refers to it.
         self._recursive[key] = name = self._reserve(wish)
         if outer is None:
             return self._define(name, body(name))

@@ -200,7 +200,7 @@ class _LarkWriter:
                 except SchemaError as error:
                     refused.append((self.tool, error))
         raise_refused(refused)
-        # At once for all schemas: asking llguidance costs a load each time.
+        # At once for all schemas, so that one error names every tool that is refused.
         ensure_loaded(self.unsettled, self.askers)
         return self
 
@@ -617,7 +617,6 @@ class _LarkWriter:
         if free or not proses:
             return
         left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
-        # A decoy that begins like the text shares its slice; with several beginnings any will do.
         first = left.pop() if len(left) == 1 else ""
         anything = self.terminal("ANY", f"/{first}{'+' if first else ''}{_ANYTHING}/")
         yield f"{anything} {self.never}"

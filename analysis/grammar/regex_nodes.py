@@ -167,6 +167,7 @@ def regex_alphabet(regex: Regex, *, first: bool = False) -> CodePoints:
             found = CodePoints()
             for part in parts:
                 found |= regex_alphabet(part, first=first)
+                # A part that may be empty lets the next one begin the text, too.
                 if first and isinstance(regex, RegexSequence) and shortest_match(part):
                     break
             return found
@@ -228,6 +229,7 @@ def counted_places(regex: Regex) -> int:
     """Return how many places an engine distinguishes that counts through one matching text."""
 
     def times(item: float, least: int, most: int | None) -> float:
+        # An open count loops, so it needs no place of its own.
         return item * (max(least, 1) if most is None else most)
 
     return int(_length(regex, max, times))
@@ -304,6 +306,7 @@ def _rows(regex: Regex) -> list[tuple[CodePoints, ...]] | None:
         case RegexSequence(parts):
             found = _in_row(parts)
         case RegexRepeat(item, least, most):
+            # Of another count, the rows would have several lengths.
             if least == most and least <= _LONGEST_ROW:
                 found = _in_row([item] * least)
         case TextAnchor():
@@ -315,6 +318,7 @@ def _in_row(parts: Iterable[Regex]) -> list[tuple[CodePoints, ...]] | None:
     found: list[tuple[CodePoints, ...]] = [()]
     for part in parts:
         rows = _rows(part)
+        # Choices in a row multiply.
         if rows is None or len(rows) * len(found) > _MOST_ROWS:
             return None
         found = [(*row, *more) for row in found for more in rows]
@@ -390,6 +394,7 @@ def with_open_counts(regex: Regex, most: int, few: int) -> Regex:
         case RegexChoice(options):
             return RegexChoice(tuple(with_open_counts(option, most, few) for option in options))
         case RegexRepeat(item, least, last):
+            # Small sets, such as digits, are counted cheaply.
             is_wide = isinstance(item, SetCharacter) and len(item.points) > few
             if is_wide and max(least, last or 0) > most:
                 least, last = min(least, 1), None

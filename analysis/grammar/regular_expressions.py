@@ -129,8 +129,10 @@ class _RegexReader:
         least, most = counts
         if most is not None and most < least:
             raise PatternError(f"{{{least},{most}}} is out of order")
+        # A lazy quantifier matches the same texts.
         self.take("?")
         if self.counts() is not None:
+            # Elsewhere `a++` is possessive, and ECMA-262 refuses it.
             raise PatternError("two quantifiers stand side by side")
         return RegexRepeat(regex, least, most)
 
@@ -149,6 +151,7 @@ class _RegexReader:
 
     def bracket(self) -> CodePoints:
         negated = self.take("^")
+        # In ECMA-262 `[]` matches nothing, in other languages the bracket is a member.
         if self.source.startswith("]", self.at):
             raise PatternError("an empty class means different things to different engines")
         points = CodePoints()
@@ -178,6 +181,7 @@ class _RegexReader:
             raise PatternError("it ends with a backslash")
         if rest in _CLASSES:
             return _CLASSES[rest]
+        # `\01` would be octal, which ECMA-262 refuses in Unicode mode.
         if rest in _CONTROLS and not self.source[self.at : self.at + 1].isdigit():
             return CodePoints.among(_CONTROLS[rest])
         if in_class and rest == "b":
@@ -193,6 +197,7 @@ class _RegexReader:
 
     def hexadecimal(self) -> CodePoints:
         start = self.at - 1
+        # Two surrogates are one character, as in JSON.
         if pair := _PAIR.match(self.source, start):
             self.at = pair.end()
             high, low = int(pair[0][1:5], 16), int(pair[0][7:11], 16)
@@ -233,6 +238,7 @@ def anchor_regex(regex: Regex) -> Regex:
     Raises PatternError for an anchor elsewhere than at an edge of the pattern.
     """
     options: list[Regex] = []
+    # In `^a|b$` each option has an anchor of its own, so both edges are split.
     for at_start, headed in _edge(regex, start=True):
         for at_end, body in _edge(headed, start=False):
             if _has_anchor(body):
@@ -266,6 +272,7 @@ def _sequence_edge(parts: tuple[Regex, ...], *, start: bool) -> list[tuple[bool,
     outer, inner = (parts[0], parts[1:]) if start else (parts[-1], parts[:-1])
     found: list[tuple[bool, Regex]] = []
     for is_anchored, body in _edge(outer, start=start):
+        # An anchor alone, as `(^|a)` may begin: what follows is at the edge now.
         if body == EMPTY:
             rest = _edge(RegexSequence(inner), start=start)
             found += [(is_anchored or deeper, left) for deeper, left in rest]

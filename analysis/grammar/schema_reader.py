@@ -162,6 +162,7 @@ class SchemaReader:
             and all(type_of(value) in kinds for value in values)
         ):
             return values
+        # Only the whole schema says which of the listed values it allows.
         complaint = schema_validator(self.alone(schema), checks=FORMAT_CHECKS)
         return [value for value in values if _is_of(value, kinds) and not complaint(value)]
 
@@ -222,6 +223,7 @@ class SchemaReader:
         if kinds is not None and not (kinds >= ANY and "type" not in part):
             names: list[Json] = [str(kind) for kind in JsonType if kind in kinds]
             if JsonType.NUMBER in kinds and "integer" in names:
+                # An integer is a number to JSON Schema, so naming both says nothing more.
                 names.remove("integer")
             part["type"] = names[0] if len(names) == 1 else names
         references = [*schema_references(part)] if self.document.refers else []
@@ -230,6 +232,7 @@ class SchemaReader:
                 reference.startswith(("#/$defs/", "#/definitions/")) for reference in references
             ):
                 return _ordered(part, order)
+            # The whole schema comes along, under a name to which the references are redirected.
             definitions = {**schema_map(part, "$defs"), _ROOT: self.root}
             return _ordered(map_schemas({**part, "$defs": definitions}, _moved), order)
         return _ordered(part, order)
@@ -289,6 +292,7 @@ def _names_types(keyword: str, value: Json) -> bool:
 
 
 def _is_of(value: Json, kinds: frozenset[JsonType]) -> bool:
+    # To JSON Schema, 1.0 is an integer.
     whole = isinstance(value, float) and value.is_integer()
     return type_of(value) in kinds or (whole and JsonType.INTEGER in kinds)
 

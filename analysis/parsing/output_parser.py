@@ -182,6 +182,7 @@ class TurnStream(StreamParser):
             # The usual case, which has to be fast.
             if lane.held_text:
                 text = lane.held_text + text
+                # Text between two parts that the template writes adds no delta.
                 if lane.joint.startswith(text):
                     lane.held_text = text
                     return []
@@ -201,6 +202,7 @@ class TurnStream(StreamParser):
                     return []
             if lane.quote is not None:
                 quoted = lane.quote(text)
+                # Longer than with two quotes: something in it is escaped.
                 if len(quoted) > len(text) + 2:
                     lane.raw.append((len(lane.sink.pieces), text))
                     text = quoted[1:-1]
@@ -461,7 +463,10 @@ class OutputParser:
         self._without_calls: TurnReader | None = None
         if forgive == "exact" and turn.calls is not None:
             self._without_calls = reader_of(
-                replace(turn, calls=None), fenced=strip_code_fence, keeps_reasoning=keeps
+                # A second reader, for outputs whose calls do not count: their text is content.
+                replace(turn, calls=None),
+                fenced=strip_code_fence,
+                keeps_reasoning=keeps,
             )
         self._schemas = CallSchemas(turn.schemas)
         self._reasoning: ReasoningIn = reasoning
@@ -620,6 +625,7 @@ class EitherStream(StreamParser):
         own, other = self._waiting
         while own and other and own[0].kind is other[0].kind and own[0].kind in _TEXTS:
             size = min(len(own[0].text), len(other[0].text))
+            # From here on the two read differently, so it is not certain what counts.
             if own[0].text[:size] != other[0].text[:size]:
                 break
             certain.append(Delta(own[0].kind, own[0].text[:size]))

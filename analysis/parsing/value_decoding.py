@@ -96,6 +96,7 @@ class ValueDecoder(_Cursor):
         for container, keyed in ((notation.object, True), (notation.array, False)):
             if container.open.strip() and self._takes(container.open.strip()):
                 return self._entries(container, notation, keyed=keyed)
+        # The notation's own words first: JSON's are what models write instead.
         for word, value in (
             (notation.true, True),
             (notation.false, False),
@@ -180,6 +181,7 @@ class ValueDecoder(_Cursor):
             self._space()
             ends = bool(close) and self.text.startswith(close, self.at)
             wanted = bool(separator) and bool(members or items) and not ends
+            # Models write a comma too many or too few: readable, but not as the template writes it.
             self.foreign = self.foreign or separated is not wanted
             if ends:
                 continue
@@ -216,6 +218,7 @@ class ValueDecoder(_Cursor):
         written = self.text[self.at : end].strip()
         key = container.key.read(written)
         self.foreign = self.foreign or not container.key.has_written(written)
+        # With quotes missing, only a plain word is sure to be a key.
         if own and not _BARE_KEY.fullmatch(key):
             raise UnreadableValueError
         self.at = end
@@ -264,6 +267,7 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
     except (ValueError, RecursionError):
         pass
     text = text.strip()
+    # Most texts are words: Python's parser is slow, and need not look at them.
     if text[:1] not in _PYTHON and text not in ("True", "False", "None"):
         raise UnreadableValueError
     try:
@@ -380,6 +384,7 @@ def decode_typed(text: str, types: frozenset[str] | None, notation: ValueNotatio
         value = int(value) if "integer" in types else value
     for name, kinds in _TYPES:
         if name in types and isinstance(value, kinds):
+            # Python counts True as an integer.
             if isinstance(value, bool) and name in ("integer", "number"):
                 continue
             return value
@@ -532,6 +537,7 @@ class _Members(_Cursor):
                 schema = self.schema.member(name)
                 value = self._value(self._opened(key), self._closed(key), schema)
                 if name in members and name not in self.schema.names:
+                    # Without a schema, elements of one name are what a list looks like.
                     repeated.setdefault(name, [members[name]]).append(value)
                 members[name] = value
             else:
@@ -566,6 +572,7 @@ class _Members(_Cursor):
             if close < 0:
                 raise UnreadableValueError
             inner = self.text.find(opens, at, close)
+            # Elements of one name may be nested, so openings are counted.
             depth += 1 if inner >= 0 else -1
             at = (inner + len(opens)) if inner >= 0 else (close + len(closes))
         self.at = at

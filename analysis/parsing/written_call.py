@@ -82,8 +82,7 @@ class WrittenCall:
     @classmethod
     def of(cls, call: RowCall | JsonCall, around: CallSurroundings) -> WrittenCall | None:
         """Return the reader of a format's calls, or None if no marker closes them."""
-        # The looser row where there is one: its words are the template's until a model changes
-        # them.
+        # As the readers take it: where models may change words, its literals are cut there.
         row = _json_row(call) if isinstance(call, JsonCall) else call.loose_row or call.row
         at = next((at for at, item in enumerate(row) if isinstance(item, ArgumentList)), -1)
         # A call is taken at once only if its closer is the one literal after the arguments.
