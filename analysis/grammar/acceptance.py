@@ -130,7 +130,7 @@ def accept_text(
     if taken == len(ids) and (matcher.is_accepting() or matcher.is_stopped()):
         whole = len(tokens.cut(text))
         return TextAcceptance(True, whole, whole, len(text))
-    # A token may end within a character, of which the first bytes are no text yet.
+    # A token may end within a character, whose first bytes are not text yet.
     before = b"".join(map(tokens.bytes_of, ids[:taken])).decode(errors="ignore")
     refused = None
     if taken < len(ids):

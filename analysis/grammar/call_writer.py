@@ -81,7 +81,7 @@ class CallWriter:
         self.many = parallel and calls.limit is CallLimit.MANY
         tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, RowSlot)]
         closers = [TemplateLiteral.of(text).first for text in tail if text.strip()]
-        # A single sign, such as a bracket, may stand in any value.
+        # A single sign, such as a bracket, may occur in any value.
         self.stops = [text for text in (*closers, *stops) if text[1:]]
         arguments = calls.arguments
         self._members = _without_refused(arguments)

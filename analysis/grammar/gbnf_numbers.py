@@ -80,6 +80,7 @@ class Fractions(Struct, frozen=True):
     def fraction(self, low: Bound | None, high: Bound | None) -> str | None:
         """Return a whole fraction between bounds: a zero, or digits whose last is not zero."""
         options: list[str] = []
+        # JSON's writers give every float a fraction, so that a whole one ends in `.0`.
         if (low is None or (not low.digits and not low.open)) and (
             high is None or high.digits or not high.open
         ):
@@ -92,6 +93,7 @@ class Fractions(Struct, frozen=True):
         """Return one or more digits between bounds, the last of them not zero."""
         if low is not None and not low.digits:
             low = None  # any digits that do not end with a zero are larger
+        # Only zeros are left below it, and the last digit is not a zero.
         if high is not None and not high.digits:
             return None
         if low is None and high is None:
@@ -102,6 +104,7 @@ class Fractions(Struct, frozen=True):
             for digit, below, above in bound
             if (behind := self._behind(digit, below, above))
         ]
+        # A zero alone would be a trailing one, so more digits have to follow.
         if 0 in free:
             free.remove(0)
             options.append(f'"0" {self.more}')
@@ -157,6 +160,7 @@ def integer_range(least: int | None, most: int | None) -> str | None:
         return None
     options: list[str] = []
     if least is None or least < 0:
+        # `-0` is not how JSON's writers write a zero.
         smallest = 1 if most is None or most >= 0 else -most
         magnitudes = natural_range(smallest, None if least is None else -least)
         options.append(f'"-" {magnitudes}')
@@ -176,6 +180,7 @@ def natural_range(least: int, most: int | None) -> str:
         first, last = "1" + "0" * (length - 1), "9" * length
         start = low if length == len(low) else first
         end = high if high is not None and length == len(high) else last
+        # Lengths whose numbers are all allowed are written as one repetition below.
         if (start, end) == (first, last):
             whole.append(length - 1)
         elif (start, end) == ("0", "9") and longest > 1:
@@ -233,6 +238,7 @@ def _range(interval: Interval, fractions: Fractions) -> str | None:
     if integers is not None:
         options.append(integers)
     above, below = interval.positive(), interval.negated().positive()
+    # Bounds that are the same on both sides are written once, with an optional sign.
     if above is not None and above == below:
         options += [f'"-"? {option}' for option in _floats(above, fractions)]
     else:

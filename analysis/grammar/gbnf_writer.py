@@ -152,6 +152,7 @@ class GbnfWriter:
                 raise GrammarError("GBNF cannot express repetitions and embedded grammars")
             case FreeTextNode():
                 if node not in self._prose_bodies:
+                    # Its states are many, and the same place occurs in several rules.
                     self._prose_bodies[node] = self.free_text(node)
                 return self._prose_bodies[node]
 
@@ -229,6 +230,7 @@ class GbnfWriter:
     def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin: its states, then the ways without text."""
         ways: list[str] = []
+        # Exits of the same text share its states.
         proses = dict.fromkeys(exit_.prose for exit_ in node.exits)
         if any(prose is not None and not prose.is_shaped for prose in proses):
             values = [exit_.then for exit_ in node.exits if exit_.prose is None and not exit_.close]
@@ -343,6 +345,7 @@ class GbnfWriter:
         It begins with no character of `barred`, and is not empty if `is_filled`.
         """
         whole = self.any_text_but(texts)
+        # xgrammar can express it at once, GBNF cannot.
         if whole and not barred and not is_filled:
             return self.table.add(part, whole)
         found = exclusion_states((), texts)

@@ -326,7 +326,7 @@ class _LarkWriter:
             options["whitespace_pattern"] = rf"(\n({style.indent}){{0,{DEEPEST_LINE}}})?"
         if style.ascii_only and knows_guidance_option(ESCAPES):
             options[ESCAPES] = True
-        # The options stand inside the schema, so it has to be an object.
+        # The options are written inside the schema, so it has to be an object.
         schema_text = "{}" if schema_text == "true" else schema_text
         separator = "" if schema_text == "{}" else ", "
         whole = f'{schema_text[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'

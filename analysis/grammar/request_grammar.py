@@ -193,6 +193,8 @@ class Grammar(Shown):
     ) -> GrammarRules:
         if self.lazy:
             for turn in self.turns:
+                # Raises if no trigger tells calls from text: without one, the grammar would never
+                # begin.
                 triggers_of(turn.strict, tuple(tools))
         return rules_of_turns(
             self._unended,
@@ -223,6 +225,7 @@ class Grammar(Shown):
         choices = (self.parallel, self.lazy, self.loosen, self.strict, self.eos, self._is_free)
         return _WRITTEN.of(
             (*chain.from_iterable(map(deciding_parts, self.turns)), opaque),
+            # By their text: callers pass equal schemas as new objects for each request.
             (repr(self.tools), repr(self.json_schema), *choices),
             lambda: write_loosened(
                 lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),

@@ -342,7 +342,7 @@ class Brancher:
             found = [re.match(word.regex, head) for word in words]
             longest = max((match.end() for match in found if match), default=0)
             if longest:
-                # With the character that tells the text from the pattern.
+                # With the character that distinguishes the text from the pattern.
                 return head[: longest + 1]
         first = self.opaque.pieces(head)[0]
         return first[0] if isinstance(first, str) else self.opaque.texts[first]
@@ -402,7 +402,7 @@ def _alike_text(paths: Sequence[Path]) -> list[Path]:
     )
     if len(proses) < 2:  # noqa: PLR2004 - one text is the same as itself
         return list(paths)
-    # A reader cannot tell texts apart that only exclude different things.
+    # A reader cannot distinguish texts that only exclude different things.
     same = {replace(prose, exclude=()) for prose in proses}
     kept_out = {
         bare: tuple(
@@ -498,7 +498,7 @@ class RuleTable:
         """Return a table for another format in the same grammar: equal keys are other rules."""
         other = RuleTable(self.brancher.opaque, names_alone=self.names_alone)
         other.rules_by_name, other.tools = self.rules_by_name, self.tools
-        # Names have to differ over both formats, since the rules stand in one grammar.
+        # Names have to differ over both formats, since the rules are in one grammar.
         other._name_counts = self._name_counts
         return other
 

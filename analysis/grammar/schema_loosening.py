@@ -135,6 +135,7 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
     unchanged = {name: schema for name, schema in tools.items() if name not in found}
     found |= {name: _Loosened(copied_json(schema)) for name, schema in unchanged.items()}
     if len(seen) > _MOST_SEEN:
+        # Servers meet new schemas without end.
         seen.clear()
     seen |= {texts[name]: schema for name, schema in found.items()}
     return WrittenGrammar(grammar, _left_out(request, [*map(found.__getitem__, tools)]))
@@ -164,6 +165,7 @@ def _without_refused(
             named = error.tools if attempt < _STEPS else unknown
             tried = [name for name in unknown if name in named] or unknown
             found |= {name: looser(tools[name], _only(write, name), name) for name in tried}
+            # Nothing was left out, so writing again would fail in the same way.
             if not any(found[name].loosened for name in tried):
                 raise
             attempt += 1
@@ -258,6 +260,7 @@ def _looser(
         except UnheldKeywordError as error:
             places: dict[str, SchemaError] = {}
             for refusal in (error, *error.more):
+                # One keyword may be refused for several reasons, of which the first is told.
                 places.setdefault(_place(schema, refusal), refusal)
             for pointer, refusal in places.items():
                 looser = schema

@@ -88,7 +88,9 @@ def flat_schema(schema: Schema) -> Schema:
         known = (
             {value_identity(item) for item in values} if isinstance(values, list) else set[str]()
         )
+        # A constant that the list lacks leaves no value.
         found["enum"] = [value] if value_identity(value) in known else []
+    # To the standard, an unknown format means nothing.
     if found.get("format") not in (*PATTERNS, *UNHELD):
         found.pop("format", None)
     return {keyword: value for keyword, value in found.items() if keyword in KEYWORDS}
@@ -178,6 +180,7 @@ def _text_holds(value: str, schema: Schema) -> bool:
 
 
 def _number_holds(value: float, schema: Schema) -> bool:
+    # As it is written: 0.1 + 0.2 is not a multiple of 0.1, but 0.3 is.
     number = Decimal(repr(value))
     step = multiple_of(schema)
     return interval_of(schema).holds(number) and (step is None or number % step == 0)
@@ -206,6 +209,7 @@ def _object_holds(value: dict[str, Json], schema: Schema, flat: Flat) -> bool:
         schemas += [
             patterns[source] for source in patterns if _text_holds(name, {"pattern": source})
         ]
+        # Only members that nothing else names are additional ones.
         schemas = schemas or [schema.get("additionalProperties", True)]
         if not all(_any_holds(inner, one, flat) for one in schemas):
             return False
@@ -230,6 +234,7 @@ def are_disjoint(first: Schema, second: Schema, flat: Flat, depth: int = 0) -> b
     """Return whether no value can meet both; False also if that cannot be told."""
     for one, other in ((first, second), (second, first)):
         if "enum" in one:
+            # Beside listed values, other keywords may rule some of them out.
             values = [value for value in schemas_of(one, "enum") if meets_schema(value, one, flat)]
             return not any(meets_schema(value, other, flat) for value in values)
     common = _types(first) & _types(second)
@@ -238,6 +243,7 @@ def are_disjoint(first: Schema, second: Schema, flat: Flat, depth: int = 0) -> b
 
 def _types(schema: Schema) -> set[str]:
     kinds = set(map(str, schemas_of(schema, "type") or TYPES))
+    # A number may be whole, so the two types have values in common.
     return kinds | {"integer"} if "number" in kinds else kinds
 
 

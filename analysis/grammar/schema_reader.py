@@ -162,7 +162,7 @@ class SchemaReader:
             and all(type_of(value) in kinds for value in values)
         ):
             return values
-        # Only the whole schema says which of the listed values it allows.
+        # Only the whole schema decides which of the listed values are allowed.
         complaint = schema_validator(self.alone(schema), checks=FORMAT_CHECKS)
         return [value for value in values if _is_of(value, kinds) and not complaint(value)]
 
@@ -223,7 +223,7 @@ class SchemaReader:
         if kinds is not None and not (kinds >= ANY and "type" not in part):
             names: list[Json] = [str(kind) for kind in JsonType if kind in kinds]
             if JsonType.NUMBER in kinds and "integer" in names:
-                # An integer is a number to JSON Schema, so naming both says nothing more.
+                # An integer is a number to JSON Schema, so naming both is redundant.
                 names.remove("integer")
             part["type"] = names[0] if len(names) == 1 else names
         references = [*schema_references(part)] if self.document.refers else []

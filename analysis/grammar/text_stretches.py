@@ -311,7 +311,7 @@ class _Stretcher:
                 if word and (not is_told or set(word) & set(signs)):
                     continue
                 outcome = self._after(_START, word, end)
-                # What a shorter text already tells needs no terminal of its own.
+                # A text whose suffix has the same outcome needs no terminal of its own.
                 if not word or outcome != self._after(_START, word[1:], end):
                     found.append(_Stretch(word, outcome))
             known = [

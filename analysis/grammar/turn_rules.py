@@ -450,7 +450,7 @@ class TurnRules:
             return None
         others = _stop_texts([*(end.core for end in self.turn.ends), self.turn.header.core])
         opaque = self.table.brancher.opaque
-        # Any other token may stand in a header, since a model writes words of its own there.
+        # Any other token may occur in a header, since a model writes words of its own there.
         ended = {*opaque.eos, opaque.ids.get(frame.last)}
         kept = tuple(
             number
@@ -677,7 +677,7 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
 def _forgiven(calls: CallFormat) -> list[str]:
     """Return the beginning of a call without its first marker: the marker before its name."""
     units = FormatLiteral.of(literal_at(calls.row, 0)).units
-    # Without a name right after it, the marker does not tell a call.
+    # Without a name right after it, the marker does not identify a call.
     if calls.row[1:2] != (RowSlot.NAME,) or len(units) == 1:
         return []
     return [unit for unit in units[-1:] if any(map(str.isalnum, unit))]

@@ -107,7 +107,7 @@ class ValueReader(ArgumentsAround):
             types = STRING_ONLY if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
         text = self.arguments.values.string
         quote = text.open.strip()
-        # Without a closer, only its own quotes can tell where a string ends.
+        # Without a closer, only its own quotes show where a string ends.
         if row.quote or (not quote and not row.after.strip() and (yield from self._at_literal())):
             return (yield from self._open_value(row, schema, types, literal=True))
         if text.escape is StringEscape.PYTHON or (
@@ -259,7 +259,7 @@ class ValueReader(ArgumentsAround):
             front = tape.text[tape.at : tape.at + (size or 0)].strip()
             size = size if size and is_value(front, self.arguments.values) else scan.passed
         if size is None:
-            # A quote that never closes is no quote of a value: the text is not one.
+            # Without its closing quote, the text is not a value.
             if tape.complete and scan.in_foreign_quote:
                 return ReadOutcome.BAD
             return self._at_end(schema, types, ends)

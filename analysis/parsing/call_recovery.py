@@ -169,6 +169,7 @@ class CallRecovery:
         self._call, self._around, self._section = call, around, section
         lists = [item for item in _items(call) if isinstance(item, ArgumentList)]
         self._list = lists[0] if lists else None
+        # The longest first: a name may begin with another one.
         self._names = sorted(turn.offered or (), key=len, reverse=True) if lists else []
         literals = [*call_literals(section), section.open, section.close, section.later_close]
         self._expected = tuple(unit for literal in call_literals(section) for unit in literal.units)
@@ -258,6 +259,7 @@ class CallRecovery:
             behind, at = self._run(text, found.end)
             cut = next((n for n, token in enumerate(behind) if self._opens(token)), len(behind))
             around = [*tokens, *found.tokens, *behind[:cut]]
+            # A name without arguments is a word like any other, unless markers enclose it.
             if found.bare and not self._is_enclosed(tokens, behind[:cut]):
                 return None
             how = (*found.how, *self._departures(around, first=not calls, last=cut == len(behind)))
@@ -271,6 +273,7 @@ class CallRecovery:
             guessed = guessed or found.guessed
             closed = within and cut > 0 and behind[cut - 1].text in self._closers
             tokens = behind[cut:]
+        # Other text is left over, so this is a text that mentions a tool.
         if not calls or not (closed or at == len(text) or any(map(self._opens, tokens))):
             return None
         placed = tuple(_moved(call, moves) for call in calls)

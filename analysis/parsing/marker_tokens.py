@@ -282,7 +282,7 @@ class ReasoningEnd:
         """Read the bytes of one id."""
         ids = state.ids + 1
         if state.thinking is ReasoningProgress.UNDECIDED:
-            # Models write whitespace before the opener, which is no answer.
+            # Models write whitespace before the opener; it is not an answer yet.
             begun = (state.begun + new_bytes).lstrip()
             opening = next((text for text in self._opens if text and begun.startswith(text)), None)
             if opening is None:

@@ -227,7 +227,7 @@ class MessageCollector:
     def reasoning_marker(self, text: str) -> None:
         """Take a marker of reasoning, which is text of the content if reasoning is raw."""
         if self._raw:
-            # A marker is no part of the message, even if its text is content.
+            # A marker is not part of the message, even if its text is content.
             before = self.last, self.ended
             self._add(self._content, text, TurnPart.REASONING)
             self.last, self.ended = before

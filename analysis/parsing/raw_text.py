@@ -635,7 +635,7 @@ class RawReader:
             # The output is truncated inside a text that may follow.
             return _Sight.END
         keyed = TextLookahead(around.tape, around.tape.offset + ahead.at)
-        # Where entries begin with their key, the key is all that tells the next one.
+        # Where entries begin with their key, only the key shows the next one.
         if not begin and (yield from self._next_key(keyed)) is not None:
             return _Sight.DOUBT if around.separator.core else _Sight.END
         # Only the front of the call's closer may be there.

@@ -232,7 +232,7 @@ class SectionReader:
         if text is None or (self.section.single and collector.closed_calls):
             return False
         found = self.recovery.find(text, collector.schemas, marked=closes and collector.unclosed)
-        # The status then says that `forgive="all"` would read it.
+        # The status then reports that `forgive="all"` would read it.
         if found is not None and found.guessed and collector.forgive != "all":
             collector.needs_all = True
             found = None

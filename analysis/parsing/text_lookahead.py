@@ -360,7 +360,7 @@ class StopTable(Generic[Label]):
         if self._fences and "`" in text:
             end = _fence_start(_OPEN_FENCE, text, at, end)
         floor = max(at, end - widest)
-        # Whitespace that the template writes before a stop is no part of the message.
+        # Whitespace that the template writes before a stop is not part of the message.
         while end > floor and text[end - 1] in self._held_signs:
             end -= 1
         return end

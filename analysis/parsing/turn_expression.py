@@ -104,7 +104,7 @@ def _calls_marker(format_: TurnFormat) -> str:
         if TurnPart.CALLS in layout.parts
     ]
     shared = common_suffix(*befores) if befores else ""
-    # What closes content stands before other parts as well, so it marks no calls.
+    # The closer of content also precedes other parts, so it does not mark calls.
     return "" if shared.strip() in ("", format_.content.close.core) else shared
 
 
