@@ -6,8 +6,7 @@ known by its `schema`, whatever its name. `docs/format.schema.json` is made of t
 change that is more than an addition counts `SCHEMA` up.
 """
 
-from __future__ import annotations
-
+# Annotations are values here: as texts, msgspec would compile each at the first read.
 import json
 from typing import Annotated, Any, Final, Literal
 
