@@ -204,7 +204,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.teaching.output_learning import InferredFormat, learn_outputs
     from autoparser.analysis.teaching.suggested_labels import SuggestedReader, suggested_reader
     from autoparser.analysis.teaching.taught_analysis import (
-        asks_for_tokens,
         unwritten_tokens,
         with_saved,
     )

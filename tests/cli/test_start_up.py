@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typer.core import TyperGroup
 from autoparser.analysis.formats.format_file import FormatFile
 from autoparser.cli import wings
 from autoparser.cli.main import HOMES, SUMMARIES, _PlainConversion, app
-from autoparser.lazy_names import name_homes
+from autoparser.lazy_names import lazy_pattern, name_homes
 from tests.benchmarks.measuring import function_tool
 
 from .conftest import ROOT, Run
@@ -123,6 +124,14 @@ def test_the_imports_of_parse_compile_few_expressions_and_make_few_data_classes(
     assert classes == ["ParsedCall", "ParsedMessage", "LearnedFormat", "SavedFormat"]
 
 
+def test_a_lazy_pattern_is_compiled_when_it_is_used() -> None:
+    broken = lazy_pattern("(")
+    with pytest.raises(re.error):
+        broken.match("(")
+    number = lazy_pattern(r"\d+", re.ASCII)
+    assert [number.fullmatch(text) is not None for text in ("12", "x", "٣")] == [True, False, False]
+
+
 def structs_in(kind: object) -> set[type[Struct]]:
     """Return a struct and all those in its fields."""
     found: set[type[Struct]] = set()
@@ -151,7 +160,8 @@ def test_analyze_imports_no_comparisons_and_no_decoding() -> None:
     found = imported(("analyze", A1, "--no-isolation"))
     unneeded = {"decoding", "history", "editing", "engines", "export"}
     assert not wings_in(found) & unneeded
-    heavy = {"asyncio", "tokenizers", "jsonschema", "huggingface_hub", "pydantic"}
+    heavy = {"asyncio", "tokenizers", "jsonschema", "huggingface_hub", "pydantic", "logging"}
+    heavy.add("autoparser.analysis.learning.example_conclusion")
     assert not found & {*heavy, "autoparser.analysis.overview.comparison"}
 
 
