@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
@@ -142,6 +142,8 @@ class StopTable(Generic[Label]):
         self.texts = tuple(texts)
         """The stops without names of tools, the longest first."""
         self._ordered = sorted(texts)
+        self._search: Callable[[str], object] | None = None
+        self._static = lazy_pattern("|".join(map(re.escape, texts))) if texts else None
         self._pattern = _any_of(sorted({*texts, *heads}, key=len, reverse=True))
         firsts = "".join(sorted({text[0] for text in (*texts, *heads)}))
         self._firsts = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
@@ -167,15 +169,13 @@ class StopTable(Generic[Label]):
         self._known: dict[str, tuple[tuple[str, int], ...] | None] = {}
         """The stops that contain those that were found."""
 
-    # Compiled on first use: only streams search with the one, only named stops need the other.
-    @cached_property
+    @property
     def search(self) -> Callable[[str], object]:
         """Search for text that may belong to a stop, other than a lone character of `ends`."""
-        return self.searching("").search
-
-    @cached_property
-    def _static(self) -> re.Pattern[str] | None:
-        return _any_of(self.texts)
+        # Compiled on first use, by streams; a cached property would slow all other attributes.
+        if self._search is None:
+            self._search = self.searching("").search
+        return self._search
 
     def offering(self, names: frozenset[str] | None) -> StopTable[Label]:
         """Return the table for other names of tools: nothing is compiled anew."""
