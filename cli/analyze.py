@@ -159,7 +159,7 @@ def _unwritten_tokens(
     source: NamedSource, analysis: wings.Analysis | wings.SavedFormat, tokenizer: Path | None
 ) -> tuple[str, ...]:
     """Return the added tokens of the model's tokenizer that no render contains."""
-    if isinstance(analysis, wings.SavedFormat) or not wings.asks_for_tokens(analysis):
+    if isinstance(analysis, wings.SavedFormat) or not analysis.formats.lacks_parts:
         return ()
     return wings.unwritten_tokens(analysis, source.added_tokens(tokenizer))
 

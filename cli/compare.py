@@ -114,7 +114,7 @@ def compare(
             "Missing argument B", hint="name a second template, or see the first's --history"
         )
     sources = [
-        NamedSource(source, name, own or revision)
+        NamedSource(source=source, name=name, revision=own or revision)
         for source, own in ((left, left_revision), (right, right_revision))
     ]
     # A saved format has no template, so nothing can be rendered for it.

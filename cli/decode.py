@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings
@@ -117,7 +116,7 @@ def decode(
         turns = analysis.turns(offered, prompt=given, chat_template_kwargs=setting)
         # Without --prompt, outputs follow the prompt that the template renders for these tools.
         if given is None and turns.prompted.rendered:
-            request = replace(request, prompt=turns.prompt)
+            request = request.with_values(prompt=turns.prompt)
     options = request.options
     # Judge free answers, too, by whether the template would render them like this.
     grammar = replace(
@@ -194,7 +193,7 @@ def _check_use(
     if backend.server is not None and free_reasoning:
         raise not_both("--free-reasoning", "--server")
     if backend.server is not None and backend.engine is None:
-        raise needs("--server", "--engine", f"NAME, one of {', '.join(ServerEngine)}")
+        raise needs("--server", "--engine", f"NAME, one of {', '.join(wings.ServerEngine)}")
     if backend.server is None and backend.engine is not None:
         raise needs("--engine", "--server", "URL")
 

@@ -184,7 +184,7 @@ def _probed_template(
         )
     if source.source is None:
         print_note(f"comparing with the template of {named}, which the server says it serves")
-    source = replace(source, source=named)
+    source = source.with_values(source=named)
     found = source.template()
     # The server's tokens only fill in those that the template's own files lack.
     tokens = {**served.special_tokens, **found.special_tokens}

@@ -11,7 +11,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -28,6 +27,7 @@ from .options import (
     ExitZeroOption,
     JobsOption,
     JsonOption,
+    OptionGroup,
     OutputOption,
     ResultOptions,
     RevisionOption,
@@ -75,8 +75,7 @@ def _confidences() -> Iterable[str]:
     return wings.Confidence
 
 
-@dataclass(frozen=True, slots=True)
-class LintOptions:
+class LintOptions(OptionGroup):
     """The options of lint and fix: reading of templates, selection of rules, and what counts."""
 
     select: Annotated[
@@ -257,8 +256,7 @@ class FindingForm(StrEnum):
     BADGE = "badge"
 
 
-@dataclass(frozen=True, slots=True)
-class ReportDetail:
+class ReportDetail(OptionGroup):
     """The amount of detail in a report for people."""
 
     statistics: bool = False
@@ -429,7 +427,7 @@ def lint(
     offered = () if tools is None else read_functions(tools)
     cache = options.cache_folder()
     # A new baseline records all findings, including those in the old one.
-    counted = replace(options, baseline=None) if write_baseline else options
+    counted = options.with_values(baseline=None) if write_baseline else options
 
     def lint_request() -> wings.LintRequest:
         return counted.request(
@@ -447,7 +445,9 @@ def lint(
             run = wings.lint_project(lint_request(), _bar_in(stack, "linting"))
         if write_baseline and options.baseline is not None:
             return _write_baseline(run, options.baseline)
-        detail = ReportDetail(statistics, explain, show_evidence, quiet)
+        detail = ReportDetail(
+            statistics=statistics, explain=explain, evidence=show_evidence, quiet=quiet
+        )
         _write_findings(run, form, output, detail)
         for other, file in also:
             write_file(file, findings_text(run, other, detail))

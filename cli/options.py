@@ -5,9 +5,9 @@ Contract: an option that more than one command takes is defined here (the limits
 writes the result to a file, ``--jobs`` counts processes. ``--json`` is short for ``--format json``,
 wherever there is this form.
 
-A group is a data class whose fields are options, such as `ResultOptions`. A command takes it as one
-parameter. `flat_parameters` puts its options in that parameter's place, for typer; `grouped_values`
-makes the group of their values again, for the command:
+A group is an `OptionGroup` whose fields are options, such as `ResultOptions`. A command takes it as
+one parameter. `flat_parameters` puts its options in that parameter's place, for typer;
+`grouped_values` makes the group of their values again, for the command:
 
     def engines(python: PythonOption = None, *, result: ResultOptions) -> int: ...
     # autoparser engines [--python PATH] [--format FORM] [--json] [--output FILE]
@@ -23,18 +23,26 @@ import functools
 import inspect
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Self,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 
 from autoparser import __version__
 from autoparser.analysis.core.error_words import spelling_hint
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.server_engines import ServerEngine
 
 from . import wings
 from .output import is_quiet, print_note
@@ -42,6 +50,19 @@ from .output import is_quiet, print_note
 Command = Callable[..., Any]
 
 Form = TypeVar("Form", bound=StrEnum)
+
+
+# Every command has several, and `dataclass` would take longer than typer does to read the options.
+@dataclass_transform(kw_only_default=True)
+class OptionGroup:
+    """Values of options by name; a field without a value has that of its class."""
+
+    def __init__(self, **values: object) -> None:
+        self.__dict__.update(values)
+
+    def with_values(self, **values: object) -> Self:
+        """Return a copy in which some values differ."""
+        return type(self)(**{**vars(self), **values})
 
 
 class LeftOut(frozenset[str]):
@@ -79,9 +100,9 @@ def flat_parameters(command: Command) -> list[inspect.Parameter]:
             continue
         types = get_type_hints(group, include_extras=True)
         found += [
-            option_parameter(field.name, types[field.name], default=field.default)
-            for field in fields(group)
-            if field.name not in _left_out(parameter)
+            option_parameter(name, kind, default=getattr(group, name))
+            for name, kind in types.items()
+            if name not in _left_out(parameter)
         ]
     order: Mapping[str, int] = getattr(command, "help_order", {})
     # The sort is stable: options without a place keep their order after the others.
@@ -136,7 +157,8 @@ def grouped_values(command: Command, values: Mapping[str, Any]) -> dict[str, Any
     for parameter in _command_signature(command).parameters.values():
         group = _group_class(parameter)
         if group is not None:
-            names = {field.name for field in fields(group)} - _left_out(parameter)
+            annotations = (vars(base).get("__annotations__", ()) for base in group.__mro__)
+            names = set(chain(*annotations)) - _left_out(parameter)
             found[parameter.name] = group(**{name: values[name] for name in names})
         elif parameter.name in values:
             found[parameter.name] = values[parameter.name]
@@ -183,12 +205,12 @@ def _command_signature(command: Command) -> inspect.Signature:
     return inspect.signature(command, eval_str=True)
 
 
-def _group_class(parameter: inspect.Parameter) -> type[Any] | None:
+def _group_class(parameter: inspect.Parameter) -> type[OptionGroup] | None:
     """Return the class of a parameter that is a group, or None."""
     kind = parameter.annotation
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
-    return kind if isinstance(kind, type) and is_dataclass(kind) else None
+    return kind if isinstance(kind, type) and issubclass(kind, OptionGroup) else None
 
 
 def _left_out(parameter: inspect.Parameter) -> frozenset[str]:
@@ -361,8 +383,7 @@ def refuse_full(form: str) -> AutoparserError:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ResultOptions:
+class ResultOptions(OptionGroup):
     """The form of a result that is text or JSON, and its destination."""
 
     form: Annotated[
@@ -382,8 +403,7 @@ PrintedOptions = Annotated[ResultOptions, leave_out("output")]
 """Result options without `--output`, for commands that write a folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
+class ServerOptions(OptionGroup):
     """The completion server."""
 
     server: Annotated[
@@ -392,5 +412,5 @@ class ServerOptions:
         "Server with /v1/completions, as http://HOST:PORT. The grammar is sent in the request"
         " field that its --engine reads.",
     ] = None
-    engine: Annotated[ServerEngine | None, "Engine that runs at --server."] = None
+    engine: Annotated[wings.ServerEngine | None, "Engine that runs at --server."] = None
     served_model: ServedModelOption = ""

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any, TextIO
@@ -138,16 +137,16 @@ def print_text(text: str) -> None:
     print_note("unprintable characters are shown as escapes; a pipe or a file gets them unchanged")
 
 
-@dataclass(slots=True)
 class Outlet:
     """The destination of a result: standard output, piece by piece, or a file, at the end.
 
     A report in a file is plain, and has the width of plain text.
     """
 
-    output: Path | None
-    """The file of ``--output``, or None for standard output."""
-    _pieces: list[str] = field(default_factory=list[str])
+    def __init__(self, output: Path | None) -> None:
+        """Store the file of ``--output``, or None for standard output."""
+        self.output = output
+        self._pieces: list[str] = []
 
     @property
     def width(self) -> int:

@@ -210,7 +210,7 @@ def _plain_reading(analysis: wings.LearnedFormat, request: RequestValues) -> win
     others = [
         wings.PromptedParser(
             type(begun)(format_, opening),
-            _plain_parser(analysis, replace(request, prompt=opening.text), opening.setting),
+            _plain_parser(analysis, request.with_values(prompt=opening.text), opening.setting),
         )
         for format_ in analysis.formats
         for opening in format_.openings
@@ -234,8 +234,12 @@ def _explain_output(
     places = wings.explain_output(reading, text, complete=complete)
     # Whether the request's own limits lost a call shows in a parse without them. An empty list of
     # tools allows no call, None allows any.
-    allowed = replace(request, tool_choice="auto", parallel=True, tools=request.tools or None)
-    unrestricted = None if allowed == request else _plain_parser(analysis, allowed, allowed.setting)
+    allowed = request.with_values(tool_choice="auto", parallel=True, tools=request.tools or None)
+    unrestricted = (
+        None
+        if vars(allowed) == vars(request)
+        else _plain_parser(analysis, allowed, allowed.setting)
+    )
     cause = wings.loss_cause(
         reading,
         text,

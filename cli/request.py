@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -26,7 +25,7 @@ from autoparser.analysis.core.error_words import (
 from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
-from .options import ToolsOption
+from .options import OptionGroup, ToolsOption
 from .output import print_warning
 from .source import STANDARD_INPUT
 
@@ -34,8 +33,7 @@ CHOICES = ("auto", "none", "required")
 """The tool choices that are not the name of a tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestValues:
+class RequestValues(OptionGroup):
     """A request as options describe it, with its files read."""
 
     tools: Sequence[wings.Tool] | None
@@ -117,8 +115,7 @@ CLOCK = "strftime_now"
 """A function, which an option's text cannot represent."""
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchOptions:
+class SwitchOptions(OptionGroup):
     """The template variables of a request: as one JSON object, one by one, or both."""
 
     chat_template_kwargs: Annotated[
@@ -206,7 +203,6 @@ def _json_variables(text: str) -> dict[str, wings.Json]:
     return {**found}
 
 
-@dataclass(frozen=True, slots=True)
 class ChatRequestOptions(SwitchOptions):
     """The options that describe a request."""
 

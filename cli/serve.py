@@ -14,7 +14,6 @@ from typing import Annotated, TextIO
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import wings
@@ -108,7 +107,7 @@ def serve(
     Exit code: 2 if it cannot start; otherwise it runs until a signal ends it.
     """
     if backend.server is None or backend.engine is None:
-        names = ", ".join(ServerEngine)
+        names = ", ".join(wings.ServerEngine)
         raise AutoparserError(
             "serve needs a server", hint=f"add --server URL and --engine, one of {names}"
         )
@@ -155,7 +154,7 @@ def serve(
 def _chat_endpoint(
     source: NamedSource,
     backend: ServerOptions,
-    engine: ServerEngine,
+    engine: wings.ServerEngine,
     tokenizer: Path | None,
     switches: Mapping[str, wings.Json],
     bounds: wings.ServingLimits,

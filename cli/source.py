@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from . import wings
 from .options import (
     SOURCES,
     NameOption,
+    OptionGroup,
     RevisionOption,
     TemplateOption,
     leave_out,
@@ -31,8 +31,7 @@ def names_saved_format(arguments: Mapping[str, Any]) -> bool:
     return named not in (None, STANDARD_INPUT) and wings.is_saved_format(named)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSource:
+class NamedSource(OptionGroup):
     """The options that name a template."""
 
     source: Annotated[

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.core.documents import json_of, json_text, read_value, text_digest
     from autoparser.analysis.core.provenance import NamedTemplate
     from autoparser.analysis.core.request_files import given_messages, given_schema, given_tools
+    from autoparser.analysis.core.server_engines import ServerEngine
     from autoparser.analysis.core.turn_format import TurnFormat
     from autoparser.analysis.core.verdicts import EvidenceKind
     from autoparser.analysis.decoding.answer_judge import (
@@ -203,7 +204,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.teaching.output_learning import InferredFormat, learn_outputs
     from autoparser.analysis.teaching.suggested_labels import SuggestedReader, suggested_reader
     from autoparser.analysis.teaching.taught_analysis import (
-        asks_for_tokens,
         unwritten_tokens,
         with_saved,
     )

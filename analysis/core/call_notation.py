@@ -23,6 +23,8 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from autoparser.lazy_names import lazy_pattern
+
 from .conversation import Json
 from .documents import JsonDocument
 from .schema_keywords import JsonType, type_of
@@ -408,7 +410,7 @@ class NamingId(Struct, frozen=True):
 
 
 _SIGNS = ".:/"
-_UNKNOWN = re.compile(rf"(?:[\w-]+[{_SIGNS}])*(?!\d+(?:[{_SIGNS}]|$))([\w-]+)(?:[{_SIGNS}]\d+)?")
+_UNKNOWN = lazy_pattern(rf"(?:[\w-]+[{_SIGNS}])*(?!\d+(?:[{_SIGNS}]|$))([\w-]+)(?:[{_SIGNS}]\d+)?")
 
 
 def _stands(name: str, text: str) -> bool:

@@ -25,6 +25,8 @@ from typing import Annotated, Any, TypeVar, cast
 import msgspec
 from msgspec import Meta, Struct, field, inspect, to_builtins
 
+from autoparser.lazy_names import lazy_pattern
+
 from .conversation import Json
 from .error_words import (
     is_mapping,
@@ -164,12 +166,12 @@ _Struct = TypeVar("_Struct", bound=Struct)
 
 _ANY_MEMBER = "..."
 """msgspec's placeholder for the key of a mapping."""
-_WHERE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>.*)`$", re.DOTALL)
-_PART = re.compile(r"\[(?P<index>\d+)\]|\[(?P<any>\.\.\.)\]|\.(?P<name>[^.\[]+)")
-_PLAIN = re.compile(r"[\w$-]+")
-_BOUND = re.compile(r"^Expected `\w+`(?P<length> of length)? (?P<sign>[<>]=?) (?P<bound>\S+)$")
+_WHERE = lazy_pattern(r" - at (?P<key>`key` in )?`\$(?P<path>.*)`$", re.DOTALL)
+_PART = lazy_pattern(r"\[(?P<index>\d+)\]|\[(?P<any>\.\.\.)\]|\.(?P<name>[^.\[]+)")
+_PLAIN = lazy_pattern(r"[\w$-]+")
+_BOUND = lazy_pattern(r"^Expected `\w+`(?P<length> of length)? (?P<sign>[<>]=?) (?P<bound>\S+)$")
 _SIGNS = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
-_FIELD = re.compile(r"^Object (?P<what>contains unknown|missing required) field `(?P<name>.*)`$")
+_FIELD = lazy_pattern(r"^Object (?P<what>contains unknown|missing required) field `(?P<name>.*)`$")
 
 
 def place_in(place: str, *parts: str | int) -> str:

@@ -10,9 +10,10 @@ Nothing here knows an error class, so that `errors` can write its messages with 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
+
+from autoparser.lazy_names import lazy_pattern
 
 # Visible characters as they are, and escapes for all others.
 #
@@ -21,7 +22,7 @@ from typing import Any, TypeGuard
 # DerivedCoreProperties.txt of Unicode 16, and the empty Braille pattern, which is drawn as a space.
 
 
-_INVISIBLE = re.compile(
+_INVISIBLE = lazy_pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0100-\U000e01ef]"
 )

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .conversation import Json
+from .text_format import TurnPart
 from .turn_format import TurnFormat
 from .turn_shape import TurnOpening
 
@@ -80,6 +81,11 @@ class Formats(Struct, frozen=True):
     def united(self) -> TurnFormat:
         """The fullest format with the openings of all settings, for reports."""
         return replace(self.fullest, openings=self.openings)
+
+    @property
+    def lacks_parts(self) -> bool:
+        """Whether no turn shows calls, or none shows reasoning, so that tokens may suggest them."""
+        return not {TurnPart.REASONING, TurnPart.CALLS} <= self.united.shown_parts
 
     def under(self, setting: Mapping[str, Json], *, tools: bool = True) -> PromptFormat | None:
         """Return the format of exactly this setting, or None if it was not learned.

@@ -6,8 +6,7 @@ shape is `MessageShape(calls=CallForm.BARE, arguments_as_string=True)`, and the 
 `{"id": …, "type": "function", "name": "find", "arguments": '{"city": "Oslo"}'}`.
 """
 
-from __future__ import annotations
-
+# Annotations are values here: as texts, msgspec would compile each at the first read.
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum

@@ -1,7 +1,6 @@
 """The source of a template: its name as a user gave it, and the exact file and commit."""
 
-from __future__ import annotations
-
+# Annotations are values here: as texts, msgspec would compile each at the first read.
 from enum import StrEnum
 from typing import Protocol
 

@@ -6,8 +6,7 @@ false, ends its prompt with `<think></think>` gives
 generation prompt" for `False`.
 """
 
-from __future__ import annotations
-
+# Annotations are values here: as texts, msgspec would compile each at the first read.
 from enum import StrEnum
 
 from msgspec import Struct

@@ -26,7 +26,9 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-_UNIT = re.compile(
+from autoparser.lazy_names import lazy_pattern
+
+_UNIT = lazy_pattern(
     r"""
     (?P<marker>
         <[^<>\n]*>                              # a tag, attributes included
@@ -368,7 +370,7 @@ def _split_edges(text: str) -> TemplateLiteral:
     return TemplateLiteral(text[:start], core, text[start + len(core) :])
 
 
-_BETWEEN = re.compile(r"\s+|(?<=>)(?=[^\s>])")
+_BETWEEN = lazy_pattern(r"\s+|(?<=>)(?=[^\s>])")
 _SHORT = 256
 _split_short = lru_cache(maxsize=2048)(_split_edges)
 """Cached, since every request cuts the same few texts of a format."""
@@ -398,7 +400,7 @@ def spaced_spellings(text: str) -> tuple[str, ...]:
     return tuple("".join(chain.from_iterable(row)) for row in rows)
 
 
-_GAP = re.compile(r"(?<=\S)((?<!\w)\s+|\s+(?!\w))(?=\S)")
+_GAP = lazy_pattern(r"(?<=\S)((?<!\w)\s+|\s+(?!\w))(?=\S)")
 _GAPS = ("", " ", "\n", "\r\n", "\n\n", "\r\n\r\n")
 _MOST_FREE = 2
 """How many gaps vary over all of `_GAPS`; a further one is unchanged or empty."""

@@ -10,8 +10,7 @@ For example, a string of JSON, and one that is wrapped only if it contains marku
     ('plain', '<![CDATA[a < b]]>', 'a < b')
 """
 
-from __future__ import annotations
-
+# Annotations are values here: as texts, msgspec would compile each at the first read.
 import ast
 import json
 import re

@@ -15,8 +15,7 @@ each combination of parts. The functions below find in all of them together what
 a part: of a literal between two parts, only comparison shows which of the two it belongs to.
 """
 
-from __future__ import annotations
-
+# Annotations are values here: as texts, msgspec would compile each at the first read.
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property

@@ -6,8 +6,7 @@ grammar accepts, and the parser reads back, each text that the template writes a
 `Gate(asked=14, passed=14, …)`.
 """
 
-from __future__ import annotations
-
+# Annotations are values here: as texts, msgspec would compile each at the first read.
 from enum import StrEnum
 
 from msgspec import Struct

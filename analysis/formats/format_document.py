@@ -8,8 +8,7 @@ all else is written as the classes of `core` have it. For example, a row of a ca
      {"literal": "}\n</tool_call>"}]
 """
 
-from __future__ import annotations
-
+# Annotations are values here: as texts, msgspec would compile each at the first read.
 from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType, convert
@@ -29,7 +28,7 @@ from autoparser.analysis.core.call_notation import (
     RowSlot,
     ValueNotation,
 )
-from autoparser.analysis.core.conversation import Json, Presence
+from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
 from autoparser.analysis.core.documents import (
     ONE_KEY,
     Count,
@@ -41,7 +40,13 @@ from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_format import StringText, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import ReasoningRetention, TurnEnd, TurnOpening
-from autoparser.analysis.core.verdicts import AskedForm, Check, EvidenceKind, TemplateCrash
+from autoparser.analysis.core.verdicts import (
+    AskedForm,
+    Check,
+    EvidenceKind,
+    Failure,
+    TemplateCrash,
+)
 
 
 class PieceDocument(JsonDocument, frozen=True):
@@ -82,7 +87,7 @@ class ContainerDocument(JsonDocument, frozen=True):
     """The order of the members, such as `"as given"`."""
     indent: str
     """The indentation that one level adds, such as `" "`; empty if all is on one line."""
-    values: NotationDocument | None
+    values: "NotationDocument | None"
     """How the values inside are written, such as `"a"`, in quotes, inside an array whose siblings
     are bare; null: like the value that holds them."""
 
@@ -536,5 +541,15 @@ def check_counts(check: Check) -> CheckCounts:
 
 def check_read(document: CheckDocument) -> Check:
     """Return the verdict of a document."""
-    # The counts that are missing there are computed from crashes and failures again.
-    return convert(document, Check, from_attributes=True)
+    # The counts that are missing there are computed from crashes and failures again. `convert`
+    # would have to learn seven classes, of failures that most formats do not have.
+    failures = tuple(
+        copy_fields(Failure, failure, message=_read_message(failure.message))
+        for failure in document.failures
+    )
+    return copy_fields(Check, document, failures=failures)
+
+
+def _read_message(document: MessageDocument) -> Message:
+    calls = tuple(copy_fields(ToolCall, call) for call in document.calls)
+    return Message(document.content, document.reasoning, calls)

@@ -9,8 +9,7 @@ change that is more than an addition counts `SCHEMA` up. For example
      "fullest": 0, "base": {}, "untried_settings": 0, "requires_nonnull_content": false, …}
 """
 
-from __future__ import annotations
-
+# Annotations are values here: as texts, msgspec would compile each at the first read.
 import json
 from typing import Annotated, Any, Final, Literal
 

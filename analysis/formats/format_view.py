@@ -493,8 +493,7 @@ def fence_markers(calls: CallFormat) -> dict[str, str]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class FormatFlags:
+class FormatFlags(Struct, frozen=True):
     """Yes-or-no properties of a format."""
 
     supports_tools: bool

@@ -13,7 +13,6 @@ In GBNF, the items of an array cannot be told apart, so it is written without th
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -108,16 +107,16 @@ def log_loosening(loosened: tuple[Loosening, ...]) -> None:
     for loosening in loosened:
         reasons.setdefault(loosening.reason, []).append(loosening)
     reason_words = (_shortened(reason, places) for reason, places in reasons.items())
-    _LOG.warning("keywords that no grammar can hold are left out: %s", "; ".join(reason_words))
+    import logging  # noqa: PLC0415 - only servers log
+
+    words = "keywords that no grammar can hold are left out: %s"
+    logging.getLogger("autoparser").warning(words, "; ".join(reason_words))
 
 
 def _shortened(reason: str, places: Sequence[Loosening]) -> str:
     first, *others = places
     also = f" and {len(others)} more" if others else ""
     return escape_text(f"{_owner(first.tool)}, {first.pointer}{also} ({reason})")
-
-
-_LOG = logging.getLogger("autoparser")
 
 
 def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> WrittenGrammar[Written]:

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations, product
 from math import prod
 from typing import NamedTuple, TypeAlias
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from autoparser.analysis.core.conversation import (
     Dialogue,
@@ -123,8 +122,7 @@ def turns_under(prober: Prober, setting: Setting) -> tuple[str, ...]:
     return tuple(turn.refusal or turn.text for turn in turns)
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(Struct, frozen=True, dict=True):
     """A kind of conversation in which switches are tried."""
 
     prober: Prober
@@ -275,10 +273,10 @@ def find_switches(
             ]
 
     # Try long messages last: few variables need them, and a template may loop over each character.
-    try_unmoved([replace(grounds[0], long=True)])
+    try_unmoved([structs.replace(grounds[0], long=True)])
     if any(isinstance(result, UnmovedVariable) for result in found):
         # Try media parts last: few variables need them, and few templates accept any.
-        media = [replace(grounds[0], media=(kind, kind)) for kind in MediaKind]
+        media = [structs.replace(grounds[0], media=(kind, kind)) for kind in MediaKind]
         try_unmoved([ground for ground in media if _shows_media(ground)])
     return FoundSwitches(
         tuple(result for result in found if isinstance(result, Switch)),
@@ -319,7 +317,7 @@ def _words_of_grounds(differing: Sequence[Ground]) -> str:
 
 def _shows_media(ground: Ground) -> bool:
     """Whether the template accepts such parts and writes something for them."""
-    usual, setting = replace(ground, media=()), ground.prober.setting
+    usual, setting = structs.replace(ground, media=()), ground.prober.setting
     shown, without = ground.prompt(setting), usual.prompt(setting)
     return shown.rendered and shown.text != without.text
 

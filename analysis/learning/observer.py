@@ -13,10 +13,11 @@ The turn is `<|assistant|>wpzqqmqw<|end|>`; `pieces` cuts it at the sentinel int
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, UserMessage
 from autoparser.analysis.core.text_alignment import (
@@ -75,8 +76,7 @@ class ObservedTurn(NamedTuple):
         return "" if error is None else error.reason
 
 
-@dataclass(frozen=True)
-class Observer:
+class Observer(Struct, frozen=True, dict=True):
     """Observes turns through one prober."""
 
     prober: Prober

@@ -14,12 +14,12 @@ import datetime
 import marshal
 import random
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from autoparser.analysis.core.conversation import (
     Dialogue,
@@ -198,8 +198,7 @@ class Probe(Struct, frozen=True):
         return self.error is None
 
 
-@dataclass(slots=True)
-class Meter:
+class Meter(Struct):
     """The cost of probing one template."""
 
     renders: int = 0

@@ -15,7 +15,6 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.formats.saved_format import load_format
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_of
 from autoparser.analysis.teaching.taught_analysis import (
-    asks_for_tokens,
     unwritten_tokens,
     with_saved,
 )
@@ -82,7 +81,7 @@ def _unwritten(subject: Subject) -> tuple[str, ...]:
     """Return the added tokens of a model directory's tokenizer that the template never writes."""
     if subject.tokenizer is None or subject.directory is None or not subject.has(RuleNeed.ANALYSIS):
         return ()
-    added = tokenizer_of(subject.tokenizer).added if asks_for_tokens(subject.analysis) else ()
+    added = tokenizer_of(subject.tokenizer).added if subject.analysis.formats.lacks_parts else ()
     return unwritten_tokens(subject.analysis, [token.text for token in added])
 
 

@@ -23,6 +23,7 @@ from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.analysis.core.text_format import StringEscape, StringText
+from autoparser.lazy_names import lazy_pattern
 
 from .json_text import (
     BracketScan,
@@ -352,7 +353,7 @@ def _is_own(text: str, notation: ValueNotation) -> bool:
     return decoder.end() and not decoder.foreign
 
 
-_FOREIGN = re.compile("[\"'(){}\\[\\]]")
+_FOREIGN = lazy_pattern("[\"'(){}\\[\\]]")
 """Signs that do not belong in a text without quotes."""
 
 
@@ -591,7 +592,7 @@ def _middles_of(texts: ArgumentTexts) -> dict[str, _Middles]:
 
 _MIDDLES: IdentityCache[dict[str, _Middles]] = IdentityCache(256)
 _LONGEST_KEY = 4096
-_NO_KEY = re.compile(r"[\"'\n{}()]|,\s|\[[\"'{]")
+_NO_KEY = lazy_pattern(r"[\"'\n{}()]|,\s|\[[\"'{]")
 """Any text that is not a declared key: the text before it is a value."""
 
 

@@ -11,7 +11,6 @@ In the value below no call begins, since its own closer still comes:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
@@ -20,6 +19,7 @@ from msgspec import Struct
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.analysis.core.text_format import TurnPart
+from autoparser.lazy_names import lazy_pattern
 
 from .stop_marks import StopMark, call_open, call_opens
 from .text_lookahead import GoesOn, TextLookahead
@@ -186,7 +186,7 @@ def _takes(ahead: TextLookahead, closer: str | None) -> Reading[bool]:
     return bool((yield from ahead.word(_WORD, _LONGEST_WORD)))
 
 
-_WORD = re.compile(r"[^\s{}\[\]<>\"'()]+")
+_WORD = lazy_pattern(r"[^\s{}\[\]<>\"'()]+")
 _LONGEST_WORD = 256
 _MOST_KNOWN = 64
 _PAIR = 2
@@ -351,4 +351,4 @@ class CallSurroundings(Struct, frozen=True):
         return match[1] if match and match[1] in offered and word not in offered else ""
 
 
-_LAST_PART = re.compile(r"(?:[.:/]|\A(?=[\w-]+/))([\w-]+)(?:[.:#]\d+|/)?\Z")
+_LAST_PART = lazy_pattern(r"(?:[.:/]|\A(?=[\w-]+/))([\w-]+)(?:[.:#]\d+|/)?\Z")

@@ -15,6 +15,7 @@ from unicodedata import category
 
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
+from autoparser.lazy_names import lazy_pattern
 
 from .turn_request import TurnTree
 
@@ -68,7 +69,7 @@ def foreign_call(turn: TurnTree, text: str) -> tuple[int, str] | None:
 
 _CLOSING = ("Pe", "Pf")
 _CLOSING_SIGNS = ">|`\"'"
-_SENTENCE = re.compile(r"[^\W\d_] [^\W\d_]+[ :]")
+_SENTENCE = lazy_pattern(r"[^\W\d_] [^\W\d_]+[ :]")
 """Two words with a space on both sides of the second: not `commentary to=f`."""
 
 

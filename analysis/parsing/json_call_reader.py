@@ -12,6 +12,7 @@ import re
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import json_notation
 from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.lazy_names import lazy_pattern
 
 from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings
@@ -276,8 +277,8 @@ _FUNCTION = "function"
 """The key of a call's function in OpenAI's messages, and of its name and arguments."""
 _ARGUMENTS = frozenset({"arguments", "parameters"})
 """The keys of arguments in OpenAI's messages, and of parameters in tools."""
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
-_UNESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_STRING = lazy_pattern(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
+_UNESCAPE = lazy_pattern(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.text_format import StringEscape
+from autoparser.lazy_names import lazy_pattern
 
 from .text_lookahead import GoesOn, TextLookahead, at_any, ends_nowhere
 from .text_tape import Reading, SpanKind, TextLane, TextTape
@@ -257,24 +258,25 @@ class ReadOutcome(StrEnum):
 
 
 _SPACE = re.compile(r"\s+")
-_UNKNOWN_SPACE = re.compile(r"[^ \t\r\n]")
+_UNKNOWN_SPACE = lazy_pattern(r"[^ \t\r\n]")
 """Whitespace that JSON does not allow."""
 _WORD = re.compile(r"[\w.+\-$]+")
 _PLAIN, _ESCAPE = r'[^"\\\x00-\x1f]', r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
+_RUN = rf"(?:{_PLAIN}++|{_ESCAPE})++"
 _RUNS = {
-    '"': re.compile(rf"(?:{_PLAIN}++|{_ESCAPE})++"),
-    "'": re.compile(r"[^'\\\x00-\x1f\"]+"),
+    '"': re.compile(_RUN),
+    "'": lazy_pattern(r"[^'\\\x00-\x1f\"]+"),
 }
 """Text of a string that is JSON's already; with JSON's quotes, its escapes are."""
 # The runs are possessive: a string that never closes would be tried in every way otherwise.
-_WHOLE = re.compile(rf'"(?:{_RUNS[chr(34)].pattern})?+"')
-_BEGUN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_WHOLE = lazy_pattern(rf'"(?:{_RUN})?+"')
+_BEGUN_ESCAPE = lazy_pattern(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _OTHER = {
-    '"': re.compile(rf"{_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+(?!\Z)").match,
-    "'": re.compile(r"['\\\x00-\x1f\"]").search,
+    '"': lazy_pattern(rf"{_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+(?!\Z)"),
+    "'": lazy_pattern(r"[^'\\\x00-\x1f\"]*+(?!\Z)"),
 }
-"""Search functions for a character outside such text, by quote."""
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
+"""Patterns that match a text with a character outside such text, by quote."""
+_NUMBER = lazy_pattern(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _WORDS = {
     "true": "true",
     "false": "false",
@@ -288,9 +290,9 @@ _WRITTEN = {"(": "[", ")": "]"}
 _LONGEST_ESCAPE = 6
 _PYTHON = {"x": 2, "U": 8}
 """The number of hex digits of Python's escapes that JSON lacks."""
-_HEX = re.compile(r"[0-9a-fA-F]+")
+_HEX = lazy_pattern(r"[0-9a-fA-F]+")
 _LAST_CHARACTER = 0x10FFFF
-_UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}")
+_UNICODE = lazy_pattern(r"\\u[0-9a-fA-F]{4}")
 
 
 def _passed(text: str) -> int | None:
@@ -514,7 +516,7 @@ class _JsonReader:
         emit('"')
         run = _RUNS[quote]
         lane = TextLane(
-            _OTHER[quote],
+            _OTHER[quote].match,
             SpanKind.ARGUMENTS,
             emit,
             _passed if quote == '"' else None,
@@ -623,5 +625,5 @@ def missing_closers(text: str) -> str:
     return "".join(reversed(closers))
 
 
-_WHOLE_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+_WHOLE_STRING = lazy_pattern(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_MARKS = lazy_pattern(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from autoparser.lazy_names import lazy_pattern
+
 from .json_text import Emit
 from .message_collector import MessageCollector
 from .stop_marks import StopMark
@@ -21,8 +23,8 @@ from .turn_request import TurnTree
 # The Markdown fence that models put around an answer in JSON.
 
 
-_OPENING = re.compile(r"\s*(`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*\r?\n\s*(?=[\[{])")
-_BEGINNING = re.compile(
+_OPENING = lazy_pattern(r"\s*(`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*\r?\n\s*(?=[\[{])")
+_BEGINNING = lazy_pattern(
     r"\s*(?:`{0,2}|~{0,2}|(?:`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*(?:\r|\r?\n\s*)?)"
 )
 
@@ -152,7 +154,7 @@ class _Scan:
         return limit
 
 
-_SPECIAL = re.compile(r'"|\\.?|[{}\[\]]', re.DOTALL)
+_SPECIAL = lazy_pattern(r'"|\\.?|[{}\[\]]', re.DOTALL)
 
 
 def read_prose(

@@ -27,6 +27,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape, StringText
+from autoparser.lazy_names import lazy_pattern
 
 from .json_text import Emit, QuoteScan, ReadOutcome, in_json
 from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead, skip_space
@@ -130,7 +131,7 @@ class ArgumentTexts:
                 yield from (f"{tail}{sign}" for tail in sorted(tails))
 
 
-_KEY_SIGN = re.compile(r"[\w.-]")
+_KEY_SIGN = lazy_pattern(r"[\w.-]")
 _LONGEST_WORD = 256
 """Characters of a key within which the text before a value is waited for as a whole."""
 _TEXTS: IdentityCache[ArgumentTexts] = IdentityCache(256)
@@ -665,7 +666,7 @@ def begun_stops(stops: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(front for front in fronts if front not in stops))
 
 
-_WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
+_WORD = lazy_pattern(r"[^\s:=<>(){}\[\],;\"']+")
 _TRIED_AGAIN = (_Stop.CLOSER, _Stop.MARKER)
 """Stops within which another stop may begin."""
 _DOUBTED = (_Sight.DOUBT, _Sight.ENTRY)
@@ -680,7 +681,7 @@ _SHORT = 2
 
 
 _COUNTED = frozenset({"integer", "number"})
-_COUNT = re.compile(r"[1-9][0-9]{0,14}|0")
+_COUNT = lazy_pattern(r"[1-9][0-9]{0,14}|0")
 _NUMBERED = frozenset({"number", "array", "object"})
 """JSON types whose values may be or contain a number that is not an integer."""
 

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
+from autoparser.lazy_names import lazy_pattern
 
 from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings
@@ -391,6 +392,6 @@ def _lasts_of(stops: tuple[str, ...]) -> re.Pattern[str]:
 _LONGEST_WORD = 256
 _PAIR = 2
 _LONGEST_NOISE = 256
-_NAME_SIGNS = re.compile(r"[\w.-]+")
-_IS_WORD = re.compile(r"[^\W_]")
-_NO_WORD = re.compile(r"[\s{}\[\]<>\"']")
+_NAME_SIGNS = lazy_pattern(r"[\w.-]+")
+_IS_WORD = lazy_pattern(r"[^\W_]")
+_NO_WORD = lazy_pattern(r"[\s{}\[\]<>\"']")

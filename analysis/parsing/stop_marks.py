@@ -25,6 +25,7 @@ from autoparser.analysis.core.text_alignment import (
     spaced_spellings,
 )
 from autoparser.analysis.core.text_format import TurnPart
+from autoparser.lazy_names import lazy_pattern
 
 from .text_lookahead import MarkupJoints, NamedStop, StopTable, ToolNames, at_text
 from .text_tape import Reading, SpanKind, TextTape
@@ -149,8 +150,8 @@ class FoundName(NamedTuple):
     """The offset after the name."""
 
 
-_NAME_SIGN = re.compile(r"[\w-]")
-_ANY_NAME = re.compile(r"[\w.-]+(?![\w-])")
+_NAME_SIGN = lazy_pattern(r"[\w-]")
+_ANY_NAME = lazy_pattern(r"[\w.-]+(?![\w-])")
 
 
 class RecipientSearch:
@@ -675,7 +676,7 @@ def reasoning_opening(block: MarkerBlock) -> TemplateLiteral:
     return TemplateLiteral.of(mirror) if alone else block.open
 
 
-_BRACKETED_NAME = re.compile(r"([<\[])([A-Za-z][\w:-]*[>\]])")
+_BRACKETED_NAME = lazy_pattern(r"([<\[])([A-Za-z][\w:-]*[>\]])")
 
 
 def _signed_markers(text: str) -> Iterator[str]:

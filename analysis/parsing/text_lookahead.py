@@ -30,6 +30,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct
 
 from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.lazy_names import lazy_pattern
 
 from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
 
@@ -151,7 +152,8 @@ class StopTable(Generic[Label]):
         self.texts = tuple(texts)
         """The stops without names of tools, the longest first."""
         self._ordered = sorted(texts)
-        self._static = _any_of(texts)
+        self._search: Callable[[str], object] | None = None
+        self._static = lazy_pattern("|".join(map(re.escape, texts))) if texts else None
         self._pattern = _any_of(sorted({*texts, *heads}, key=len, reverse=True))
         firsts = "".join(sorted({text[0] for text in (*texts, *heads)}))
         self._firsts = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
@@ -176,8 +178,14 @@ class StopTable(Generic[Label]):
         self._searched = sorted({*texts, *heads})
         self._known: dict[str, tuple[tuple[str, int], ...] | None] = {}
         """The stops that contain those that were found."""
-        self.search: Callable[[str], object] = self.searching("").search
-        """Searches for text that may belong to a stop, other than a lone character of `ends`."""
+
+    @property
+    def search(self) -> Callable[[str], object]:
+        """Search for text that may belong to a stop, other than a lone character of `ends`."""
+        # Compiled on first use, by streams; a cached property would slow all other attributes.
+        if self._search is None:
+            self._search = self.searching("").search
+        return self._search
 
     def offering(self, names: frozenset[str] | None) -> StopTable[Label]:
         """Return the table for other names of tools: nothing is compiled anew."""
@@ -503,9 +511,9 @@ def _beginnings(texts: Iterable[str], most: int) -> list[str]:
 _finds_nothing = re.compile("(?!)").search
 _LOOKED_AT = 4
 """Characters that distinguish most text from the beginning of a stop."""
-_OPEN_FENCE = re.compile(r"`(?:`?|`{2,7}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
+_OPEN_FENCE = lazy_pattern(r"`(?:`?|`{2,7}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
 """The opening of a Markdown fence, or the front of one, at the end of a text."""
-_FENCE = re.compile(r"`{3,8}[\w.+-]{0,32}[ \t]*\r?\n\s{0,16}\Z")
+_FENCE = lazy_pattern(r"`{3,8}[\w.+-]{0,32}[ \t]*\r?\n\s{0,16}\Z")
 _LONGEST_FENCE = 64
 
 

@@ -48,8 +48,9 @@ from autoparser.analysis.core.text_format import (
     from_html,
     from_python,
 )
+from autoparser.lazy_names import lazy_pattern
 
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = lazy_pattern(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
 STRING_ONLY = frozenset({"string"})
 """The types of a value that a schema declares as a string and nothing else."""
@@ -225,11 +226,11 @@ class ValueDecoder(_Cursor):
         return key
 
 
-_CONTROL = re.compile(r"[\x00-\x1f]")
-_BARE_KEY = re.compile(r"[\w$.-]+")
+_CONTROL = lazy_pattern(r"[\x00-\x1f]")
+_BARE_KEY = lazy_pattern(r"[\w$.-]+")
 """A key without the quotes that it should have."""
 _QUOTED = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
-_QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
+_QUOTES = lazy_pattern(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
 
 
 def python_text(text: str, quote: str) -> str | None:

@@ -20,6 +20,7 @@ from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape
+from autoparser.lazy_names import lazy_pattern
 
 from .call_ends import CallSurroundings
 from .message_collector import MessageCollector
@@ -295,5 +296,5 @@ def _entry_finder(
     return find
 
 
-_QUOTED = re.compile(r"[\"'({\[]")
+_QUOTED = lazy_pattern(r"[\"'({\[]")
 """Signs with which a closer may be part of a value."""

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import errno
 import ipaddress
-import logging
 import os
 import re
 import socket
@@ -388,6 +387,8 @@ def _distrusted(words: str) -> TemplateReadError:
 @contextmanager
 def _quiet_library() -> Generator[None]:
     """Keep the library's messages off the terminal, unless `HF_HUB_VERBOSITY` is set."""
+    import logging  # noqa: PLC0415 - as below
+
     from huggingface_hub.utils import logging as hub_logging  # noqa: PLC0415 - slow to import
 
     if os.environ.get("HF_HUB_VERBOSITY") or os.environ.get("HF_DEBUG"):

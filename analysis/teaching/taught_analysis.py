@@ -45,17 +45,12 @@ from autoparser.analysis.parsing.parsed_message import message_of
 # differ only in their numbers, are left out.
 
 
-def asks_for_tokens(analysis: Analysis) -> bool:
-    """Whether a template shows no calls, or no reasoning, so that tokens may suggest them."""
-    return not {TurnPart.REASONING, TurnPart.CALLS} <= analysis.formats.united.shown_parts
-
-
 def unwritten_tokens(analysis: Analysis, tokens: Sequence[str]) -> tuple[str, ...]:
     """Return the added tokens of a tokenizer that no render holds, in the order given.
 
     Return no tokens if the template shows both calls and reasoning.
     """
-    if not asks_for_tokens(analysis):
+    if not analysis.formats.lacks_parts:
         return ()
     rows = Counter(_without_number(token) for token in tokens)
     known = set(analysis.template.special_tokens.values())

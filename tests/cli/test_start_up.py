@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import typer
+from msgspec import Struct
 from typer.core import TyperGroup
 
+from autoparser.analysis.formats.format_file import FormatFile
 from autoparser.cli import wings
 from autoparser.cli.main import HOMES, SUMMARIES, _PlainConversion, app
-from autoparser.lazy_names import name_homes
+from autoparser.lazy_names import lazy_pattern, name_homes
 from tests.benchmarks.measuring import function_tool
 
 from .conftest import ROOT, Run
@@ -59,6 +62,7 @@ def test_help_and_version_import_little_more_than_typer() -> None:
         "multiprocessing",
         "rich",
         "importlib.metadata",
+        "pkgutil",
         "yaml",
     }
 
@@ -85,7 +89,8 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
     assert commands_in(found) == {"parse"}
     assert wings_in(found) <= {"core", "templates", "formats", "parsing", "sources", "learning"}
     heavy = {"jinja2", "yaml", "jsonschema", "huggingface_hub", "tokenizers", "numpy", "pydantic"}
-    heavy |= {"rich.console", "hashlib", "tempfile", "markupsafe", "html.entities"}
+    heavy |= {"rich.console", "hashlib", "tempfile", "markupsafe", "html.entities", "pkgutil"}
+    heavy.add("autoparser.analysis.core.server_engines")
     assert not found & {*heavy, "multiprocessing", "autoparser.analysis.learning.prober"}
     for modules, names in ((shown, READ_FOR_MESSAGES), (written, ("message_document",))):
         reports = {name for name in modules if name.startswith("autoparser.reports.")}
@@ -95,11 +100,68 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
     assert "multiprocessing" in imported((*parse, "--timeout", "9"))
 
 
+COUNTED = """
+import dataclasses, re
+made = []
+usual, process = re._compiler.compile, dataclasses._process_class
+re._compiler.compile = lambda *given: made.append(given[0]) or usual(*given)
+dataclasses._process_class = lambda kind, *given: made.append(kind) or process(kind, *given)
+import autoparser.analysis.formats.saved_format, autoparser.analysis.core.request_files
+from autoparser.cli import command_runs, parse
+expressions = [item for item in made if isinstance(item, str)]
+classes = [item.__name__ for item in made if getattr(item, "__module__", "")[:11] == "autoparser."]
+print(len(expressions), *classes)
+"""
+"""Prints how many expressions are compiled by imports, and which data classes they make."""
+
+
+def test_the_imports_of_parse_compile_few_expressions_and_make_few_data_classes() -> None:
+    command = [sys.executable, "-c", COUNTED]
+    done = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True)  # noqa: S603
+    expressions, *classes = done.stdout.split()
+    # 77 while each module compiled its own; those of Python and typer are among them.
+    assert int(expressions) <= 50
+    assert classes == ["ParsedCall", "ParsedMessage", "LearnedFormat", "SavedFormat"]
+
+
+def test_a_lazy_pattern_is_compiled_when_it_is_used() -> None:
+    broken = lazy_pattern("(")
+    with pytest.raises(re.error):
+        broken.match("(")
+    number = lazy_pattern(r"\d+", re.ASCII)
+    assert [number.fullmatch(text) is not None for text in ("12", "x", "٣")] == [True, False, False]
+
+
+def structs_in(kind: object) -> set[type[Struct]]:
+    """Return a struct and all those in its fields."""
+    found: set[type[Struct]] = set()
+    waiting = [kind]
+    while waiting:
+        kind = waiting.pop()
+        waiting += get_args(kind)
+        if isinstance(kind, type) and issubclass(kind, Struct) and kind not in found:
+            found.add(kind)
+            waiting += get_type_hints(kind, include_extras=True).values()
+    return found
+
+
+def test_a_saved_format_is_read_without_compiling_annotations() -> None:
+    texts = [
+        (kind.__name__, text)
+        for kind in structs_in(FormatFile)
+        for text in kind.__annotations__.values()
+        if isinstance(text, str)
+    ]
+    # A word has one annotation; the other class is named before it is there.
+    assert {name for name, _ in texts} <= {"FreeWord", "ContainerDocument"}, texts
+
+
 def test_analyze_imports_no_comparisons_and_no_decoding() -> None:
     found = imported(("analyze", A1, "--no-isolation"))
     unneeded = {"decoding", "history", "editing", "engines", "export"}
     assert not wings_in(found) & unneeded
-    heavy = {"asyncio", "tokenizers", "jsonschema", "huggingface_hub", "pydantic"}
+    heavy = {"asyncio", "tokenizers", "jsonschema", "huggingface_hub", "pydantic", "logging"}
+    heavy.add("autoparser.analysis.learning.example_conclusion")
     assert not found & {*heavy, "autoparser.analysis.overview.comparison"}
 
 
