@@ -41,7 +41,7 @@ _TITLES = {
     OutputDeviation.STRAY: "A stray closing marker; it is dropped.",
     OutputDeviation.BEHIND_END: "Text after the end of the turn; it is dropped.",
     OutputDeviation.LEFT_OUT: "Text between markup; it is dropped.",
-    OutputDeviation.UNREADABLE: "A tool call cannot be parsed from here; it stays in the content.",
+    OutputDeviation.UNREADABLE: "A tool call cannot be parsed from here; it remains text.",
     OutputDeviation.UNKNOWN_TOOL: "The function is not one of the tools that were offered.",
     OutputDeviation.SCHEMA: "The arguments of this call break the schema of its tool.",
     OutputDeviation.CUT: "The output ends inside a tool call.",

@@ -349,7 +349,7 @@ def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
     if (
         united.retention.tool_loop is False
         or (united.calls is not None and united.calls.limit in LOST_CALLS)
-        or arguments in LOST_ARGUMENTS
+        or (arguments in LOST_ARGUMENTS and arguments is not StringArguments.RAISES)
     ):
         faults.append("see findings for serving and training")
     yield from faults
@@ -362,16 +362,17 @@ LOST_CALLS = (CallLimit.FIRST, CallLimit.LAST)
 
 LOST_ARGUMENTS = {
     StringArguments.ENCODED_TWICE: "JSON-string arguments are encoded twice",
-    StringArguments.DROPPED: "JSON-string arguments are dropped",
+    StringArguments.DROPPED: "JSON-string arguments are dropped or altered",
     StringArguments.RAISES: "JSON-string arguments raise",
 }
 """The faults of templates with arguments given as JSON text, as chat APIs send them."""
 
 
 def _faulty_turns(gate: Gate) -> str:
-    """Name the turns that fail, e.g. `turns with an argument of every type`."""
-    titles = dict.fromkeys(fault.title for fault in gate.faults)
-    return f"turns with {some_of([*titles], 1)}"
+    """Count the turns that fail, e.g. `2 turns (message 'an argument of every type')`."""
+    titles = [repr(title) for title in dict.fromkeys(fault.title for fault in gate.faults)]
+    named = f"message{'s' * (len(titles) > 1)} {some_of(titles, 1)}"
+    return f"{number_of(gate.asked - gate.passed, 'turn')} ({named})"
 
 
 def gate_style(learned: LearnedFormat) -> str:

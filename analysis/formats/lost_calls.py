@@ -26,6 +26,7 @@ from .output_explanation import (
     DeviationExplanation,
     OutputDeviation,
     OutputReading,
+    call_in_open_reasoning,
     explain_output,
 )
 
@@ -120,7 +121,8 @@ def loss_cause(
     message = reading.parser.parse(text, complete=complete)
     unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
     read = (Status.OK, Status.UNFINISHED, Status.REPAIRED, Status.STRAY)
-    lost = unknown or message.status not in read
+    drafted = call_in_open_reasoning(reading.parser, message, text)
+    lost = unknown or message.status not in read or drafted is not None
     if unrestricted is not None:
         allowed = unrestricted.parse(text, complete=complete)
         if len(allowed.tool_calls) > len(message.tool_calls):
@@ -153,7 +155,8 @@ def loss_cause(
     if message.status is Status.NEEDS_ALL:
         return LossCause(LossReason.DEPARTURE, lost=True)
     if _calls_in_reasoning(reading, message):
-        return LossCause(LossReason.IN_REASONING, lost=True)
+        # A call in reasoning that closes is a draft.
+        return LossCause(LossReason.IN_REASONING, lost=lost)
     place = next((place for given, place in reasons if given is LossReason.DEPARTURE), None)
     return LossCause(LossReason.DEPARTURE if place else LossReason.NOTHING, place, lost=lost)
 
