@@ -180,6 +180,7 @@ def parse(
             why,
             template=shlex.quote(source.source or why.template),
             tools=why.tools if tools is None else shlex.quote(str(tools)),
+            teachable=analysis.lacks_calls,
         )
         if engines:
             question = _engine_question(source.label, analysis, request, reading)

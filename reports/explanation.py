@@ -239,6 +239,9 @@ def _way_out(explained: ExplainedOutput) -> tuple[str, ...]:
         setting = "" if held is None else setting_words(held.setting)
         return (f"parse it after that prompt: --switch {setting}" if setting else "",)
     way = _WAYS_OUT.get(cause.reason, ("",))
+    if cause.reason is LossReason.NO_CALLS and not explained.teachable:
+        # The model is offered no tools, so that no examples can teach its calls.
+        way = ("use a template that offers tools to the model, and writes its calls",)
     return tuple(
         piece.format(template=explained.template, tools=explained.tools) if at else piece
         for at, piece in enumerate(way)
