@@ -56,6 +56,24 @@ class _NoPlainValue(Exception):
     """Raised for values that typer has to convert."""
 
 
+_WITHOUT_JSON = {
+    "debug": (
+        ": it draws on a terminal",
+        "autoparser render TEMPLATE --trace --json writes the steps of a render",
+    ),
+    "report": (
+        ": it writes a page",
+        "use analyze --json for the format, lint --json for the findings, roundtrip --json for the"
+        " round trips",
+    ),
+    "serve": (
+        ": it runs until it is stopped, and answers requests in JSON",
+        "leave out --json; its URL is on standard output unless that is a terminal",
+    ),
+}
+"""Why a command has no JSON, and the way out."""
+
+
 class PlainValueCommand(TyperCommand):
     """A command that takes plain values without typer's conversion."""
 
@@ -67,8 +85,8 @@ class PlainValueCommand(TyperCommand):
         """Parse the options, with ruff's `--output-format` as another name of `--format`."""
         known = {name for param in self.params for name in param.opts}
         if "--json" in args and "--json" not in known:
-            hint = "use autoparser analyze --json for the format, or lint --json for the findings"
-            raise AutoparserError(f"autoparser {self.name} has no JSON output", hint=hint)
+            why, hint = _WITHOUT_JSON.get(str(self.name), ("", "leave out --json"))
+            raise AutoparserError(f"autoparser {self.name} has no JSON output{why}", hint=hint)
         if "--format" in known:
             args = [_FORMAT_OF_RUFF.sub("--format", word) for word in args]
         return super().parse_args(ctx, args)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -42,8 +42,7 @@ from .request import (
 from .source import STANDARD_INPUT, LearnedSource
 
 NOT_ALL_READ = 1
-"""The exit code if a call is malformed, unknown or in another format, a closer is stray, or the
-output was cut."""
+"""The exit code if a call is lost or unknown, a closer is stray, or the output was cut."""
 
 CHUNK = 4
 """Characters per chunk of a stream, without `--chunk`."""
@@ -129,8 +128,10 @@ def parse(
     JSON is one document, or JSON Lines for a stream. Without --tools, calls of any function are
     accepted.
 
-    Exit code: 0 if everything was parsed, 1 if a call is malformed, unknown or in another format, a
-    stray closing marker was dropped, or the output was truncated, 2 if there is nothing to parse.
+    Exit code: 0 if everything was parsed, also with repairs. 1 if a call is lost (it cannot be
+    parsed, is in another format, or in reasoning that is never closed) or its tool is unknown, a
+    stray closing marker was dropped, the output was truncated, or --explain names another reason
+    for a lost call. 2 if there is nothing to parse.
     """
     if chunk is not None and not stream:
         raise needs("--chunk", "--stream")
@@ -169,6 +170,7 @@ def parse(
         call_ids=lambda _name, _index: "",
     )
     warn_of_request(source.label, analysis, request)
+    loses_call = partial(_loses_call, parser, text, unclosed_reasoning)
     why = None
     if explain:
         reading = _plain_reading(analysis, request)
@@ -178,6 +180,7 @@ def parse(
             why,
             template=shlex.quote(source.source or why.template),
             tools=why.tools if tools is None else shlex.quote(str(tools)),
+            teachable=analysis.lacks_calls,
         )
         if engines:
             question = _engine_question(source.label, analysis, request, reading)
@@ -187,13 +190,48 @@ def parse(
         with open_outlet(output) as outlet:
             outlet.text(_issue(analysis, request, request_options, message, text, why))
         print_note("review it before posting: it contains the output, and the tools that it names")
-        return 0 if wings.all_read(message) else NOT_ALL_READ
+        return _exit_code(message, why, lost=loses_call(message))
     give = partial(_write_stream, size=chunk or CHUNK) if stream else _write_message
-    is_json = form is ParsedForm.JSON
+    writing = _Writing(analysis, text, why, loses_call, as_json=form is ParsedForm.JSON)
     with open_outlet(output) as outlet:
-        message = give(analysis, parser, text, why, outlet, complete=not cut, as_json=is_json)
+        message = give(parser, writing, outlet, complete=not cut)
 
-    return 0 if wings.all_read(message) else NOT_ALL_READ
+    return _exit_code(message, why, lost=loses_call(message))
+
+
+def _exit_code(
+    message: wings.ParsedMessage, why: wings.ExplainedOutput | None, *, lost: bool
+) -> int:
+    """Return `NOT_ALL_READ` if a call is lost, also where only an explanation shows that."""
+    if why is not None and why.cause.lost:
+        # A call that the request refuses, or that only an engine misreads, was parsed as asked.
+        lost = why.cause.reason not in (wings.LossReason.REFUSED, wings.LossReason.PARSER)
+    return 0 if wings.all_read(message) and not lost else NOT_ALL_READ
+
+
+class _Writing(NamedTuple):
+    """An output to be parsed and written, and the form in which it is written."""
+
+    analysis: wings.LearnedFormat
+    text: str
+    """The model's output."""
+    why: wings.ExplainedOutput | None
+    """The explanation that was asked for."""
+    loses_call: Callable[[wings.ParsedMessage], bool]
+    """Whether reasoning that is never closed contains a call."""
+    as_json: bool
+
+
+def _loses_call(
+    parser: wings.OutputParser, text: str, unclosed: UnclosedReasoning, message: wings.ParsedMessage
+) -> bool:
+    """Return whether reasoning that is never closed contains a call, unless it was asked for so."""
+    if unclosed is not UnclosedReasoning.CALLS or message.tool_calls:
+        return False
+    # Outputs without reasoning do not import the module.
+    if not any(span.kind == "reasoning" for span in message.spans):
+        return False
+    return wings.call_in_open_reasoning(parser, message, text) is not None
 
 
 def _plain_parser(
@@ -333,34 +371,27 @@ def _issue(
 
 
 def _write_message(
-    analysis: wings.LearnedFormat,
-    parser: wings.OutputParser,
-    text: str,
-    why: wings.ExplainedOutput | None,
-    outlet: Outlet,
-    *,
-    complete: bool,
-    as_json: bool,
+    parser: wings.OutputParser, writing: _Writing, outlet: Outlet, *, complete: bool
 ) -> wings.ParsedMessage:
+    analysis, text, why = writing.analysis, writing.text, writing.why
     message = parser.parse(text, complete=complete)
-    if as_json:
+    if writing.as_json:
         outlet.json(wings.message_document(message, text, analysis.template, why))
-    elif why is None:
-        advice = _advice(analysis, message)
-        outlet.report(wings.message_report(message, text, outlet.width, advice))
-    else:
-        # Print the requested explanations last.
-        outlet.report(wings.message_report(message, text, outlet.width))
-        _write_explanations(why, text, outlet)
+        return message
+    lost = writing.loses_call(message)
+    # The requested explanations come last.
+    advice = _advice(analysis, message, lost=lost) if why is None else ""
+    outlet.report(wings.message_report(message, text, outlet.width, advice, lost=lost))
+    _write_explanations(why, text, outlet)
     return message
 
 
-def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage) -> str:
+def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage, *, lost: bool) -> str:
     """Return advice if a message was not read, or if the format has no calls."""
     if analysis.lacks_calls:
         source = shlex.quote(analysis.template.origin or "TEMPLATE")
         return f"autoparser learn {source} --examples FILE (it renders no tool calls)"
-    read = wings.all_read(message) and not message.missing_end
+    read = wings.all_read(message) and not message.missing_end and not lost
     read = read and not any(call.schema_errors for call in message.tool_calls)
     return "" if read else "--explain shows where the text differs from the template, and why"
 
@@ -373,30 +404,24 @@ def _write_explanations(why: wings.ExplainedOutput | None, text: str, outlet: Ou
 
 
 def _write_stream(
-    analysis: wings.LearnedFormat,
-    parser: wings.OutputParser,
-    text: str,
-    why: wings.ExplainedOutput | None,
-    outlet: Outlet,
-    *,
-    size: int,
-    complete: bool,
-    as_json: bool,
+    parser: wings.OutputParser, writing: _Writing, outlet: Outlet, *, size: int, complete: bool
 ) -> wings.ParsedMessage:
+    text, why = writing.text, writing.why
     stream = parser.stream()
     for start in range(0, len(text), size):
         chunk = text[start : start + size]
         deltas = stream.feed(chunk)
-        if as_json:
+        if writing.as_json:
             outlet.json(wings.chunk_document(chunk, deltas), indent=None)
         else:
             outlet.report(wings.chunk_report(chunk, deltas, size))
     deltas = stream.finish(complete=complete)
     message = stream.message
-    if as_json:
-        end = wings.end_document(deltas, message, text, analysis.template, why)
+    if writing.as_json:
+        end = wings.end_document(deltas, message, text, writing.analysis.template, why)
         outlet.json(end, indent=None)
     else:
-        outlet.report(wings.end_report(deltas, message, size))
+        lost = writing.loses_call(message)
+        outlet.report(wings.end_report(deltas, message, size, lost=lost))
         _write_explanations(why, text, outlet)
     return message

@@ -212,7 +212,7 @@ class ChatRequestOptions(SwitchOptions):
     json_schema: Annotated[
         Path | None,
         "FILE",
-        "Parse the answer as JSON with this schema; markers in it are plain text.",
+        "The JSON schema of the answer, in which markers are plain text.",
     ] = None
     prompt: Annotated[
         Path | None,

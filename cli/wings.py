@@ -87,8 +87,17 @@ if TYPE_CHECKING:
     )
     from autoparser.analysis.formats.format_file import file_text
     from autoparser.analysis.formats.learned_format import LearnedFormat
-    from autoparser.analysis.formats.lost_calls import loss_cause, same_departure, smallest_part
-    from autoparser.analysis.formats.output_explanation import OutputReading, explain_output
+    from autoparser.analysis.formats.lost_calls import (
+        LossReason,
+        loss_cause,
+        same_departure,
+        smallest_part,
+    )
+    from autoparser.analysis.formats.output_explanation import (
+        OutputReading,
+        call_in_open_reasoning,
+        explain_output,
+    )
     from autoparser.analysis.formats.saved_format import (
         SavedFormat,
         load_format,

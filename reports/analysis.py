@@ -244,6 +244,8 @@ def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
         yield "Reasoning", sentence(given, kept_words(format_.retention))
     if format_.calls is None:
         yield "Calls", Text(absent_words(learned, Presence(calls=True)))
+    elif TurnPart.CALLS in format_.unconfirmed:
+        yield "Calls", Text("described in the prompt, but never rendered")
     else:
         yield "Calls", Text(f"{limit_words(format_.calls)}; {_arguments(learned)}")
     wants = wants_words(learned)
@@ -253,12 +255,16 @@ def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
 
 
 def _arguments(learned: LearnedFormat) -> str:
-    """Return the form of arguments that callers pass; a lost form is among the findings instead."""
+    """Return the forms of arguments that callers pass.
+
+    A form that is lost in silence is among the findings instead.
+    """
     if learned.formats.united.argument_form is ArgumentForm.STRING:
         return "arguments: JSON string"
     also = {
         StringArguments.SAME: " or JSON string",
         StringArguments.PASTED: " or JSON string (inserted verbatim)",
+        StringArguments.RAISES: " (raises on a JSON string)",
     }
     texts = learned.string_arguments
     return f"arguments: object{also.get(texts, '') if texts else ''}"

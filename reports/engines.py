@@ -69,18 +69,32 @@ def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
     longest = max((len(ranking.offered.name) for ranking in rankings), default=0)
     for ranking in rankings:
         best, auto = ranking.best, ranking.auto
-        counts = f"correct {best.whole.right}/{best.total}, streaming {best.streamed_right}"
+        total = best.total
+        counts = f"correct {best.whole.right}/{total}, streaming {best.streamed_right}/{total}"
         if auto is not None and auto.pair != best.pair:
             counts += f"; with auto {auto.whole.right}, streaming {auto.streamed_right}"
+        verdict = _fitness(best, has_parsers=ranking.offered.has_parsers)
         named = [_flag_words(ranking, best)]
         if len(named[0]) + longest + _MARGINS > width and best.pair.tool:
             # Keep a flag and its value on one line, so that it can be copied.
             named = _flags(best.pair)
         lines = [Text(visible(words), style="bold") for words in named]
-        lines.append(Text(visible(counts), style="green" if best.all_right else ""))
+        style = "green" if best.all_right else ""
+        lines += [Text(visible(counts), style=style), Text(verdict, style=style)]
         labels = [visible(ranking.offered.name), *[""] * len(lines)]
         pairs += zip(labels, lines, strict=False)
     return rows(pairs)
+
+
+def _fitness(best: PairScore, *, has_parsers: bool) -> str:
+    """Return in words whether the best parsers of an engine are fit for this template."""
+    if best.all_right:
+        return "fit: reads every text"
+    instead = "autoparser's plugin (last line)" if has_parsers else "autoparser serve in front"
+    right = min(best.whole.right, best.streamed_right)
+    if 2 * right < best.total:
+        return f"unfit: misreads most texts; use {instead}"
+    return f"misreads some texts, the first is below; for such requests, use {instead}"
 
 
 def _flag_words(ranking: EngineRanking, score: PairScore) -> str:

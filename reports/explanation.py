@@ -41,7 +41,7 @@ _TITLES = {
     OutputDeviation.STRAY: "A stray closing marker; it is dropped.",
     OutputDeviation.BEHIND_END: "Text after the end of the turn; it is dropped.",
     OutputDeviation.LEFT_OUT: "Text between markup; it is dropped.",
-    OutputDeviation.UNREADABLE: "A tool call cannot be parsed from here; it stays in the content.",
+    OutputDeviation.UNREADABLE: "A tool call cannot be parsed from here; it remains text.",
     OutputDeviation.UNKNOWN_TOOL: "The function is not one of the tools that were offered.",
     OutputDeviation.SCHEMA: "The arguments of this call break the schema of its tool.",
     OutputDeviation.CUT: "The output ends inside a tool call.",
@@ -239,6 +239,9 @@ def _way_out(explained: ExplainedOutput) -> tuple[str, ...]:
         setting = "" if held is None else setting_words(held.setting)
         return (f"parse it after that prompt: --switch {setting}" if setting else "",)
     way = _WAYS_OUT.get(cause.reason, ("",))
+    if cause.reason is LossReason.NO_CALLS and not explained.teachable:
+        # The model is offered no tools, so that no examples can teach its calls.
+        way = ("use a template that offers tools to the model, and writes its calls",)
     return tuple(
         piece.format(template=explained.template, tools=explained.tools) if at else piece
         for at, piece in enumerate(way)

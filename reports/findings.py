@@ -1,6 +1,8 @@
 """Faults of a template that the analysis itself shows, without further renders.
 
-The linter's rules check far more; their renders take longer than the analysis.
+The linter's rules check far more; their renders take longer than the analysis. Each fault has the
+code and the severity of the rule that reports it, and counts only if lint's default profile shows
+that rule, so that `analyze` never counts a finding that `lint` hides.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.message_shape import StringArguments
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import Check, TemplateCrash
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.rule import Profile
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .places import place_in_line, place_text
@@ -33,7 +38,8 @@ class FindingLevel(IntEnum):
 
     ERROR = 0
     WARNING = 1
-    INFO = 2
+    NOTE = 2
+    """Not counted: hidden by lint's default profile, or a remark on this report."""
 
     @property
     def word(self) -> str:
@@ -44,13 +50,23 @@ class FindingLevel(IntEnum):
 class OwnFinding(Struct, frozen=True):
     """A fault, and its place as far as known."""
 
-    level: FindingLevel
     words: str
     """The fault, e.g. `parallel calls: only the first is rendered`."""
+    code: str | None = None
+    """The rule that reports it, e.g. `AP515`, or None for a remark on this report."""
     line: int | None = None
     """The template's line, from 1."""
     fix: str | None = None
     """Options of `autoparser fix` that may fix it, or None if no edits are known."""
+
+    @property
+    def level(self) -> FindingLevel:
+        """The severity of the rule in lint's default profile."""
+        if self.code is None:
+            return FindingLevel.NOTE
+        rule = rule_of(self.code)
+        shown = Profile.RELEASE.shows(rule, rule.severity)
+        return FindingLevel[rule.severity.name] if shown else FindingLevel.NOTE
 
 
 def own_findings(learned: LearnedFormat) -> Sequence[OwnFinding]:
@@ -59,76 +75,89 @@ def own_findings(learned: LearnedFormat) -> Sequence[OwnFinding]:
 
 
 def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
-    error, warning, info = FindingLevel
+    checked: list[OwnFinding] = []
     for format_, check in zip(learned.formats, learned.checks, strict=True):
         under = setting_words(format_.setting) if len(learned.formats) > 1 else ""
-        yield from _check_findings(check, f" with {under}" if under else "")
+        checked += _check_findings(check, f" with {under}" if under else "")
     # Once for each form, though the check of every setting has it.
     spoiled = {form.usual: form for check in learned.checks for form in check.forms if not form.ok}
-    for form in spoiled.values():
-        yield OwnFinding(error, spoiled_words(form))
+    checked += [OwnFinding(spoiled_words(form), "AP121") for form in spoiled.values()]
+    yield from checked
     gate = learned.gate
-    # Losses in OpenAI-style messages are reported above.
-    if not gate.own_form_ok or not (gate.ok or spoiled):
-        yield OwnFinding(error, f"{gate_fault_words(gate)}: {visible(gate.faults[0].detail)}")
+    # A wrong format has wrong grammars, and losses in OpenAI-style messages are reported above.
+    if not (checked or gate.ok):
+        yield OwnFinding(f"{gate_fault_words(gate)}: {visible(gate.faults[0].detail)}", "AP604")
     united = learned.formats.united
     # None is unknown. A model whose reasoning is dropped there loses its plan between calls.
     if united.retention.tool_loop is False:
-        words = "reasoning before a call is dropped after the call's result"
-        yield OwnFinding(error, words, fix="")
+        yield OwnFinding(
+            "reasoning before a call is dropped after the call's result", "AP402", fix=""
+        )
     calls = united.calls
-    if calls is not None and calls.limit in LOST_CALLS:
-        yield OwnFinding(warning, f"parallel calls: {LIMIT_WORDS[calls.limit]}")
+    if TurnPart.CALLS in united.unconfirmed:
+        yield OwnFinding("tool calls are described in the prompt, but never rendered", "AP501")
+    elif calls is not None and calls.limit in LOST_CALLS:
+        yield OwnFinding(f"parallel calls: {LIMIT_WORDS[calls.limit]}", "AP515")
     texts = learned.string_arguments
     if texts is not None and texts in LOST_ARGUMENTS:
+        code = _ARGUMENT_RULES[texts]
         encoded = texts is StringArguments.ENCODED_TWICE
-        yield OwnFinding(warning, LOST_ARGUMENTS[texts], fix=" --select AP503" if encoded else None)
+        yield OwnFinding(LOST_ARGUMENTS[texts], code, fix=f" --select {code}" if encoded else None)
     for part in united.unconfirmed:
-        yield OwnFinding(warning, f"{part.value} {UNCONFIRMED}")
+        if part is not TurnPart.CALLS:
+            yield OwnFinding(f"{part.value} {UNCONFIRMED}")
     if learned.stand_ins:
         names = ", ".join(sorted(learned.stand_ins))
-        yield OwnFinding(info, f"{names}: unknown without the tokenizer, shown as its name")
+        yield OwnFinding(f"{names}: unknown without the tokenizer, shown as its name")
+
+
+_ARGUMENT_RULES = {
+    StringArguments.ENCODED_TWICE: "AP503",
+    StringArguments.RAISES: "AP504",
+    StringArguments.DROPPED: "AP505",
+}
 
 
 def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
     forbidden = check.forbidden
     if forbidden is not None:
-        yield _crashing(forbidden, f"transformers' sandbox rejects the template{under}")
+        yield _crashing(forbidden, f"transformers' sandbox rejects the template{under}", "AP804")
     for crash in check.crashes:
         # Operations that only the sandbox forbids are reported above.
         if crash.needed and not crash.sandbox_alone:
             count = len(crash.titles)
             crashes = f"{number_of(count, 'message')} crash{'es' * (count == 1)} the template"
-            yield _crashing(crash, f"{crashes}{under}")
+            yield _crashing(crash, f"{crashes}{under}", "AP604")
     if check.different:
         first = min(check.different, key=lambda failure: failure.rank)
         yield OwnFinding(
-            FindingLevel.ERROR,
             f"{len(check.different)} of {check.total} messages differ from the template's render"
             f"{under}, first {first.title}: {failure_reason(first)}",
+            "AP604",
         )
 
 
-def _crashing(crash: TemplateCrash, words: str) -> OwnFinding:
-    reason = visible(crash.reason).rstrip(".")
-    return OwnFinding(FindingLevel.ERROR, f"{words}: {reason}", crash.line)
+def _crashing(crash: TemplateCrash, words: str, code: str) -> OwnFinding:
+    return OwnFinding(f"{words}: {visible(crash.reason).rstrip('.')}", code, crash.line)
 
 
-_STYLES = {FindingLevel.ERROR: "red", FindingLevel.WARNING: "yellow", FindingLevel.INFO: "dim"}
+_STYLES = {FindingLevel.ERROR: "red", FindingLevel.WARNING: "yellow"}
 NONE = "none so far; lint checks more"
 
 
 def findings_words(learned: LearnedFormat, found: Sequence[OwnFinding]) -> Text:
     """Count a format's own findings by their level, and state the worst."""
-    if not found:
-        return Text(NONE)
     counts = Counter(finding.level for finding in found)
+    notes = counts.pop(FindingLevel.NOTE, 0)
+    if not counts:
+        named = f" ({number_of(notes, 'note')}: --show findings)" if notes else ""
+        return sentence(NONE, named)
     level_counts = [
-        Text(f"{count} {level.word}{'s' * (count != 1 and level is not FindingLevel.INFO)}", style)
+        Text(number_of(count, level.word), style)
         for level, style in _STYLES.items()
         if (count := counts[level])
     ]
-    worst = " so far: " if len(found) == 1 else " so far; worst: "
+    worst = " so far: " if counts.total() == 1 else " so far; worst: "
     words = _finding_words(learned, found[0], PLACE_ROOM)
     return sentence(joined(level_counts, ", "), worst, words)
 
@@ -137,10 +166,16 @@ def findings_section(learned: LearnedFormat) -> Blocks:
     """List the findings; the linter's rules find far more."""
     found = own_findings(learned)
     finding_rows = [(finding.level.word, _finding_words(learned, finding)) for finding in found]
+    hidden = any(finding.level is FindingLevel.NOTE and finding.code for finding in found)
     return [
         *heading("Findings"),
         *(rows(finding_rows) if finding_rows else prose(NONE)),
         *prose("autoparser lint checks all rules."),
+        *(
+            prose("By default (profile release), it hides notes that have a code.")
+            if hidden
+            else []
+        ),
     ]
 
 
@@ -149,11 +184,12 @@ PLACE_ROOM = 40
 
 
 def _finding_words(learned: LearnedFormat, finding: OwnFinding, room: int | None = None) -> Text:
+    code = "" if finding.code is None else f"{finding.code} "
     if finding.line is None:
-        return Text(finding.words)
+        return Text(f"{code}{finding.words}")
     text = learned.template.text if isinstance(learned, Analysis) else ""
     place = place_in_line(learned.template.origin or "a text", finding.line, text)
-    return sentence(place_text(place, room), f" {finding.words}")
+    return sentence(code, place_text(place, room), f" {finding.words}")
 
 
 SHOWN = 4

@@ -69,10 +69,8 @@ def _template(target: FixTarget) -> Blocks:
 def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
     yield "finding", Text(visible(fix.finding.message))
     if fix.why:
-        yield (
-            "why",
-            Text(f"{fix.why} ({number_of(fix.tried, 'edit')} tried)" if fix.tried else fix.why),
-        )
+        counted = f" ({number_of(fix.tried, 'edit')} tried)"
+        yield "why", Text(fix.why + counted * (fix.tried > 0 and " tried" not in fix.why))
     proof = fix.proof
     if proof is None:
         if fix.reason is None:

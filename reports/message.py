@@ -50,10 +50,12 @@ WRITTEN_STYLE = "bold"
 ARGUMENTS_STYLE = "cyan"
 
 
-def status_text(message: ParsedMessage) -> Text:
-    """Return a message's status and its meaning."""
+def status_text(message: ParsedMessage, *, lost: bool = False) -> Text:
+    """Return a message's status and its meaning; `lost` is a call in reasoning without an end."""
     status = message_status(message)
     style = "green" if status in READ else "red"
+    if lost:
+        return sentence(("lost call", "red"), ": reasoning that is never closed contains a call")
     # Yellow, not red: most engines strip the end of a turn.
     if status is Status.UNFINISHED and message.missing_end:
         end = quoted(message.missing_end)
@@ -62,15 +64,20 @@ def status_text(message: ParsedMessage) -> Text:
     return sentence((status.value, style), f": {_STATUS_WORDS[status]}")
 
 
-def message_report(message: ParsedMessage, text: str, width: int, advice: str = "") -> Text:
-    """Show every part of a text, and the parsed message below it."""
+def message_report(
+    message: ParsedMessage, text: str, width: int, advice: str = "", *, lost: bool = False
+) -> Text:
+    """Show every part of a text, and the parsed message below it.
+
+    `lost` is whether reasoning that is never closed contains a call.
+    """
     spans = list(_span_rows(message.spans, text, width))
     drawn = [
         *heading("The output, part by part"),
         *prose(Text(LEGEND, style="dim")),
         *(rows(spans, words=False) if spans else prose("The text is empty.")),
         *blank(),
-        *_message(message),
+        *_message(message, lost=lost),
     ]
     drawn += rows([("Next", Text(advice))], indent=0, label=_LABEL) if advice else []
     return report_text(drawn, width, first_gap=False)
@@ -82,10 +89,10 @@ def parsed_report(message: ParsedMessage, width: int) -> Text:
     return report_text(drawn, width)
 
 
-def _message(message: ParsedMessage) -> Blocks:
+def _message(message: ParsedMessage, *, lost: bool = False) -> Blocks:
     return [
         *rows(list(_parts(message)), indent=0, words=False, label=_LABEL),
-        *rows([("Status", status_text(message))], indent=0, label=_LABEL),
+        *rows([("Status", status_text(message, lost=lost))], indent=0, label=_LABEL),
     ]
 
 
@@ -162,10 +169,12 @@ def chunk_report(chunk: str, deltas: Sequence[Delta], size: int) -> Text:
     return _line(literal(chunk), deltas, size)
 
 
-def end_report(deltas: Sequence[Delta], message: ParsedMessage, size: int) -> Text:
+def end_report(
+    deltas: Sequence[Delta], message: ParsedMessage, size: int, *, lost: bool = False
+) -> Text:
     """Show the deltas at the end of the text, and the message's status on its own line."""
     last = _line(Text(END, style="dim"), deltas, size)
-    return sentence(last, "\n\n", "Status  ", status_text(message))
+    return sentence(last, "\n\n", "Status  ", status_text(message, lost=lost))
 
 
 def _line(chunk: Text, deltas: Sequence[Delta], size: int) -> Text:

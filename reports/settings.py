@@ -124,6 +124,9 @@ def _by_place(learned: LearnedFormat, words: Callable[[StopText], Text]) -> Text
         for stops in (texts.after_content, texts.after_calls)
     )
     if texts.after_calls and texts.after_calls != texts.after_content:
+        also = [stop for stop in texts.after_calls if stop not in texts.after_content]
+        if texts.after_content and set(texts.after_content) < set(texts.after_calls):
+            return sentence(content, "; after calls also ", joined([*map(words, also)], ", "))
         return sentence(content, " after content, ", calls, " after calls")
     stops_by_text = {stop.text: stop for stop in texts.after_content}
     named = [

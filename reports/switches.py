@@ -45,11 +45,14 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     lines[whole_lines:whole_lines] = folded
     cut = any(line.cell_len > width for line in lines) or len(none) > most // ROOMY
     whole = "; in full: --show switches" if cut or folded else ""
+    # A line that only names the others does not say what they change.
+    grouped = any(": " in line.plain for line in folded)
+    title = "Switches, and what they change" if grouped else "Switches"
     for line in lines:
         if line.cell_len > width:
             cut_at_word(line, width - 2)
             line.append(" …")
-    return [*drawn_lines(heading(f"Switches (chat_template_kwargs{whole})"), width), *lines]
+    return [*drawn_lines(heading(f"{title} (chat_template_kwargs{whole})"), width), *lines]
 
 
 def _folded_switches(switches: Sequence[Switch], width: int, most: int) -> tuple[int, Lines]:

@@ -311,7 +311,8 @@ def _outcome(row: Mistake) -> str:
     if fix is None:
         return "`autoparser fix` was not tried on it."
     if fix.reason:
-        return f"`autoparser fix` tried {number_of(fix.edits, 'edit')} and leaves it: {fix.reason}."
+        tried = "" if " tried" in fix.reason else f"tried {number_of(fix.edits, 'edit')} and "
+        return f"`autoparser fix` {tried}leaves it: {fix.reason}."
     return (
         "`autoparser fix` finds an edit of this template, and proves it by rendering"
         f" {number_of(fix.conversations, 'conversation')} with and without it."

@@ -176,7 +176,11 @@ def cut_at_word(line: Text, width: int) -> None:
     if line.cell_len > width:
         line.truncate(width + 1)
         end = line.plain.rstrip().rfind(" ")
-        line.truncate(end if line.plain[: max(end, 0)].strip() else width)
+        # `end` counts characters, and `truncate` cells, of which a wide character has two.
+        if line.plain[: max(end, 0)].strip():
+            line.right_crop(len(line) - end)
+        else:
+            line.truncate(width)
         line.rstrip()
 
 

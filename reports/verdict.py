@@ -300,9 +300,11 @@ def format_verdict(learned: LearnedFormat) -> Text:
         fault.question is GateQuestion.READ for fault in learned.gate.faults
     )
     if different:
-        judged = ("parsing, grammars and so serving are unreliable", "bold red")
+        judged = (f"parsing, grammars and so serving are unreliable{_failing(learned)}", "bold red")
     elif misread:
         judged = (f"parsing and so serving fail for {_faulty_turns(learned.gate)}", "bold red")
+    elif _freed(learned.check) == learned.check.total:
+        judged = ("parsing works outside transformers' sandbox", "bold green")
     elif any(check.failures for check in checks):
         judged = ("parsing works where the template does not crash", "bold green")
     else:
@@ -312,19 +314,34 @@ def format_verdict(learned: LearnedFormat) -> Text:
     return joined(clauses, "; ")
 
 
+def _freed(check: Check) -> int:
+    """Count the messages that match outside transformers' sandbox; 0 if it rejects nothing."""
+    return 0 if check.forbidden is None else check.freed + check.equal
+
+
+def _failing(learned: LearnedFormat) -> str:
+    """Name the setting whose messages differ, unless the default's do: ` with think=true`."""
+    pairs = zip(learned.formats, learned.checks, strict=True)
+    failing = [setting_words(format_.setting) for format_, check in pairs if check.different]
+    return "" if learned.check.different else f" with {some_of(failing, 1)}"
+
+
 def _scores(learned: LearnedFormat) -> str:
     """Return both scores, with the number of settings if there are several.
 
     Example: `47/47 test messages match the template (self-check), grammar and parser 26/28 turns`.
     """
     check, gate, checks = learned.check, learned.gate, learned.checks
-    scores = [f"{check.passed}/{check.total} test messages match the template (self-check)"]
+    free = f"; {freed}/{check.total} outside the sandbox" if (freed := _freed(check)) else ""
+    scores = [f"{check.passed}/{check.total} test messages match the template (self-check{free})"]
     if gate.asked:
         scores.append(f"grammar and parser {gate.passed}/{gate.asked} turns")
     if len(checks) > 1:
         failed = sum(not check.ok for check in checks)
         scores.append(
-            f"{failed} of {len(checks)} settings fail" if failed else f"{len(checks)} settings"
+            f"{failed} of {len(checks)} settings fail{'s' * (failed == 1)}"
+            if failed
+            else f"{len(checks)} settings"
         )
     return ", ".join(scores)
 
@@ -341,7 +358,10 @@ def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
         yield f"serving under a grammar: it rejects {_faulty_turns(gate)}"
     faults: list[str] = []
     if any(failure.foretold for check in learned.checks for failure in check.failures):
-        faults.append("serving and training: the template crashes on messages that agents send")
+        crashing = "the template crashes on messages that agents send"
+        if _freed(learned.check) == learned.check.total:
+            crashing = "transformers' sandbox rejects messages that agents send"
+        faults.append(f"serving and training: {crashing}")
     if form is not None:
         intact = f"{form.intact_count} of {form.asked} intact"
         faults.append(f"serving and training: OpenAI-style messages lose text ({intact})")
@@ -349,7 +369,7 @@ def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
     if (
         united.retention.tool_loop is False
         or (united.calls is not None and united.calls.limit in LOST_CALLS)
-        or arguments in LOST_ARGUMENTS
+        or (arguments in LOST_ARGUMENTS and arguments is not StringArguments.RAISES)
     ):
         faults.append("see findings for serving and training")
     yield from faults
@@ -362,16 +382,17 @@ LOST_CALLS = (CallLimit.FIRST, CallLimit.LAST)
 
 LOST_ARGUMENTS = {
     StringArguments.ENCODED_TWICE: "JSON-string arguments are encoded twice",
-    StringArguments.DROPPED: "JSON-string arguments are dropped",
+    StringArguments.DROPPED: "JSON-string arguments are dropped or altered",
     StringArguments.RAISES: "JSON-string arguments raise",
 }
 """The faults of templates with arguments given as JSON text, as chat APIs send them."""
 
 
 def _faulty_turns(gate: Gate) -> str:
-    """Name the turns that fail, e.g. `turns with an argument of every type`."""
-    titles = dict.fromkeys(fault.title for fault in gate.faults)
-    return f"turns with {some_of([*titles], 1)}"
+    """Count the turns that fail, e.g. `2 turns (message 'an argument of every type')`."""
+    titles = [repr(title) for title in dict.fromkeys(fault.title for fault in gate.faults)]
+    named = f"message{'s' * (len(titles) > 1)} {some_of(titles, 1)}"
+    return f"{number_of(gate.asked - gate.passed, 'turn')} ({named})"
 
 
 def gate_style(learned: LearnedFormat) -> str:

@@ -171,10 +171,10 @@ MOST_TRIED = 240
 class UnfixedReason(StrEnum):
     """The reason for which a finding stays."""
 
-    NO_EDIT = "no edit changes the text that the rule checks"
-    NOT_PROVEN = "each edit changes correct renders too"
-    NOT_GONE = "no edit without other changes removes the finding"
-    NEW = "each edit that removes it causes a new finding"
+    NO_EDIT = "no edit tried changes the text that the rule checks"
+    NOT_PROVEN = "no edit tried removes the finding and keeps all correct renders"
+    NOT_GONE = "no edit tried removes the finding without other changes"
+    NEW = "every edit that removes the finding and keeps all correct renders causes a new one"
     MISSING = "no edits are known for this rule"
     NOT_FINISHED = "a limit stopped the search"
     UNSAFE = "its fix also changes renders without a finding"
@@ -202,10 +202,12 @@ class FindingFix:
 
     @property
     def why(self) -> str:
-        """Why the finding stays, in words; empty if it is fixed."""
+        """Why the finding stays, in words and with the number of edits; empty if it is fixed."""
         if self.reason is UnfixedReason.MISSING:
             return f"{self.finding.code} has no automatic fix: {self.finding.rule.why_unfixed}"
-        return self.reason or ""
+        reason = str(self.reason or "")
+        every = f"none of the {self.tried} edits tried"
+        return reason.replace("no edit tried", every, self.tried > 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,8 +227,18 @@ class ChatError(AutoparserError):
         return {"error": self.fields()}
 
     def fields(self) -> dict[str, Json]:
-        """Return the members of OpenAI's error object."""
-        words = self.message if self.hint is None else f"{self.message}; {self.hint}"
+        """Return the members of OpenAI's error object; the message names the parameter, too.
+
+        Clients often show the message alone: "`tools` must be an array, got a string".
+        """
+        words, hint, place = self.message, self.hint or "", self.place or ""
+        # "must be at least 1, got 0; write at least 1" would say it twice.
+        if hint and hint.removeprefix("write ") not in words:
+            words = f"{words}; {hint}"
+        if words.startswith("must "):
+            words = f"`{place or 'the body'}` {words}"
+        elif place not in words:
+            words = f"{place}: {words}"
         return {
             "message": without_paths(words),
             "type": self.kind.value[0],

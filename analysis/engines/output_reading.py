@@ -88,6 +88,8 @@ class ExplainedOutput:
     """The template as a command names it, e.g. `"model/chat_template.jinja"`."""
     tools: str = "FILE"
     """The file of the offered tools as a command names it, e.g. `"tools.yaml"`."""
+    teachable: bool = True
+    """Whether the template offers tools but writes no calls, which examples may teach."""
 
     def with_engines(self, outcomes: Sequence[EngineOutcome]) -> ExplainedOutput:
         """Return it with the readings of engines; if nothing else was lost, their parsers did."""

@@ -26,6 +26,7 @@ from .output_explanation import (
     DeviationExplanation,
     OutputDeviation,
     OutputReading,
+    call_in_open_reasoning,
     explain_output,
 )
 
@@ -121,7 +122,8 @@ def loss_cause(
     unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
     # With any other status, a call is missing from the message or cannot be used.
     read = (Status.OK, Status.UNFINISHED, Status.REPAIRED, Status.STRAY)
-    lost = unknown or message.status not in read
+    drafted = call_in_open_reasoning(reading.parser, message, text)
+    lost = unknown or message.status not in read or drafted is not None
     # Asked first: the text of a forbidden call departs from the template in other ways, too.
     if unrestricted is not None:
         allowed = unrestricted.parse(text, complete=complete)
@@ -157,7 +159,8 @@ def loss_cause(
     if message.status is Status.NEEDS_ALL:
         return LossCause(LossReason.DEPARTURE, lost=True)
     if _calls_in_reasoning(reading, message):
-        return LossCause(LossReason.IN_REASONING, lost=True)
+        # A call in reasoning that closes is a draft.
+        return LossCause(LossReason.IN_REASONING, lost=lost)
     place = next((place for given, place in reasons if given is LossReason.DEPARTURE), None)
     return LossCause(LossReason.DEPARTURE if place else LossReason.NOTHING, place, lost=lost)
 

@@ -26,7 +26,7 @@ from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.text_alignment import edge_units, is_unit, prefix_length
 from autoparser.analysis.decoding.message_rendering import AnswerRewriter, FormatTurns
 from autoparser.analysis.parsing.foreign_calls import units_in
-from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 
@@ -343,6 +343,43 @@ def _junk(
         yield DeviationExplanation(deviation, start, "", found.strip())
 
 
+@dataclass(frozen=True, slots=True)
+class ReasoningCall:
+    """A call in reasoning that the output never closes, so that it is no call of the message."""
+
+    offset: int
+    """The start of the reasoning, in characters of the output, e.g. `8`."""
+    parser: OutputParser
+    """The parser of an answer, whose text the reasoning would be."""
+    message: ParsedMessage
+    """The reasoning, parsed as an answer: it has calls, or one that cannot be parsed."""
+
+
+def call_in_open_reasoning(
+    parser: OutputParser, message: ParsedMessage, text: str
+) -> ReasoningCall | None:
+    """Return the call in reasoning that is not closed, or None if there is none.
+
+    A call of an offered tool that is complete and regular ends the reasoning, so it is in the
+    message. One with faults may be a draft, and only a closer after it would show that it is.
+    """
+    turn = parser.turn
+    span = next((span for span in message.spans if span.kind is SpanKind.REASONING), None)
+    if span is None or message.tool_calls or turn.calls is None:
+        return None
+    # Reasoning that is not closed is content for a parser with this option.
+    if OutputParser(turn, unclosed_reasoning="content").parse(text).reasoning_content:
+        return None
+    reasoning = text[span.start : span.end]
+    answer_parser = OutputParser(after_reasoning(turn))
+    answer = answer_parser.parse(reasoning)
+    # The reasoning may name a marker without a call.
+    named = turn.offered is None or any(name in reasoning for name in turn.offered)
+    broken = answer.status is Status.MALFORMED and named
+    called = any(call.status is not Status.UNKNOWN_TOOL for call in answer.tool_calls)
+    return ReasoningCall(span.start, answer_parser, answer) if broken or called else None
+
+
 def _explain_calls(
     reader: OutputReading, message: ParsedMessage, text: str, *, complete: bool
 ) -> Iterator[DeviationExplanation]:
@@ -353,6 +390,11 @@ def _explain_calls(
     if message.status is Status.MALFORMED:
         at = _broken_at(reader.parser, text)
         yield DeviationExplanation(OutputDeviation.UNREADABLE, at, skeleton, text[at:], more=0)
+    drafted = call_in_open_reasoning(reader.parser, message, text)
+    if drafted is not None and drafted.message.status is Status.MALFORMED:
+        end = next(span.end for span in message.spans if span.start == drafted.offset)
+        at = drafted.offset + _broken_at(drafted.parser, text[drafted.offset : end])
+        yield DeviationExplanation(OutputDeviation.UNREADABLE, at, skeleton, text[at:end])
     names = [span for span in message.spans if span.kind is SpanKind.NAME]
     for call in message.tool_calls:
         for breach in call.schema_errors:

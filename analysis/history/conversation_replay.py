@@ -258,9 +258,9 @@ class ReplayStage:
         # The continued turn is cut out of a render with a tag, which has no source map.
         if replay.exchange.next is Next.CONTINUATION:
             return None
-        return self._mapped(replay, next_prompt=True).line_at(at)
+        return self._mapped(replay, next_prompt=True, in_macros=True).line_at(at)
 
-    def _mapped(self, replay: Replay, *, next_prompt: bool) -> SourceMap:
+    def _mapped(self, replay: Replay, *, next_prompt: bool, in_macros: bool = False) -> SourceMap:
         """Render the next prompt, or the conversation up to the turn, with a source map."""
         exchange = replay.exchange
         prober = self._offering(exchange.tools)
@@ -270,7 +270,7 @@ class ReplayStage:
             generation=next_prompt,
             setting=exchange.setting,
         )
-        return prober.template.source_map(asked)
+        return prober.template.source_map(asked, in_macros=in_macros)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another stored message, or an empty text if it raises."""

@@ -32,7 +32,7 @@ from autoparser.shown import Shown
 
 from .conversation_replay import ReplayStage
 from .scenarios import EngineProfile, Next, Scenario, UnreadCalls
-from .trip_causes import Cause
+from .trip_causes import Cause, Culprit
 from .trip_verdict import Encoder, Outcome, Verdict, judge_scenario
 
 if TYPE_CHECKING:
@@ -321,10 +321,15 @@ def advice_of(row: TripRow) -> tuple[Advice, ...]:
         return ()
     # No template can render a call that the parser could not read, so the advice differs.
     unread = cause is Cause.CALL_LOST and row.verdict.status not in _READ_STATUSES
+    setting = fixing_setting(row)
+    by_template = cause is Cause.REASONING_DROPPED and row.verdict.fault is Culprit.TEMPLATE
+    if by_template and setting is None:
+        # The caller did send it back, and there is no switch to set.
+        return cause_advice("reasoning dropped by the template")
     if not unread:
-        return cause_advice(cause, fixing_setting(row))
+        return cause_advice(cause, setting)
     kept = row.scenario.engine.malformed is UnreadCalls.CONTENT
-    return cause_advice("call unread, text kept" if kept else "call unread", fixing_setting(row))
+    return cause_advice("call unread, text kept" if kept else "call unread", setting)
 
 
 def fixing_setting(row: TripRow) -> Setting | None:

@@ -354,7 +354,7 @@ class ComparisonStage:
                 generation=request.generation,
                 setting=setting,
             )
-            written = self._prober.template.source_map(asked)
+            written = self._prober.template.source_map(asked, in_macros=True)
         except TemplateRenderError:
             return None
         return written.line_at(at)

@@ -12,6 +12,7 @@ differ at `<s>` and `[s]`, at `</s>` and `[/s]`, each twice.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -23,7 +24,12 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, Positive, SettingValues
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.core.text_alignment import common_suffix, edge_units, is_unit
+from autoparser.analysis.core.text_alignment import (
+    common_suffix,
+    edge_units,
+    is_unit,
+    prefix_length,
+)
 
 from .compared_requests import AXES, ComparedRequest, ComparisonStage, Outcome, RequestKey
 
@@ -68,6 +74,9 @@ class TextDifference(Struct, frozen=True):
 @lru_cache(maxsize=4096)
 def text_differences(left: str, right: str) -> tuple[TextDifference, ...]:
     """Return all differences, in the order of the texts."""
+    places = [*_difference_places(left, right)]
+    ends = [(start, other_start) for start, _, other_start, _ in places[1:]]
+    ends.append((len(left), len(right)))
     return tuple(
         TextDifference(
             start,
@@ -81,11 +90,29 @@ def text_differences(left: str, right: str) -> tuple[TextDifference, ...]:
             right[other_start : other_start + CONTEXT],
             other_start,
         )
-        for start, end, other_start, other_end in _difference_places(left, right)
+        for place, following in zip(places, ends, strict=True)
+        for start, end, other_start, other_end in [
+            _moved_to_departure(left, right, place, following)
+        ]
     )
 
 
 _Place = tuple[int, int, int, int]
+
+
+def _moved_to_departure(left: str, right: str, place: _Place, following: tuple[int, int]) -> _Place:
+    """Move an added text behind its own repetition, or the excerpts of both texts are equal.
+
+    A turn that is added before a turn of the same words departs only where that one ends.
+    """
+    start, end, other_start, other_end = place
+    if start < end and other_start < other_end:
+        return place
+    most = min(following[0] - end, following[1] - other_end)
+    alike = prefix_length(left[start : start + most], right[other_start : other_start + most])
+    if alike <= CONTEXT // 3:
+        return place
+    return start + alike, end + alike, other_start + alike, other_end + alike
 
 
 def _difference_places(left: str, right: str) -> Iterator[_Place]:
@@ -324,7 +351,10 @@ def group_differences_by_cause(
     for seen in known.values():
         ways.setdefault(_way_key(seen), []).extend(seen)
     first = rounds[0] if rounds else None
-    changes = [(seen[0].round is not first, _make_change(seen, stages)) for seen in ways.values()]
+    changes = [
+        (seen[0].round is not first, change)
+        for seen, change in _without_repetitions([*ways.values()], stages)
+    ]
     return tuple(
         change for _, change in sorted(changes, key=lambda pair: (pair[0], -pair[1].renders))
     )
@@ -343,6 +373,63 @@ def _way_key(differences: Sequence[_SeenDifference]) -> tuple[str, ...]:
         sighting.left_error,
         sighting.right_error,
     )
+
+
+_Way: TypeAlias = "tuple[list[_SeenDifference], RenderChange]"
+
+
+def _without_repetitions(
+    ways: Sequence[list[_SeenDifference]], stages: tuple[ComparisonStage, ComparisonStage]
+) -> list[_Way]:
+    """Join the ways that only go on with another, such as each quote of a JSON text.
+
+    Such a way changes no other signs than the first, is written by the same line, and follows it in
+    every render within its excerpt.
+    """
+    found: list[_Way] = []
+    for seen in ways:
+        change = _make_change(seen, stages)
+        for at, (known, other) in enumerate(found):
+            same = (other.left_line, other.right_line) == (change.left_line, change.right_line)
+            if same and _goes_on(known, seen):
+                joined = [*known, *seen]
+                found[at] = joined, _make_change(joined, stages)
+                break
+        else:
+            found.append((seen, change))
+    return found
+
+
+def _goes_on(known: Sequence[_SeenDifference], others: Sequence[_SeenDifference]) -> bool:
+    signs, more = _changed_signs(known), _changed_signs(others)
+    if signs is None or more is None or not (more[0] <= signs[0] and more[1] <= signs[1]):
+        return False
+    # By render, the offsets of both ways; True marks those that only go on.
+    places: dict[tuple[int, RequestKey], list[tuple[int, bool]]] = {}
+    for goes_on, differences in ((False, known), (True, others)):
+        for seen in differences:
+            key = (id(seen.round), seen.sighting.request.key)
+            places.setdefault(key, []).append((seen.sighting.difference.at, goes_on))
+    for offsets in places.values():
+        last = None
+        for at, goes_on in sorted(offsets):
+            if goes_on and (last is None or at - last > CONTEXT):
+                return False
+            last = at
+    return True
+
+
+def _changed_signs(differences: Sequence[_SeenDifference]) -> tuple[set[str], set[str]] | None:
+    """Return the signs that only the first, and only the second texts have; None with words."""
+    lost: set[str] = set()
+    gained: set[str] = set()
+    for seen in differences:
+        difference = seen.sighting.difference
+        left, right = Counter(difference.left), Counter(difference.right)
+        lost |= {*(left - right)}
+        gained |= {*(right - left)}
+    words = any(sign.isalnum() for sign in lost | gained)
+    return None if words or not (lost or gained) else (lost, gained)
 
 
 def _make_change(

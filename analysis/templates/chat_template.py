@@ -238,15 +238,16 @@ class ChatTemplate:
         """
         return self._run(self._compiled.template, variables)
 
-    def source_map(self, variables: Mapping[str, object]) -> SourceMap:
+    def source_map(self, variables: Mapping[str, object], *, in_macros: bool = False) -> SourceMap:
         """Render as `render_prepared` does, and return the origin of each stretch of text.
 
+        With `in_macros`, the origin of a macro's text is in the macro, not where it is called.
         Raises TemplateSyntaxError, TemplateRenderError.
         """
         trace = self._traced(variables, most_steps=0)
         if trace.failure is not None:
             raise trace.failure
-        return source_map(trace.pieces, trace.sites)
+        return source_map(trace.pieces, trace.sites, in_macros=in_macros)
 
     def step_through(
         self, variables: Mapping[str, object], *, in_full: bool = False

@@ -86,8 +86,9 @@ class EncodedTemplate(ChatTemplate):
         """Encode without marks: an encoder has no generation blocks."""
         return self.render_prepared(variables)
 
-    def source_map(self, variables: Mapping[str, object]) -> SourceMap:
+    def source_map(self, variables: Mapping[str, object], *, in_macros: bool = False) -> SourceMap:
         """Encode, and attribute all text to the first line, since the origin is unknown."""
+        del in_macros
         return SourceMap((SourceSpan(self.render_prepared(variables), 0, 0, 1),))
 
     def step_through(
@@ -175,9 +176,9 @@ class IsolatedTemplate(ChatTemplate):
         """Render in a worker, with marks. Otherwise as `ChatTemplate` does."""
         return cast("str", self._in_worker("render_generation", variables))
 
-    def source_map(self, variables: Mapping[str, object]) -> SourceMap:
+    def source_map(self, variables: Mapping[str, object], *, in_macros: bool = False) -> SourceMap:
         """Render in a worker, with the origin of the text. Otherwise as `ChatTemplate` does."""
-        return cast("SourceMap", self._in_worker("source_map", variables))
+        return cast("SourceMap", self._in_worker("source_map", variables, in_macros=in_macros))
 
     def step_through(
         self, variables: Mapping[str, object], *, in_full: bool = False

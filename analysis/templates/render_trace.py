@@ -195,10 +195,15 @@ class SourceMap(Struct, frozen=True):
         return None if at < 0 else self.line_at(at)
 
 
-def source_map(pieces: Sequence[PromptPiece], sites: Sequence[TemplateSite]) -> SourceMap:
-    """Join consecutive pieces that the same place output."""
+def source_map(
+    pieces: Sequence[PromptPiece], sites: Sequence[TemplateSite], *, in_macros: bool = False
+) -> SourceMap:
+    """Join consecutive pieces that the same place output.
+
+    With `in_macros`, text of a macro is attributed to the place in the macro that wrote it.
+    """
     spans: list[SourceSpan] = []
-    for number, several in groupby(pieces, _putting_out):
+    for number, several in groupby(pieces, _writing if in_macros else _putting_out):
         text = "".join(piece.text for piece in several)
         site = None if number is None else sites[number]
         if site is None:
@@ -206,6 +211,10 @@ def source_map(pieces: Sequence[PromptPiece], sites: Sequence[TemplateSite]) -> 
         else:
             spans.append(SourceSpan(text, site.start, site.end, site.line))
     return SourceMap(tuple(spans))
+
+
+def _writing(piece: PromptPiece) -> int | None:
+    return piece.site
 
 
 def _putting_out(piece: PromptPiece) -> int | None:

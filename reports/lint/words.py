@@ -87,9 +87,11 @@ def folded_words(run: LintRun) -> str:
         return ""
     usual = sorted({finding.code for finding in folded if finding.rule.convention})
     of_usual = sum(finding.rule.convention for finding in folded)
-    others = len(folded) - of_usual
+    others = [finding.severity for finding in folded if not finding.rule.convention]
+    info = all(severity is Severity.INFO for severity in others)
+    rest = "of severity info" if info else "other" if len(others) == 1 else "others"
     parts = [f"{number_of(of_usual, 'common convention')} ({', '.join(usual)})"] if of_usual else []
-    parts += [f"{others} other{'s' * (others != 1)}"] if others and parts else []
+    parts += [f"{len(others)} {rest}"] if others and (parts or info) else []
     listed = f": {', '.join(parts)}" if parts else ""
     chosen = run.finding_filter
     # The run's --min-severity would hide some of them under every profile.

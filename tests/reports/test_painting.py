@@ -42,7 +42,13 @@ from autoparser.reports.blocks import (
 )
 from autoparser.reports.markdown import markdown_text
 from autoparser.reports.pages import PageTop, page
-from autoparser.reports.terminal import difference_lines, drawn_lines, report_text, wrapped
+from autoparser.reports.terminal import (
+    cut_at_word,
+    difference_lines,
+    drawn_lines,
+    report_text,
+    wrapped,
+)
 from autoparser.reports.visible import lines, literal, marker_text, visible
 
 TABLES: dict[str, Any] = yaml.safe_load(
@@ -220,3 +226,9 @@ def test_long_names_in_a_table_are_whole_if_others_have_room() -> None:
     assert any(name in line.plain for line in drawn_lines([table], 80))
     # A third of the line is the most.
     assert not any(name in line.plain for line in drawn_lines([table], 60))
+
+
+def test_a_line_with_wide_characters_is_cut_after_a_whole_word() -> None:
+    line = Text("Stops  `<｜end｜>` after content, `<｜tool｜>`")
+    cut_at_word(line, 35)
+    assert line.plain == "Stops  `<｜end｜>` after content,"

@@ -48,6 +48,9 @@ from autoparser.analysis.formats.output_explanation import (
 from autoparser.analysis.history.round_trips import RoundTrip, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_causes import Cause, Culprit
+from autoparser.analysis.lint.linting import FindingFilter, lint
+from autoparser.analysis.lint.rule import Profile
+from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.parsing.parsed_message import DeltaKind
 from autoparser.reports.analysis import (
     analysis_report,
@@ -59,6 +62,7 @@ from autoparser.reports.decode import DecodeSetting, decode_document, decode_rep
 from autoparser.reports.example import call_part_spans, example_call, example_message, turn_spans
 from autoparser.reports.explanation import explanation_report
 from autoparser.reports.files import export_report
+from autoparser.reports.findings import FindingLevel, own_findings
 from autoparser.reports.lint.text import excerpt_lines
 from autoparser.reports.message import chunk_report, end_report, message_report
 from autoparser.reports.message_document import message_document
@@ -298,3 +302,27 @@ def test_an_excerpt_of_a_long_line_is_cut_around_its_column(width: int) -> None:
     shown, caret = (line.plain for line in lines)
     assert shown[caret.index("^") :].startswith("{{ cause }}")
     assert cell_len(shown) <= width
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [
+        # JSON-string arguments raise: a convention, which the default profile hides.
+        ("a1-function-parameter", []),
+        ("calls-in-prompt-words", ["AP501"]),
+        ("j1-json-in-tags", ["AP503"]),
+        ("reasoning-delimiter", ["AP604", "AP503"]),
+    ],
+)
+def test_analysis_counts_only_findings_that_lint_shows(name: str, codes: list[str]) -> None:
+    analysis = analyzed(name)
+    counted = [one for one in own_findings(analysis) if one.level is not FindingLevel.NOTE]
+    assert [finding.code for finding in counted] == codes
+    found = lint(Subject(analysis.template, analysis=analysis)).findings
+    shown = {
+        (code, finding.severity.value)
+        for finding in found
+        if FindingFilter(Profile.RELEASE).shows(finding)
+        for code in (finding.code, *finding.also)
+    }
+    assert {(str(finding.code), finding.level.word) for finding in counted} <= shown

@@ -47,10 +47,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         words = _flaw(subject, played, spans, usual)
         if words:
             severity = Severity.WARNING if words == GLUED else None
+            fix = QUOTING if words.startswith(BARE) else ""
             line = played.render.line_at(spans[0].texts[0].start) if spans else None
-            yield played.hit(f"{words} in '{played.name}'", line, severity=severity)
+            yield played.hit(f"{words} in '{played.name}'", line, severity=severity, fix=fix)
 
 
+BARE = "strings in a Python-style call have no quotes"
+QUOTING = "quote string values, such as with `tojson`"
 GLUED = "no separator between two calls"
 
 
@@ -88,8 +91,9 @@ def _span_flaw(span: CallSpan, usual: DocumentKind | None) -> str:
         if usual is not None and kind is not usual:
             written = quote_text(_written_call(span, text))
             return f"a call is not {usual.value}, unlike in other conversations: {written}"
-    if any(map(_is_bare, span.texts)):
-        return "strings in a Python-style call have no quotes"
+    bare = next(filter(_is_bare, span.texts), None)
+    if bare is not None:
+        return f"{BARE}: {quote_text(_written_call(span, bare))}"
     for joint, name in span.joints:
         if not re.sub(r"[\"'\])}\s]", "", joint.partition(name)[0]) and _GLUED.search(joint):
             return GLUED

@@ -190,6 +190,15 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
     assert ([*alone.settings], alone.rows[0].others) == ([other.setting], ())
 
 
+def test_a_caller_is_not_told_to_send_reasoning_that_the_template_drops() -> None:
+    rows = round_trip(analyzed("history-tool-cycle"), shipped_scenarios()).rows
+    dropped = [row for row in rows if row.verdict.cause is Cause.REASONING_DROPPED]
+    alone = [row for row in dropped if fixing_setting(row) is None]
+    assert alone
+    for row in alone:
+        assert "the template drops the reasoning" in advice_of(row)[-1].text
+
+
 @pytest.mark.slow
 def test_a_template_is_not_blamed_for_a_call_that_could_not_be_read() -> None:
     for name, engine in (

@@ -176,3 +176,26 @@ def test_the_text_before_a_difference_is_in_both_texts() -> None:
     for difference in differences:
         for text, at in ((written, difference.at), (other, difference.right_at)):
             assert f"<call>{text}"[:at].endswith(difference.before), difference
+
+
+def test_an_added_turn_of_repeated_words_departs_behind_them() -> None:
+    turn = "<user>What is the weather in Rio, in Oslo and in Ulm, and which day is the best?</user>"
+    (difference,) = text_differences(f"{turn}<model>", f"{turn}{turn}<model>")
+    assert difference.left_rest != difference.right_rest
+    assert (difference.at, difference.left, difference.right) == (len(turn) + 1, "", f"{turn[1:]}<")
+    assert f"{turn}<"[-60:].endswith(difference.before)
+
+
+def test_each_quote_of_one_argument_is_no_difference_of_its_own() -> None:
+    text = (
+        "{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}"
+        "{% for c in m.tool_calls or [] %}"
+        "({{ c.function.name }} {{ c.function.arguments | tojson }})"
+        "{% endfor %}</s>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    passed = text.replace(
+        "c.function.arguments | tojson",
+        "c.function.arguments if c.function.arguments is string else c.function.arguments | tojson",
+    )
+    found = compare_templates(analyze(ChatTemplate(text)), analyze(ChatTemplate(passed)))
+    assert [str(change.left)[:3] for change in found.renders] == ['"{\\']

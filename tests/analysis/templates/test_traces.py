@@ -198,3 +198,10 @@ def test_a_character_or_a_text_has_the_line_that_wrote_it() -> None:
     written = ChatTemplate(TURNS).source_map({"messages": [{"role": "user", "content": "one"}]})
     lines = {"<": 5, "user": 5, "user>": 5, ">": 5, "one": 6, "ONE": 7, "two": None}
     assert {text: written.line_of(text) for text in lines} == lines
+
+
+def test_text_of_a_macro_is_mapped_into_it_on_request() -> None:
+    template = ChatTemplate("{% macro bold(x) %}\n*{{ x }}{% endmacro %}\n{{ bold('a') }}")
+    at = template.render_prepared({}).index("a")
+    assert template.source_map({}).line_at(at) == 3
+    assert template.source_map({}, in_macros=True).line_at(at) == 2
