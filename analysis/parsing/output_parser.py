@@ -186,17 +186,22 @@ class TurnStream(StreamParser):
                     lane.held_text = text
                     return []
                 lane.held_text = ""
-            signs = lane.signs
             if (
-                signs[0] in text or signs[1] in text or (lane.controls and not text.isprintable())
+                lane.sign in text or (lane.also and (lane.also in text or not text.isprintable()))
             ) and lane.search(text) is not None:
                 return self._feed_in_part(lane, text)
-            if lane.ends and text[-1] in lane.ends:
-                # Usually at most one such sign is at the end.
-                if text[-2:-1] in lane.ends and len(text) > 1:
-                    return self._feed_in_part(lane, text)
-                lane.held_text = text[-1]
-                text = text[:-1]
+            if text[-1] in lane.ends:
+                size = len(text)
+                end = len(text.rstrip(lane.blank))
+                if end < size - lane.widest:
+                    end = size - lane.widest
+                elif end == size:
+                    # A backtick: the fence that it may open takes the whitespace before it along.
+                    if size > 1 and text[-2] in lane.ends:
+                        return self._feed_in_part(lane, text)
+                    end -= 1
+                lane.held_text = text[end:]
+                text = text[:end]
                 if not text:
                     return []
             if lane.quote is not None:
@@ -255,7 +260,10 @@ class TurnStream(StreamParser):
         tape = self._tape
         if tape.lane is not None:
             self._leave_lane()
-        tape.feed(text)
+        if tape.at:
+            tape.feed(text)
+        else:
+            tape.text += text
         still = tape.still
         if still is not None:
             if still():

@@ -161,10 +161,10 @@ class StopTable(Generic[Label]):
             size = len(stop.before) + max(self._names.lengths, default=0) + len(stop.after)
             longest = max(longest, size)
         self._reach = (longest, max(map(len, spaces)))
-        self.ends = "".join(sorted(self._held_signs)) + "`" * self._fences
+        self._blank = "".join(sorted(self._held_signs))
+        self.ends = self._blank + "`" * self._fences
         """Characters held back at the end of a text; they are too common to search for."""
-        sign = firsts if len(firsts) == 1 and not self._fences else ""
-        self._signs = (sign, sign)
+        self._sign = firsts if len(firsts) == 1 and not self._fences else ""
         self._searched = sorted({*texts, *heads})
         self._known: dict[str, tuple[tuple[str, int], ...] | None] = {}
         """The stops that contain those that were found."""
@@ -205,10 +205,17 @@ class StopTable(Generic[Label]):
         begun: Callable[[str], str] | None = None,
     ) -> TextLane:
         """Return the lane of text in which none of these comes."""
-        search, signs, ends = self.search, self._signs, self.ends
-        passed = self.passed
         return TextLane(
-            search, kind, emit, passed, signs=signs, ends=ends, quote=quote, begun=begun
+            self.search,
+            kind,
+            emit,
+            self.passed,
+            sign=self._sign,
+            ends=self.ends,
+            blank=self._blank,
+            widest=self._reach[1],
+            quote=quote,
+            begun=begun,
         )
 
     def up_to(self, stop: str) -> re.Pattern[str]:

@@ -93,6 +93,10 @@ class HeaderReader:
         )
         self._lead = "" if lead is None or section is None else lead.core
         self._openers = tuple(filter(None, (first, self._lead)))
+        core = turn.header.core
+        alike = any(core.startswith(text) or text.startswith(core) for text in self._openers)
+        self._other = () if alike else (core,)
+        """The template's header, if it shows at once that no opener comes."""
         self._uncalled = () if turn.calls is not None else tuple(_uncalled_openers(turn))
         self._first, self._inside = one_of(first, cores), one_of(last, cores)
 
@@ -183,6 +187,8 @@ class HeaderReader:
 
     def _begins(self, tape: TextTape) -> Reading[bool]:
         """Return whether a header comes; a header of another role before a call is taken."""
+        if tape.text.startswith(self._other, tape.at):
+            return False
         if (yield from self._at_opener(tape)):
             return True
         if not (yield from self._has_other_role(tape)):

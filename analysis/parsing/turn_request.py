@@ -61,11 +61,14 @@ class IdentityCache(Generic[Made]):
         Two threads may make the same value at once: the first one is kept.
         """
         case = (tuple(map(id, owners)), key)
-        with self._lock:
-            known = self._cache.get(case)
-            if known is not None:
-                self._cache.move_to_end(case)
-                return known[0]
+        known = self._cache.get(case)
+        if known is not None:
+            if 2 * len(self._cache) > self._most:
+                # Only a cache that fills up needs to know what was used last.
+                with self._lock:
+                    self._cache[case] = known
+                    self._cache.move_to_end(case)
+            return known[0]
         made = make()
         with self._lock:
             made, _ = self._cache.setdefault(case, (made, owners))
