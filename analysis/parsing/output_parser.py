@@ -170,7 +170,7 @@ class TurnStream(StreamParser):
         """Whether a call could not be read, and a search for calls in its text has begun."""
         return self._collector.vain_searches > 0
 
-    def feed(  # noqa: C901 - all that most pieces need, without a call
+    def feed(  # noqa: C901, PLR0912 - all that most pieces need, without a call
         self, text: str, ids: Sequence[int] | None = None
     ) -> list[Delta]:
         """Read a piece of text; return the deltas that it adds."""
@@ -204,11 +204,10 @@ class TurnStream(StreamParser):
                 text = text[:end]
                 if not text:
                     return []
-            if lane.quote is not None:
-                quoted = lane.quote(text)
-                if len(quoted) > len(text) + 2:
-                    lane.raw.append((len(lane.sink.pieces), text))
-                    text = quoted[1:-1]
+            quote = lane.quote
+            if quote is not None:
+                lane.raw.append(text)
+                text = quote(text)[1:-1]
             lane.append(text)
             kind = lane.delta
             return self._taken(lane) if kind is None else [Delta(kind, text, lane.index)]
@@ -241,7 +240,7 @@ class TurnStream(StreamParser):
         if not passed:
             return []
         if lane.quote is not None:
-            lane.raw.append((len(lane.sink.pieces), passed))
+            lane.raw.append(passed)
             passed = lane.quote(passed)[1:-1]
         lane.append(passed)
         kind = lane.delta

@@ -119,8 +119,8 @@ class TextLane:
         """The text that is held back."""
         self.joint = ""
         """The joint that the held text is the front of, if it is one."""
-        self.raw: list[tuple[int, str]] = []
-        """Pieces that passed in another form, by their index among all pieces."""
+        self.raw: list[str] = []
+        """The pieces that passed in quoted form, as they came."""
 
     def open(self, sink: LaneSink, held_text: str) -> None:
         """Let text pass from now on."""
@@ -217,13 +217,13 @@ class TextTape:
 
     def _count_passed(self, lane: TextLane) -> None:
         """Update offset and spans for the pieces that have passed since the last count."""
-        passed = lane.sink.pieces[lane.start :]
+        if lane.quote is None:
+            passed = lane.sink.pieces[lane.start :]
+            lane.start += len(passed)
+        else:
+            passed, lane.raw = lane.raw, []
         if not passed:
             return
-        for at, text in lane.raw:
-            passed[at - lane.start] = text
-        lane.raw = []
-        lane.start += len(passed)
         text = "".join(passed)
         self.offset += len(text)
         self._spans[-1].end += len(text)

@@ -276,7 +276,7 @@ class CallSchemas:
 
 def _parameters_of(schema: Json) -> SchemaPart:
     """Return a schema's part, which is kept for the next requests with an equal schema."""
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, _OBJECTS):
         return SchemaPart.of(None)
     try:
         known, part = _kept_part(encode(schema))
@@ -284,6 +284,10 @@ def _parameters_of(schema: Json) -> SchemaPart:
         return SchemaPart.of(dict(schema))
     # Schemas that differ only to Python, such as a tuple and a list, must not be confused.
     return part if known == schema else SchemaPart.of(dict(schema))
+
+
+_OBJECTS = (dict, Mapping)
+"""Nearly all are dicts, which takes a tenth of asking an abstract class."""
 
 
 @lru_cache(maxsize=256)
