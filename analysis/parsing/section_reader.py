@@ -278,8 +278,10 @@ class SectionReader:
                 return text[:begun]
             if found is not None and (tape.closed or not self._turn_ends.unsure(text, found, 0)):
                 return text[: found.start]
-            # The beginning of an end may look like text without a call.
+            # The beginning of an end, or of the opener, may look like text without a call.
             sure = text if tape.closed else text[: self._turn_ends.safe(text, 0)]
+            fronts = () if tape.closed else (opener[:size] for size in range(len(opener), 0, -1))
+            sure = sure[:1] + sure[1:].removesuffix(next(filter(sure[1:].endswith, fronts), ""))
             if len(text) < _LOOKED_AT and not self.recovery.may_hold(sure):
                 return None
             if tape.closed or len(text) == _MOST_HELD:
