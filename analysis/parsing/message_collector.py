@@ -97,6 +97,7 @@ class _Prose(Struct):
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
 _CALL, _ARGUMENTS = DeltaKind.CALL, DeltaKind.ARGUMENTS
+_CONTENT, _REASONING = DeltaKind.CONTENT, DeltaKind.REASONING
 _OK, _REPAIRED = Status.OK, Status.REPAIRED
 _CALLS = TurnPart.CALLS
 
@@ -177,10 +178,10 @@ class MessageCollector:
         self.whole_calls = whole_calls
         self._make_id = make_id
         self._deltas: list[Delta] = []
-        self._content = _Prose(DeltaKind.CONTENT)
+        self._content = _Prose(_CONTENT)
         separate = reasoning == "separate"
         self._raw = reasoning == "raw"
-        self._reasoning = _Prose(DeltaKind.REASONING) if separate else self._content
+        self._reasoning = _Prose(_REASONING) if separate else self._content
         self._read_calls: list[_ReadCall] = []
         self._closed_calls: list[ParsedCall] = []
         self._attempts: list[CallAttempt] = []

@@ -366,7 +366,7 @@ class RawReader:
                 self._leave(min(begun, stops.written_before(tape.text, found, tape.at)))
                 yield
                 continue
-            if self._too_far(found):
+            if self.doubts and self._too_far(found):
                 return ReadOutcome.COMPLETE
             if found is None:
                 if tape.closed:

@@ -542,15 +542,16 @@ class TextLookahead:
 
     def ended(self) -> Reading[bool]:
         """Return whether the text ends here."""
-        while self.at >= len(self.tape.text) and not self.tape.closed:
+        tape = self.tape
+        while self._at - tape.offset >= len(tape.text) and not tape.closed:
             yield
-        return self.at >= len(self.tape.text)
+        return self._at - tape.offset >= len(tape.text)
 
     def text(self, wanted: str) -> Reading[bool]:
         """Move past a text if it is there; return whether it was."""
         tape = self.tape
         while True:
-            text, at = tape.text, self.at
+            text, at = tape.text, self._at - tape.offset
             if len(text) - at >= len(wanted):
                 there = text.startswith(wanted, at)
                 self._at += len(wanted) if there else 0

@@ -454,8 +454,7 @@ def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for at, tool in enumerate(tools):
         # Fast path: nearly all tools of a request are the dicts that a JSON parser returns.
-        function = tool.get("function") if tool.__class__ is dict else None
-        if function is not None and function.__class__ is dict:
+        if tool.__class__ is dict and (function := tool.get("function")).__class__ is dict:
             name, schema = function.get("name"), function.get("parameters")
             if name and name.__class__ is str and (schema.__class__ is dict or schema is None):
                 found[name] = schema
