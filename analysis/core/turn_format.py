@@ -219,8 +219,10 @@ def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
         # Under one setting a turn may have no end, while the others end it.
         ended = [format_ for format_ in formats if _written_ends(format_, part)] or formats
         ends = [end for format_ in ended for end in _possible_ends(format_, part)]
-        found = [_stop_text(end, inside) for end in (*ends, eos) if end]
-        return tuple({stop.text: stop for stop in reversed(found)}.values())[::-1]
+        found: dict[str, StopText] = {}
+        for stop in (_stop_text(end, inside) for end in (*ends, eos) if end):
+            found.setdefault(stop.text, stop)
+        return tuple(found.values())
 
     calling = any(format_.calls is not None for format_ in formats)
     return StopTexts(after(TurnPart.CONTENT), after(TurnPart.CALLS) if calling else ())

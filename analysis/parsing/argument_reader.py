@@ -65,6 +65,9 @@ from .value_decoding import (
     without_quotes,
 )
 
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_BAD, _CUT, _REPAIRED = ReadOutcome.BAD, ReadOutcome.CUT, ReadOutcome.REPAIRED
+
 # The value of one argument, up to its end, as JSON after its key.
 
 
@@ -87,7 +90,7 @@ class ValueReader(ArgumentsAround):
         """
         self._lead = (", " if self.seen_keys else "") + encode_basestring(name) + ": "
         outcome = yield from self._value(name, key, row)
-        if outcome is ReadOutcome.CUT and self._lead:
+        if outcome is _CUT and self._lead:
             self.emit("")
         return outcome
 
@@ -165,9 +168,9 @@ class ValueReader(ArgumentsAround):
         lead, self._lead = self._lead, ""
         stops = (*self._followers(row), *self.stops)
         outcome = yield from read_json(self.tape, self.emit_json, stops, lead)
-        if outcome in (ReadOutcome.BAD, ReadOutcome.CUT):
+        if outcome in (_BAD, _CUT):
             return outcome
-        self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
+        self.repaired = self.repaired or outcome is _REPAIRED
         return (yield from self._take_closer(row))
 
     def _followers(self, row: EntryRow) -> Iterator[str]:
@@ -211,8 +214,8 @@ class ValueReader(ArgumentsAround):
             nested=nested_opening(self.arguments.values, row, key) if holds else "",
         )
         ended = yield from reader.read()
-        if ended is ReadOutcome.CUT:
-            return ReadOutcome.CUT
+        if ended is _CUT:
+            return _CUT
         text = "".join(reader.pieces)
         values = self.arguments.values
         if backslashed and (unescaped := python_text(text, string.open.strip())) is not None:
@@ -227,7 +230,7 @@ class ValueReader(ArgumentsAround):
             guessed = flagged and value.json.startswith('"')
             self.repaired = self.repaired or guessed or not value.own
             self.emit(value.json)
-        if ended is ReadOutcome.REPAIRED:
+        if ended is _REPAIRED:
             self.repaired = True
             # If no other closer followed, this may be the closer after all.
             if not after.core or not (yield from at_text(self.tape, after.units[0])):
@@ -262,7 +265,7 @@ class ValueReader(ArgumentsAround):
         if size is None:
             # Without its closing quote, the text is not a value.
             if tape.complete and scan.in_foreign_quote:
-                return ReadOutcome.BAD
+                return _BAD
             return self._at_end(schema, types, ends)
         text = tape.take(size, SpanKind.ARGUMENTS).strip()
         if literal and is_value(text, python_notation()):
@@ -273,7 +276,7 @@ class ValueReader(ArgumentsAround):
             if self.arguments.values.string.open.strip() and not row.quote:
                 # The template quotes every string, so other text is not in the template's form.
                 if not is_value(text, self.arguments.values) and _FOREIGN.search(text):
-                    return ReadOutcome.BAD
+                    return _BAD
                 own = _is_own(text, self.arguments.values)
             read = raw_value_json(text, schema, types, self.arguments.values, quoted=False)
             self.repaired = self.repaired or not (own and read.own)
@@ -296,7 +299,7 @@ class ValueReader(ArgumentsAround):
         begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
         text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
         if not tape.complete or not is_value(text, self.arguments.values):
-            return ReadOutcome.CUT
+            return _CUT
         tape.take(tape.left(), SpanKind.MARKUP)
         self.emit(raw_value_json(text, schema, types, self.arguments.values, quoted=False).json)
         self.repaired = True
@@ -311,7 +314,7 @@ class ValueReader(ArgumentsAround):
                 self.repaired = self.repaired or not whole
                 return None
             if after.core and self.tape.cut and not self.tape.complete:
-                return ReadOutcome.CUT
+                return _CUT
         self.repaired = self.repaired or bool(row.after.strip())
         return None
 
@@ -371,10 +374,15 @@ class EntryReader:
     def __init__(self, values: ValueReader, emit: Emit) -> None:
         self.values, self.emit, self.tape = values, emit, values.tape
         self.key = values.arguments.members.key
-        self.middles = _MIDDLES.of((values.texts,), None, lambda: _middles_of(values.texts))
         self.count = 0
         self.separated = False
         """Whether a separator came since the last value."""
+
+    @property
+    def middles(self) -> dict[str, _Middles]:
+        """The texts between key and value by the opening of the entry."""
+        texts = self.values.texts
+        return _MIDDLES.of((texts,), None, lambda: _middles_of(texts))
 
     def read(self) -> Reading[ReadOutcome]:
         """Read entries up to one of the stops."""
@@ -385,8 +393,8 @@ class EntryReader:
             if not (yield from tape.wait(1)):
                 if tape.complete and self.count:
                     self.emit("}")
-                    return ReadOutcome.REPAIRED
-                return ReadOutcome.CUT
+                    return _REPAIRED
+                return _CUT
             outcome = yield from self._entry_or_end()
             if outcome is not None:
                 return outcome
@@ -419,9 +427,9 @@ class EntryReader:
         if stop is not None and (opening is None or len(stop) > len(opening.core)):
             self.emit("}")
             repaired = self.values.repaired or self.separated
-            return ReadOutcome.REPAIRED if repaired else ReadOutcome.COMPLETE
+            return _REPAIRED if repaired else ReadOutcome.COMPLETE
         if opening is None and self.values.openings[0].core and not bare:
-            return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
+            return _CUT if tape.cut else _BAD
         return (yield from self._entry(opening or self.values.openings[0], bare=bare))
 
     def _value(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
@@ -470,20 +478,18 @@ class EntryReader:
         for unit in () if bare else opening.units:
             yield from skip_space(tape)
             if not (yield from take_text(tape, unit)):
-                return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
+                return _CUT if tape.cut else _BAD
         key = yield from self._key(opening, middles)
         if key is None:
             if not tape.closed or tape.left() >= _LONGEST_KEY:
-                return ReadOutcome.BAD
+                return _BAD
             # A closer of the call may have come before the end of the text.
             ended = any(tape.text.find(stop, tape.at) >= 0 for stop in self.values.stops)
-            return ReadOutcome.BAD if ended else ReadOutcome.CUT
+            return _BAD if ended else _CUT
         row = yield from self._middle(key, middles)
         if row is None:
             near = tape.closed and tape.left() < _LONGEST_KEY
-            return (
-                ReadOutcome.CUT if near and middles.begin(tape.text[tape.at :]) else ReadOutcome.BAD
-            )
+            return _CUT if near and middles.begin(tape.text[tape.at :]) else _BAD
         return (yield from self._value(key, row))
 
     def _skip_repeated(self, opening: TemplateLiteral, end: int) -> None:
@@ -675,9 +681,9 @@ def read_arguments(
         if (yield from at_any(tape, _NOTHING)):
             outcome = yield from read_json(tape, ignore, repairs)
             emit("{}")
-            return ReadOutcome.REPAIRED if outcome is ReadOutcome.COMPLETE else outcome
+            return _REPAIRED if outcome is ReadOutcome.COMPLETE else outcome
         if tape.left() and tape.text[tape.at] != "{":
-            return ReadOutcome.BAD
+            return _BAD
         return (yield from read_json(tape, emit, repairs, goes_on=goes_on))
     values = ValueReader(tape, arguments, schema, stops, emit, space, goes_on)
     values.exact = exact
@@ -695,11 +701,11 @@ def _read_encoded(tape: TextTape, emit: Emit, repairs: Sequence[str]) -> Reading
             text = inner
             inner = decode_json(text) if text.strip() else None
     except (ValueError, RecursionError):
-        return ReadOutcome.CUT if outcome is ReadOutcome.CUT else ReadOutcome.BAD
+        return _CUT if outcome is _CUT else _BAD
     if inner is None:
-        text, outcome = "{}", ReadOutcome.REPAIRED
+        text, outcome = "{}", _REPAIRED
     elif not isinstance(inner, dict):
-        return ReadOutcome.BAD
+        return _BAD
     emit(text)
     return outcome
 

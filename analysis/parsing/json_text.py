@@ -520,8 +520,8 @@ class _JsonReader:
             SpanKind.ARGUMENTS,
             emit,
             _passed if quote == '"' else None,
-            signs=("\\", quote) if quote == '"' else ("", ""),
-            controls=True,
+            sign="\\" if quote == '"' else "",
+            also=quote,
         )
         while True:
             if tape.at >= len(tape.text) and not (yield from tape.wait(1)):

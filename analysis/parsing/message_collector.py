@@ -30,9 +30,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_format import TurnPart
@@ -111,7 +112,14 @@ class _Prose(Struct):
         return "".join(self.pieces) or None
 
 
-class _ReadCall(NamedTuple):
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_CALL, _ARGUMENTS = DeltaKind.CALL, DeltaKind.ARGUMENTS
+_CONTENT, _REASONING = DeltaKind.CONTENT, DeltaKind.REASONING
+_OK, _REPAIRED = Status.OK, Status.REPAIRED
+_CALLS = TurnPart.CALLS
+
+
+class _ReadCall(Struct):
     """The fields of a `ParsedCall`, which takes longer to make: it is made for the message."""
 
     name: str
@@ -194,10 +202,10 @@ class MessageCollector:
         self.whole_calls = whole_calls
         self._make_id = make_id
         self._deltas: list[Delta] = []
-        self._content = _Prose(DeltaKind.CONTENT)
+        self._content = _Prose(_CONTENT)
         separate = reasoning == "separate"
         self._raw = reasoning == "raw"
-        self._reasoning = _Prose(DeltaKind.REASONING) if separate else self._content
+        self._reasoning = _Prose(_REASONING) if separate else self._content
         self._read_calls: list[_ReadCall] = []
         self._closed_calls: list[ParsedCall] = []
         self._attempts: list[CallAttempt] = []
@@ -378,9 +386,7 @@ class MessageCollector:
         if not self._passed_on and not _begins(self._pieces):
             # Nothing was passed on yet: `take` decides when the call has begun.
             return LaneSink(self._pieces, self._pieces.append)
-        return LaneSink(
-            self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._read_calls)
-        )
+        return LaneSink(self._pieces, self._pieces.append, _ARGUMENTS, len(self._read_calls))
 
     def note_passed(self) -> None:
         """Note that arguments of the open call that bypassed the reader were passed on."""
@@ -403,11 +409,11 @@ class MessageCollector:
             self._passed_on = True
             self._made_id = "" if call_id else self._make_id(name, len(self._read_calls))
             sent_id = call_id or self._made_id
-            self._deltas.append(Delta(DeltaKind.CALL, name, len(self._read_calls), sent_id))
+            self._deltas.append(Delta(_CALL, name, len(self._read_calls), sent_id))
         text = "".join(pieces[self._sent_count :])
         self._sent_count = len(pieces)
         if text:
-            self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self._read_calls)))
+            self._deltas.append(Delta(_ARGUMENTS, text, len(self._read_calls)))
 
     @property
     def calling(self) -> bool:
@@ -439,22 +445,24 @@ class MessageCollector:
             return
         index = len(self._read_calls)
         made_id = "" if call_id else self._make_id(name, index)
-        self._deltas.append(Delta(DeltaKind.CALL, name, index, call_id or made_id))
-        self._deltas.append(Delta(DeltaKind.ARGUMENTS, arguments, index))
-        status = Status.REPAIRED if departures else Status.OK
+        self._deltas += (
+            Delta(_CALL, name, index, call_id or made_id),
+            Delta(_ARGUMENTS, arguments, index),
+        )
+        status = _REPAIRED if departures else _OK
         if self.tool_names is not None and name not in self.tool_names:
             status = Status.UNKNOWN_TOOL
         schema = self.schemas.given(name)
         self._read_calls.append(
             _ReadCall(name, arguments, call_id, status, made_id, schema, departures)
         )
-        self.last = TurnPart.CALLS
+        self.last = _CALLS
 
     def close_call(self, status: Status) -> None:
         """End the open call."""
         if self._call is None:
             return
-        self.unclosed = status is Status.REPAIRED
+        self.unclosed = status is _REPAIRED
         if self.tool_names is not None and self._call[0] not in self.tool_names:
             status = Status.UNKNOWN_TOOL
         self.flush(all_=True)
@@ -463,7 +471,7 @@ class MessageCollector:
         self._pieces, self._sent_count = [], 0
         if call is not None:
             self._read_calls.append(call)
-            self.last = TurnPart.CALLS
+            self.last = _CALLS
 
     def give_up_call(self) -> bool:
         """End a call that could not be read; return whether it was passed on and so remains a call.
@@ -487,7 +495,7 @@ class MessageCollector:
     def closed_calls(self) -> list[ParsedCall]:
         """The calls that have closed."""
         calls = self._closed_calls
-        calls += [ParsedCall(*call) for call in self._read_calls[len(calls) :]]
+        calls += [ParsedCall(*astuple(call)) for call in self._read_calls[len(calls) :]]
         return calls
 
     def _open_call(self, status: Status) -> _ReadCall | None:
@@ -529,7 +537,7 @@ class MessageCollector:
             self._content.text(),
             reasoning,
             tuple(self.closed_calls),
-            None if partial is None else ParsedCall(*partial),
+            None if partial is None else ParsedCall(*astuple(partial)),
             self._status(complete=complete, unfinished=bool(missing_end)),
             spans,
             missing_end,

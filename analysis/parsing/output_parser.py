@@ -170,7 +170,7 @@ class TurnStream(StreamParser):
         """Whether a call could not be read, and a search for calls in its text has begun."""
         return self._collector.vain_searches > 0
 
-    def feed(  # noqa: C901 - all that most pieces need, without a call
+    def feed(  # noqa: C901, PLR0912 - all that most pieces need, without a call
         self, text: str, ids: Sequence[int] | None = None
     ) -> list[Delta]:
         """Read a piece of text; return the deltas that it adds."""
@@ -187,25 +187,28 @@ class TurnStream(StreamParser):
                     lane.held_text = text
                     return []
                 lane.held_text = ""
-            signs = lane.signs
             if (
-                signs[0] in text or signs[1] in text or (lane.controls and not text.isprintable())
+                lane.sign in text or (lane.also and (lane.also in text or not text.isprintable()))
             ) and lane.search(text) is not None:
                 return self._feed_in_part(lane, text)
-            if lane.ends and text[-1] in lane.ends:
-                # Usually at most one such sign is at the end.
-                if text[-2:-1] in lane.ends and len(text) > 1:
-                    return self._feed_in_part(lane, text)
-                lane.held_text = text[-1]
-                text = text[:-1]
+            if text[-1] in lane.ends:
+                size = len(text)
+                end = len(text.rstrip(lane.blank))
+                if end < size - lane.widest:
+                    end = size - lane.widest
+                elif end == size:
+                    # A backtick: the fence that it may open takes the whitespace before it along.
+                    if size > 1 and text[-2] in lane.ends:
+                        return self._feed_in_part(lane, text)
+                    end -= 1
+                lane.held_text = text[end:]
+                text = text[:end]
                 if not text:
                     return []
-            if lane.quote is not None:
-                quoted = lane.quote(text)
-                # Longer than with two quotes: something in it is escaped.
-                if len(quoted) > len(text) + 2:
-                    lane.raw.append((len(lane.sink.pieces), text))
-                    text = quoted[1:-1]
+            quote = lane.quote
+            if quote is not None:
+                lane.raw.append(text)
+                text = quote(text)[1:-1]
             lane.append(text)
             kind = lane.delta
             return self._taken(lane) if kind is None else [Delta(kind, text, lane.index)]
@@ -238,7 +241,7 @@ class TurnStream(StreamParser):
         if not passed:
             return []
         if lane.quote is not None:
-            lane.raw.append((len(lane.sink.pieces), passed))
+            lane.raw.append(passed)
             passed = lane.quote(passed)[1:-1]
         lane.append(passed)
         kind = lane.delta
@@ -257,7 +260,10 @@ class TurnStream(StreamParser):
         tape = self._tape
         if tape.lane is not None:
             self._leave_lane()
-        tape.feed(text)
+        if tape.at:
+            tape.feed(text)
+        else:
+            tape.text += text
         still = tape.still
         if still is not None:
             if still():

@@ -68,6 +68,7 @@ class ArgumentTexts:
         self.entry_head = self._entry_head(arguments)
         """The pattern of an entry up to its value as the template writes it, with the key as group
         1; None if only a reader can find them."""
+        self._keyed = any(row.keyed_close for row in self.rows)
         self._of_values: dict[object, ValueTexts] = {}
 
     def _entry_head(self, arguments: ArgumentFormat) -> re.Pattern[str] | None:
@@ -109,7 +110,7 @@ class ArgumentTexts:
     ) -> ValueTexts:
         """Return the texts around a value, made once, as `RawReader` has them."""
         # Only a close with the key in it differs from key to key.
-        if not any(row.keyed_close for row in self.rows):
+        if not self._keyed:
             key = ""
         case = key, after.before, after.core, after.after, nested, escapes, backslashed, entries
         found = self._of_values.get(case)
@@ -201,6 +202,12 @@ class _Sight(Enum):
     """A closer of the call before other text: it ends the value if no closer comes."""
     ENTRY = auto()
     """The opening of an entry of a declared key: it ends the value if no closer comes."""
+
+
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_CLOSER, _ESCAPED, _HALF = _Stop.CLOSER, _Stop.ESCAPED, _Stop.HALF
+_END, _TEXT, _DOUBT, _QUOTED = _Sight.END, _Sight.TEXT, _Sight.DOUBT, _Sight.QUOTED
+_ARGUMENTS = SpanKind.ARGUMENTS
 
 
 class ValueTexts:
@@ -321,8 +328,9 @@ class RawReader:
         self.depth = 0
         """Number of open elements in the value that have its closer."""
         self.pieces: list[str] = []
-        self.buffers = emit is None and not quoted
-        self.quotes = QuoteScan(around.arguments.values)
+        buffers = emit is None and not quoted
+        self.quotes = QuoteScan(around.arguments.values) if buffers else None
+        """Follows the strings of an array or object; None for a value that is a string."""
         self.doubts: deque[_Doubt] = deque()
         """Undecided stops; the text from the first on stays on the tape."""
         self.take: Emit = self.pieces.append
@@ -341,7 +349,7 @@ class RawReader:
         self.held = False
         """Whether a backslash has come, so that the text is not passed on before it is whole."""
         quote = None if emit is None else encode_basestring
-        self.lane = self.stops.lane(SpanKind.ARGUMENTS, emit or self._keep, quote=quote)
+        self.lane = self.stops.lane(_ARGUMENTS, emit or self._keep, quote=quote)
         self.looked = self.scanned = around.tape.position
 
     @property
@@ -363,7 +371,7 @@ class RawReader:
                 self._leave(min(begun, stops.written_before(tape.text, found, tape.at)))
                 yield
                 continue
-            if self._too_far(found):
+            if self.doubts and self._too_far(found):
                 return ReadOutcome.COMPLETE
             if found is None:
                 if tape.closed:
@@ -388,19 +396,19 @@ class RawReader:
         # Whether backslashes are escapes is known only from the whole text.
         if self.backslashed and tape.text[stop.start] == "\\":
             self.held, self.take = True, self.pieces.append
-            cut += stop.label is _Stop.ESCAPED
-        quoted = self.buffers and self._in_string(start)
+            cut += stop.label is _ESCAPED
+        quoted = self.quotes is not None and self._in_string(self.quotes, start)
         sight = yield from self._sight(stop.label, start, size, cut, quoted=quoted)
         # In a closer that is text, the real one may begin.
         self.looked = start + (1 if stop.label in _TRIED_AGAIN else size)
-        if sight is _Sight.END or (sight in _DOUBTED and self.around.unclosed):
-            closed = stop.label in (_Stop.CLOSER, _Stop.ESCAPED)
+        if sight is _END or (sight in _DOUBTED and self.around.unclosed):
+            closed = stop.label in (_CLOSER, _ESCAPED)
             outcome = self._close(cut, ReadOutcome.COMPLETE if closed else ReadOutcome.REPAIRED)
-            if stop.label is _Stop.HALF and tape.position == cut:
+            if stop.label is _HALF and tape.position == cut:
                 tape.take(start + size - cut, SpanKind.MARKUP)
                 yield from skip_space(tape)
             return outcome
-        if sight is not _Sight.TEXT:
+        if sight is not _TEXT:
             self.doubts.append(_Doubt(start, cut, sight))
         return None
 
@@ -409,21 +417,21 @@ class RawReader:
     ) -> Reading[_Sight]:
         """Return the meaning of a stop; `cut` is the offset at which the value ends if it does."""
         tape = self.around.tape
-        if label is _Stop.ESCAPE or (quoted and label is not _Stop.CLOSER):
-            return _Sight.TEXT
-        if label is _Stop.HALF:
+        if label is _CLOSER:
+            return (yield from self._end(start, size, quoted=quoted))
+        if label is _Stop.ESCAPE or quoted:
+            return _TEXT
+        if label is _HALF:
             return (yield from self._half(TextLookahead(tape, start + size)))
-        if label is _Stop.ESCAPED:
+        if label is _ESCAPED:
             ends = yield from self._ends_at_escaped(TextLookahead(tape, start + size))
-            return _Sight.END if ends else _Sight.TEXT
+            return _END if ends else _TEXT
         if label is _Stop.OPENING:
             self.depth += 1
-            return _Sight.DOUBT
+            return _DOUBT
         if label is _Stop.MARKER:
             return (yield from self._marker(start, cut))
-        if label is _Stop.ENTRY:
-            return (yield from self._declared_entry(TextLookahead(tape, start + size)))
-        return (yield from self._end(start, size, quoted=quoted))
+        return (yield from self._declared_entry(TextLookahead(tape, start + size)))
 
     def _end(self, start: int, size: int, *, quoted: bool) -> Reading[_Sight]:
         """Return the meaning of a closer, or of a text that comes behind a value without one."""
@@ -431,19 +439,19 @@ class RawReader:
         if self.after.core:
             ahead = TextLookahead(tape, start + size)
             sight = yield from self._closer(ahead)
-            if sight is _Sight.TEXT and not (quoted or self._closes or self.nests):
+            if sight is _TEXT and not (quoted or self._closes or self.nests):
                 # If no closer follows later, this one ends the value after all.
-                sight = _Sight.DOUBT
+                sight = _DOUBT
         else:
             text = tape.text[start - tape.offset : start - tape.offset + size]
             ends = text in around.stops or (yield from self._entry(TextLookahead(tape, start)))
-            sight = _Sight.END if ends else _Sight.TEXT
+            sight = _END if ends else _TEXT
         nested = self.depth > 0
-        if nested and (sight is not _Sight.TEXT or not self._closes):
+        if nested and (sight is not _TEXT or not self._closes):
             self.depth -= 1
-        if sight is _Sight.TEXT:
+        if sight is _TEXT:
             return sight
-        return _Sight.QUOTED if quoted or nested else sight
+        return _QUOTED if quoted or nested else sight
 
     def _marker(self, start: int, cut: int) -> Reading[_Sight]:
         """Return the meaning of a marker without a closer before it."""
@@ -455,16 +463,16 @@ class RawReader:
                 key = yield from self._next_key(ahead)
                 # Without a key after it, the opening is a word of the text.
                 if key is None:
-                    return _Sight.TEXT
+                    return _TEXT
                 apart = not self.between[-1:].isspace() or cut < start
                 if not apart and key in around.names:
                     # A key that the tool declares opens an entry in a line, too, but not in prose.
                     apart = not (yield from ahead.among((" ", "\t")))
                 ends = apart and key not in around.seen_keys and not self.nests and not self.quoted
-                return _Sight.END if ends else _Sight.DOUBT
+                return _END if ends else _DOUBT
         # The text after the marker shows whether the call goes on as a call does.
         after = yield from around.goes_on(ahead)
-        return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
+        return {None: _Sight.CLOSED, True: _END, False: _DOUBT}[after]
 
     def _half(self, ahead: TextLookahead) -> Reading[_Sight]:
         """Return the meaning of half a closer: it is text unless what may follow one comes next.
@@ -474,9 +482,9 @@ class RawReader:
         around = self.around
         yield from ahead.space()
         if (yield from ahead.ended()):
-            return _Sight.END if around.tape.complete else _Sight.TEXT
+            return _END if around.tape.complete else _TEXT
         follows = (*around.stops, *(opening.core for opening in around.openings))
-        return _Sight.TEXT if (yield from ahead.among(follows)) is None else _Sight.END
+        return _TEXT if (yield from ahead.among(follows)) is None else _END
 
     def _ends_at_escaped(self, ahead: TextLookahead) -> Reading[bool]:
         r"""Return whether a value ends with a backslash: all that may follow a closer comes.
@@ -501,43 +509,43 @@ class RawReader:
         around = self.around
         yield from ahead.space()
         if (yield from ahead.among(self.missing)) is None:
-            return _Sight.TEXT
+            return _TEXT
         yield from ahead.space()
         middles = [unit for row in around.rows for unit in TemplateLiteral.of(row.middle).units[:1]]
         if (yield from ahead.among(middles)) is None:
-            return _Sight.TEXT
+            return _TEXT
         string = around.arguments.values.string
         quote, close = string.open.strip(), string.close.strip()
         yield from ahead.space()
         if not self.quoted or not quote or not (yield from ahead.text(quote)):
             return _Sight.ENTRY
-        if quote == close and (yield from self._closer(ahead)) is not _Sight.TEXT:
-            return _Sight.TEXT
-        return _Sight.END
+        if quote == close and (yield from self._closer(ahead)) is not _TEXT:
+            return _TEXT
+        return _END
 
     def _close(self, end: int, outcome: ReadOutcome) -> ReadOutcome:
         """End the value at `end`, or at an earlier doubt if it is not whole at `end`."""
         tape = self.around.tape
         repaired = outcome is ReadOutcome.REPAIRED
-        tried = (_Sight.QUOTED, _Sight.DOUBT) if self.nests and repaired else (_Sight.QUOTED,)
+        tried = (_QUOTED, _DOUBT) if self.nests and repaired else (_QUOTED,)
         # Decoding the text is costly, so it is tried only if an earlier end is at hand.
         may_break = any(doubt.sight in tried for doubt in self.doubts)
         broken = may_break and not self._is_whole(end - tape.offset)
         for doubt in self.doubts:
             if (broken and doubt.sight in tried) or (doubt.sight in _UNCLOSED and repaired):
                 self._pass(doubt.cut - tape.offset)
-                quoted = doubt.sight is _Sight.QUOTED
+                quoted = doubt.sight is _QUOTED
                 return ReadOutcome.COMPLETE if quoted else ReadOutcome.REPAIRED
         self._pass(end - tape.offset)
         return outcome
 
-    def _in_string(self, start: int) -> bool:
+    def _in_string(self, quotes: QuoteScan, start: int) -> bool:
         """Return whether an offset is inside a string of an array or object."""
         tape = self.around.tape
         begin = max(self.scanned, tape.position) - tape.offset
-        self.quotes.read(tape.text[begin : start - tape.offset])
+        quotes.read(tape.text[begin : start - tape.offset])
         self.scanned = max(self.scanned, start)
-        return self.quotes.inside("")
+        return quotes.inside("")
 
     def _too_far(self, stop: FoundStop[_Stop] | None) -> bool:
         """Return whether a doubtful closer ends the value, as no other came; markers are text."""
@@ -546,7 +554,7 @@ class RawReader:
         # A stream must not be held forever by one quoted closer.
         wait = _LONGEST_DOUBT + (_LONGEST_KEY if stop is None else 0)
         while self.doubts and seen - self.doubts[0].start > wait:
-            if self.doubts[0].sight is _Sight.QUOTED:
+            if self.doubts[0].sight is _QUOTED:
                 self._pass(self.doubts[0].cut - tape.offset)
                 return True
             self.doubts.popleft()
@@ -572,16 +580,16 @@ class RawReader:
     def _pass(self, end: int) -> None:
         tape = self.around.tape
         if end > tape.at:
-            if self.buffers and self.scanned < tape.offset + end:
+            if self.quotes is not None and self.scanned < tape.offset + end:
                 begin = max(self.scanned - tape.offset, tape.at)
                 self.quotes.read(tape.text[begin:end])
                 self.scanned = tape.offset + end
-            self.take(tape.take(end - tape.at, SpanKind.ARGUMENTS))
+            self.take(tape.take(end - tape.at, _ARGUMENTS))
 
     def _keep(self, text: str) -> None:
         """Store a piece that bypasses the reader."""
         self.take(text)
-        if self.buffers:
+        if self.quotes is not None:
             self.quotes.read(text)
             self.scanned = self.around.tape.position
 
@@ -597,7 +605,7 @@ class RawReader:
             first = self.doubts[0]
             self.around.unclosed = True
             self._pass(first.cut - tape.offset)
-            return ReadOutcome.COMPLETE if first.sight is _Sight.QUOTED else ReadOutcome.REPAIRED
+            return ReadOutcome.COMPLETE if first.sight is _QUOTED else ReadOutcome.REPAIRED
         rest = len(tape.text) - self._begun_closer()
         # The whitespace before the closer that never came is the template's.
         for char in reversed(self.after.before):
@@ -631,19 +639,19 @@ class RawReader:
         begin, wanted = around.texts.begin, self._closes or around.texts.behind_closer
         yield from ahead.space()
         if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
-            return _Sight.END
+            return _END
         if ahead.short and not around.tape.complete:
             # The output is truncated inside a text that may follow.
-            return _Sight.END
+            return _END
         keyed = TextLookahead(around.tape, around.tape.offset + ahead.at)
         # Where entries begin with their key, only the key shows the next one.
         if not begin and (yield from self._next_key(keyed)) is not None:
-            return _Sight.DOUBT if around.separator.core else _Sight.END
+            return _DOUBT if around.separator.core else _END
         # Only the front of the call's closer may be there.
         if (yield from ahead.among(begun_stops(around.stops))) is None:
-            return _Sight.TEXT
+            return _TEXT
         yield from ahead.space()
-        return _Sight.END if (yield from ahead.ended()) else _Sight.CLOSED
+        return _END if (yield from ahead.ended()) else _Sight.CLOSED
 
     def _next_key(self, ahead: TextLookahead) -> Reading[str | None]:
         """Return the next key if the text that leads to its value follows it, or None."""
@@ -667,9 +675,9 @@ def begun_stops(stops: Sequence[str]) -> tuple[str, ...]:
 
 
 _WORD = lazy_pattern(r"[^\s:=<>(){}\[\],;\"']+")
-_TRIED_AGAIN = (_Stop.CLOSER, _Stop.MARKER)
+_TRIED_AGAIN = (_CLOSER, _Stop.MARKER)
 """Stops within which another stop may begin."""
-_DOUBTED = (_Sight.DOUBT, _Sight.ENTRY)
+_DOUBTED = (_DOUBT, _Sight.ENTRY)
 """Meanings that end a value once closers are known to be missing."""
 _UNCLOSED = (_Sight.CLOSED, _Sight.ENTRY)
 """Meanings that end a value that no closer of its own ends."""

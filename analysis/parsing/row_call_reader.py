@@ -44,6 +44,9 @@ from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
 from .value_decoding import key_closers
 
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_BAD, _CUT, _REPAIRED = ReadOutcome.BAD, ReadOutcome.CUT, ReadOutcome.REPAIRED
+
 # Literals whose words a model may replace.
 
 
@@ -101,7 +104,8 @@ class RowReader:
         row, first = self.row, 0
         if begun is not None:
             self.name, self.id = begun
-            first = next(at for at, item in enumerate(row) if isinstance(item, ArgumentList))
+            # Only a row whose arguments come right before its closer is begun elsewhere.
+            first = len(row) - 2
         for at, item in enumerate(row[first:], first):
             ended = yield from self._item(item, at)
             if ended is not None:
@@ -320,11 +324,11 @@ class RowReader:
             exact=self.collector.forgive == "exact",
         )
         self.early = "".join(early) if unnamed else None
-        if outcome is ReadOutcome.BAD:
+        if outcome is _BAD:
             return CallEnd.NO_CALL
-        if outcome is ReadOutcome.CUT:
+        if outcome is _CUT:
             return CallEnd.CUT
-        if outcome is ReadOutcome.REPAIRED:
+        if outcome is _REPAIRED:
             self.status = Status.REPAIRED
         yield from close_fence(self.tape, fence)
         return None

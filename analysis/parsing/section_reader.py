@@ -66,6 +66,9 @@ from .written_call import WrittenCall
 
 if TYPE_CHECKING:
     from .call_recovery import CallRecovery
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_CUT, _CLOSED = CallEnd.CUT, CallEnd.CLOSED
+_MARKUP, _JUNK = SpanKind.MARKUP, SpanKind.JUNK
 
 # Reading one call.
 
@@ -122,8 +125,8 @@ class SectionTexts:
         )
         # Models cut closers short, as `</tool` for `</tool_call>`.
         fronts = (closer[:_FRONT] for closer in self.closers)
-        objects = ("{",) if isinstance(section.call, JsonCall) else ()
-        self.between = tuple(dict.fromkeys((*_SIGNS_BETWEEN, *objects, *fronts)))
+        brace = "{" if isinstance(section.call, JsonCall) else ""
+        self.between = tuple(filter(None, dict.fromkeys((*_SIGNS_BETWEEN, brace, *fronts))))
         """Texts right after a call that are junk if more calls, or the end, follow them."""
         self.leads = section.leads if self.tentative else ()
         if not self.tentative and not any(
@@ -135,6 +138,10 @@ class SectionTexts:
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
         self.ends = texts[1:]
+        self.another_listed = opening.trigger or brace
+        """The text with which another call in a list begins, or empty if its name does."""
+        self.another = opening.trigger if opening.noticed_by_marker else brace * self.tentative
+        """The same outside of a list, or empty if none is noticed there."""
         self.begun = ""
         """The opening of the section and a call's after it, as the template writes them."""
         closes = section.close.units[:1]
@@ -198,6 +205,7 @@ class SectionReader:
         self._call_marks, self._noise = texts.call_marks, texts.noise
         self._turn, self._offered, self._ends = turn, turn.offered, texts.ends
         self._turn_ends, self._joints = texts.turn_ends, texts.joints
+        self._many = section.limit is CallLimit.MANY
 
     @cached_property
     def _opener(self) -> str:
@@ -242,7 +250,7 @@ class SectionReader:
             stray = collector.last is TurnPart.CALLS or text.lstrip().startswith(self._closers)
             junk = behind and stray and bool(text.strip()) and self.recovery.is_markup(text)
             if junk:
-                tape.take(len(text), SpanKind.JUNK)
+                tape.take(len(text), _JUNK)
                 collector.strays = True
                 collector.vain_searches -= 1
             return junk
@@ -250,10 +258,10 @@ class SectionReader:
         begun = tape.position
         for call in found.calls:
             for span in sorted(call.spans):
-                tape.take(begun + span.start - tape.position, SpanKind.MARKUP)
+                tape.take(begun + span.start - tape.position, _MARKUP)
                 tape.take(begun + span.end - tape.position, span.kind)
             start = tape.position
-            tape.take(begun + call.end - tape.position, SpanKind.MARKUP)
+            tape.take(begun + call.end - tape.position, _MARKUP)
             collector.whole_call(call.name, call.arguments, call.id, call.departures)
             collector.attempted(start, tape.position)
         collector.drop_blank()
@@ -272,8 +280,10 @@ class SectionReader:
                 return text[:begun]
             if found is not None and (tape.closed or not self._turn_ends.unsure(text, found, 0)):
                 return text[: found.start]
-            # The beginning of an end may look like text without a call.
+            # The beginning of an end, or of the opener, may look like text without a call.
             sure = text if tape.closed else text[: self._turn_ends.safe(text, 0)]
+            fronts = () if tape.closed else (opener[:size] for size in range(len(opener), 0, -1))
+            sure = sure[:1] + sure[1:].removesuffix(next(filter(sure[1:].endswith, fronts), ""))
             # Plain content must not wait: no name within these characters, no call.
             if len(text) < _LOOKED_AT and not self.recovery.may_hold(sure):
                 return None
@@ -323,7 +333,7 @@ class SectionReader:
         for rest in self._texts.end_rests:
             ahead = TextLookahead(tape, tape.position)
             if (yield from ahead.row(rest)):
-                tape.take(ahead.at - tape.at, SpanKind.MARKUP)
+                tape.take(ahead.at - tape.at, _MARKUP)
                 collector.ended = collector.strays = True
                 return True
         return False
@@ -334,7 +344,7 @@ class SectionReader:
         """Read from the whitespace before the section to the closing `fence` after it, if any."""
         begin = start = tape.position
         tape.record()
-        tape.take(space, SpanKind.MARKUP)
+        tape.take(space, _MARKUP)
         yield from self._lead(tape, collector)
         close = self.section.close
         opened, noise = yield from self._opens(tape)
@@ -356,7 +366,7 @@ class SectionReader:
             tape.record()
         sure = opened or not self._around.tentative
         ended = yield from self._call(tape, collector, start, sure=sure)
-        while ended in (None, False) and self.section.limit is CallLimit.MANY:
+        while not ended and self._many:
             follows = self._another if ended is None else self._resumes
             if not (yield from follows(tape, collector, opened)):
                 break
@@ -379,7 +389,7 @@ class SectionReader:
         """Take the closer of the fence that opened before `behind`, and leave out both."""
         if collector.deferred and (yield from close_fence(tape, fence_mark(opening))):
             collector.defer("")
-            tape.relabel(behind - len(opening), SpanKind.JUNK, behind)
+            tape.relabel(behind - len(opening), _JUNK, behind)
 
     def judge_noise(self, tape: TextTape, collector: MessageCollector) -> None:
         """Note a malformed call if the text after an unclosed section contains remains of one."""
@@ -414,16 +424,16 @@ class SectionReader:
         collector.muted = surplus
         around = self._listed if opened and section.close.core else self._around
         written = self._written is not None and (yield from self._written.read(tape, collector))
-        ended = CallEnd.CLOSED
+        ended = _CLOSED
         if not written:
             # A long call begins as the template writes it, too: only its arguments need the other
             # reader.
             begun = None if self._written is None else self._written.begin(tape)
             ended = yield from read_call(tape, section.call, around, collector, begun)
         collector.muted = False
-        if ended is CallEnd.CUT and (collector.calls_offered or not tape.complete):
+        if ended is _CUT and (collector.calls_offered or not tape.complete):
             return self._cut(tape, collector, start)
-        if ended is not CallEnd.CLOSED:
+        if ended is not _CLOSED:
             unread = yield from self._give_up(tape, collector, start)
             if unread is _Unread.RECOVERED:
                 return unread
@@ -432,7 +442,7 @@ class SectionReader:
             return False
         tape.recorded()
         if surplus:
-            tape.relabel(start, SpanKind.JUNK)
+            tape.relabel(start, _JUNK)
         else:
             collector.attempted(start, tape.position)
         collector.drop_blank()
@@ -442,7 +452,7 @@ class SectionReader:
 
     def _cut(self, tape: TextTape, collector: MessageCollector, start: int) -> bool:
         """End the section where the text was cut in a call or in the opening of one."""
-        tape.take(tape.left(), SpanKind.MARKUP)
+        tape.take(tape.left(), _MARKUP)
         tape.recorded()
         collector.flush(all_=True)
         collector.status = Status.CUT
@@ -454,8 +464,8 @@ class SectionReader:
     ) -> Reading[None]:
         """Take closers of calls that have already closed."""
         while (closer := (yield from behind_space_any(tape, closers))) is not None:
-            yield from skip_space(tape, SpanKind.JUNK)
-            tape.take(len(closer), SpanKind.JUNK)
+            yield from skip_space(tape, _JUNK)
+            tape.take(len(closer), _JUNK)
             collector.strays = True
 
     def _lead(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
@@ -469,7 +479,7 @@ class SectionReader:
         lead = yield from at_any(tape, leads)
         if lead is not None:
             collector.strays = collector.strays or not self._around.tentative
-            tape.take(len(lead), SpanKind.MARKUP)
+            tape.take(len(lead), _MARKUP)
             yield from skip_space(tape)
 
     def _opens(self, tape: TextTape) -> Reading[tuple[bool, str | None]]:
@@ -481,7 +491,7 @@ class SectionReader:
         if not opening.core:
             return False, ""
         if written and tape.text.startswith(written, tape.at):
-            tape.take(len(opening.core) + len(opening.after), SpanKind.MARKUP)
+            tape.take(len(opening.core) + len(opening.after), _MARKUP)
             return True, None
         begun = yield from at_any(tape, spaced_spellings(opening.trigger))
         if begun is None:
@@ -503,7 +513,7 @@ class SectionReader:
             end = stops.safe(tape.text, tape.at) if found is None else found.start
             if tape.closed and found is None:
                 return noise.strip()
-            noise += tape.take(end - tape.at, SpanKind.JUNK)
+            noise += tape.take(end - tape.at, _JUNK)
             if found is not None:
                 return noise.strip()
             tape.still = stops.while_begun(tape)
@@ -537,9 +547,9 @@ class SectionReader:
                 collector.content(text)
                 return _Unread.CONTENT
             collector.unread(text)
-            tape.relabel(start, SpanKind.JUNK)
+            tape.relabel(start, _JUNK)
             stops = self._behind_broken
-            found = yield from read_prose(tape, stops, SpanKind.JUNK, collector.unread)
+            found = yield from read_prose(tape, stops, _JUNK, collector.unread)
             if found is not None and found.label is StopMark.CALLS_CLOSE:
                 yield from self._stray_closers(tape, collector, self._closers)
             return _Unread.CONTENT
@@ -563,17 +573,11 @@ class SectionReader:
             if self._turn.header.core:
                 yield from take_text(tape, self._turn.header.core)
             return True
-        opens = call_open(section.call)
-        if opens.core and (opened or opens.noticed_by_marker):
-            wanted = opens.trigger
-        elif isinstance(section.call, JsonCall) and (opened or not is_marked(section)):
-            wanted = "{"
-        elif opened and isinstance(section.call, RowCall):
-            return (yield from self._named_call(tape, section))
-        else:
-            return False
+        wanted = self._texts.another_listed if opened else self._texts.another
+        if not wanted:
+            return opened and (yield from self._named_call(tape, section))
         another = yield from behind_space(tape, wanted)
-        if another:
+        if another and not tape.text.startswith(wanted, tape.at):
             yield from skip_space(tape)
         return another
 
@@ -588,7 +592,7 @@ class SectionReader:
         found = yield from read_prose(tape, stops, SpanKind.CONTENT, collector.content)
         if found is None or found.label is not StopMark.CALLS:
             return False
-        tape.take(len(self.section.separator.core), SpanKind.MARKUP)
+        tape.take(len(self.section.separator.core), _MARKUP)
         yield from skip_space(tape)
         return True
 

@@ -35,6 +35,8 @@ from autoparser.lazy_names import lazy_pattern
 from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
 
 Label = TypeVar("Label")
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_MARKUP = SpanKind.MARKUP
 
 
 class FoundStop(Struct, Generic[Label]):
@@ -171,10 +173,10 @@ class StopTable(Generic[Label]):
             size = len(stop.before) + max(self._names.lengths, default=0) + len(stop.after)
             longest = max(longest, size)
         self._reach = (longest, max(map(len, spaces)))
-        self.ends = "".join(sorted(self._held_signs)) + "`" * self._fences
+        self._blank = "".join(sorted(self._held_signs))
+        self.ends = self._blank + "`" * self._fences
         """Characters held back at the end of a text; they are too common to search for."""
-        sign = firsts if len(firsts) == 1 and not self._fences else ""
-        self._signs = (sign, sign)
+        self._sign = firsts if len(firsts) == 1 and not self._fences else ""
         self._searched = sorted({*texts, *heads})
         self._known: dict[str, tuple[tuple[str, int], ...] | None] = {}
         """The stops that contain those that were found."""
@@ -221,10 +223,17 @@ class StopTable(Generic[Label]):
         begun: Callable[[str], str] | None = None,
     ) -> TextLane:
         """Return the lane of text in which none of these comes."""
-        search, signs, ends = self.search, self._signs, self.ends
-        passed = self.passed
         return TextLane(
-            search, kind, emit, passed, signs=signs, ends=ends, quote=quote, begun=begun
+            self.search,
+            kind,
+            emit,
+            self.passed,
+            sign=self._sign,
+            ends=self.ends,
+            blank=self._blank,
+            widest=self._reach[1],
+            quote=quote,
+            begun=begun,
         )
 
     def up_to(self, stop: str) -> re.Pattern[str]:
@@ -563,15 +572,16 @@ class TextLookahead:
 
     def ended(self) -> Reading[bool]:
         """Return whether the text ends here."""
-        while self.at >= len(self.tape.text) and not self.tape.closed:
+        tape = self.tape
+        while self._at - tape.offset >= len(tape.text) and not tape.closed:
             yield
-        return self.at >= len(self.tape.text)
+        return self._at - tape.offset >= len(tape.text)
 
     def text(self, wanted: str) -> Reading[bool]:
         """Move past a text if it is there; return whether it was."""
         tape = self.tape
         while True:
-            text, at = tape.text, self.at
+            text, at = tape.text, self._at - tape.offset
             if len(text) - at >= len(wanted):
                 there = text.startswith(wanted, at)
                 self._at += len(wanted) if there else 0
@@ -695,7 +705,7 @@ def skip_space(tape: TextTape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None
 def skip_written(tape: TextTape, space: str) -> Reading[str]:
     """Take the whitespace that the template writes here, as far as it is there; return it."""
     if tape.text.startswith(space, tape.at):
-        return tape.take(len(space), SpanKind.MARKUP)
+        return tape.take(len(space), _MARKUP)
     # Models write less of it than the template, such as one line break of two.
     for at, char in enumerate(space):
         if not (yield from tape.wait(1)) or tape.text[tape.at] != char:
@@ -724,7 +734,7 @@ def take_text(tape: TextTape, wanted: str) -> Reading[bool]:
     """Take a text if it is at the front; return whether it was."""
     there = yield from at_text(tape, wanted)
     if there:
-        tape.take(len(wanted), SpanKind.MARKUP)
+        tape.take(len(wanted), _MARKUP)
     return there
 
 
@@ -734,15 +744,18 @@ def take_behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
     if there:
         if not tape.text.startswith(wanted, tape.at):
             yield from skip_space(tape)
-        tape.take(len(wanted), SpanKind.MARKUP)
+        tape.take(len(wanted), _MARKUP)
     return there
 
 
 def behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
     """Return whether `wanted` comes next, whitespace aside; take no text."""
-    # Most texts come without whitespace before them: no cursor is made for these.
-    if wanted and tape.text.startswith(wanted, tape.at) and not wanted[0].isspace():
-        return True
+    # Most texts come here, or behind a little whitespace: no cursor is made for these.
+    text, at = tape.text, tape.at
+    if wanted and not wanted[0].isspace():
+        space = _SPACE.match(text, at, at + _LONGEST_SPACE)
+        if space is not None and text.startswith(wanted, space.end()):
+            return True
     ahead = TextLookahead(tape, tape.position)
     yield from ahead.space()
     there = yield from ahead.text(wanted)

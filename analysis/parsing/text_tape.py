@@ -49,6 +49,10 @@ class SpanKind(StrEnum):
     JUNK = "junk"
 
 
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_JUNK = SpanKind.JUNK
+
+
 class Span(NamedTuple):
     """A part of an output by character offsets, e.g. `Span(0, 6, SpanKind.CONTENT)`."""
 
@@ -108,29 +112,33 @@ class TextLane:
         emit: Callable[[str], None],
         passed: Callable[[str], int | None] | None = None,
         *,
-        signs: tuple[str, str] = ("", ""),
-        controls: bool = False,
+        sign: str = "",
+        also: str = "",
         ends: str = "",
+        blank: str = "",
+        widest: int = 0,
         quote: Callable[[str], str] | None = None,
         begun: Callable[[str], str] | None = None,
     ) -> None:
         """Store the search for texts that may matter, and the target of all others.
 
         For a text with a match, `passed` returns the length that may still pass, as `quote` encodes
-        it inside of quotes, or None if the reader has to see it. Only a text with one of `signs`
-        has a match, the empty one in every text, or with `controls` one that does not print. A
-        character in `ends` may matter only as the last of a text. A text that has `begun` a joint,
-        which the reader need not see yet, is held.
+        it inside of quotes, or None if the reader has to see it. Only a text with `sign` has a
+        match, or one with the sign `also`, if there is one, or that does not print. A
+        character in `ends` may matter only at the end of a text: the last one, or up to `widest`
+        that are `blank`. A text that has `begun` a joint, which the reader need not see yet, is
+        held.
         """
         self.search, self.kind, self.emit, self.passed = search, kind, emit, passed
-        self.signs, self.controls = signs, controls
-        self.ends, self.quote, self.begun = ends, quote, begun
+        self.sign, self.also = sign, also
+        self.ends, self.blank, self.widest = ends, blank, widest
+        self.quote, self.begun = quote, begun
         self.held_text = ""
         """The text that is held back."""
         self.joint = ""
         """The joint that the held text is the front of, if it is one."""
-        self.raw: list[tuple[int, str]] = []
-        """Pieces that passed in another form, by their index among all pieces."""
+        self.raw: list[str] = []
+        """The pieces that passed in quoted form, as they came."""
 
     def open(self, sink: LaneSink, held_text: str) -> None:
         """Let text pass from now on."""
@@ -228,14 +236,14 @@ class TextTape:
 
     def _count_passed(self, lane: TextLane) -> None:
         """Update offset and spans for the pieces that have passed since the last count."""
-        passed = lane.sink.pieces[lane.start :]
+        if lane.quote is None:
+            passed = lane.sink.pieces[lane.start :]
+            lane.start += len(passed)
+        else:
+            # A sink has the text as JSON escapes it; offsets count what the model wrote.
+            passed, lane.raw = lane.raw, []
         if not passed:
             return
-        # A sink has the text as JSON escapes it; offsets count what the model wrote.
-        for at, text in lane.raw:
-            passed[at - lane.start] = text
-        lane.raw = []
-        lane.start += len(passed)
         text = "".join(passed)
         self.offset += len(text)
         self._spans[-1].end += len(text)
@@ -304,7 +312,7 @@ class TextTape:
             spans[-1].end = self.offset + end
         else:
             spans.append(_Growing(self.offset + at, self.offset + end, kind))
-        if kind is SpanKind.JUNK and self.junk_letter is None:
+        if kind is _JUNK and self.junk_letter is None:
             letters = (place for place, letter in enumerate(taken, at) if letter.isalnum())
             first = next(letters, None)
             self.junk_letter = None if first is None else self.offset + first
@@ -324,11 +332,13 @@ class TextTape:
         """Take several parts from the front, none of them junk: where each ends, and its kind."""
         begun = at = self.at
         spans, offset = self._spans, self.offset
+        last = spans[-1].kind if spans else None
         for end, kind in parts:
-            if spans and spans[-1].kind is kind:
+            if kind is last:
                 spans[-1].end = offset + end
             elif end > at:
                 spans.append(_Growing(offset + at, offset + end, kind))
+                last = kind
             at = end
         self.at = at
         if self._recorded is not None:

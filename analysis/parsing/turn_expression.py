@@ -378,6 +378,12 @@ def build_expression(formats: Formats, request: ParserRequest) -> TurnTree:
     If the prompt may belong to several settings, the rows and the ends of all of them are allowed;
     everything else is as under the first.
     """
+    if request.prompt is None and request.begun_turn is None:
+        asked = (request.tools != {}, *_asked(request))
+        tree = _TREES.of(
+            (formats,), asked, lambda: _tree(formats_of_request(formats, request)[0], request)
+        )
+        return _offering(tree, request)
     turns = [_turn(begun, request) for begun in formats_of_request(formats, request)]
     first = turns[0]
     if len(turns) == 1:
@@ -430,10 +436,19 @@ def _turn(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
     format_, opening = begun_turn.format, begun_turn.opening
     # Prompts are as many as chats, so only the tree without one is worth keeping.
     if request.prompt is None:
-        key = (request.calls, request.parallel, request.required, request.json)
-        tree = _TREES.of((format_, opening), key, lambda: _tree(begun_turn, request))
+        tree = _TREES.of((format_, opening), _asked(request), lambda: _tree(begun_turn, request))
     else:
         tree = _tree(begun_turn, request)
+    return _offering(tree, request)
+
+
+def _asked(request: ParserRequest) -> tuple[bool, ...]:
+    """Return all of a request that the expression of its turn depends on, beside its tools."""
+    return request.calls, request.parallel, request.required, request.json
+
+
+def _offering(tree: TurnTree, request: ParserRequest) -> TurnTree:
+    """Return an expression with the tools of a request."""
     tools = request.tools
     if tools is None:
         return tree

@@ -74,6 +74,12 @@ from .turn_request import (
     TurnTree,
 )
 
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_HEADER, _CONTENT, _CALLS, _END = StopMark.HEADER, StopMark.CONTENT, StopMark.CALLS, StopMark.END
+_REASONING, _REASONING_CLOSE = StopMark.REASONING, StopMark.REASONING_CLOSE
+_SIGN, _SIGN_OF_LINE = StopMark.SIGN, StopMark.SIGN_OF_LINE
+_MARKUP = SpanKind.MARKUP
+
 # Headers with other words than the template's.
 
 
@@ -94,6 +100,10 @@ class HeaderReader:
         )
         self._lead = "" if lead is None or section is None else lead.core
         self._openers = tuple(filter(None, (first, self._lead)))
+        core = turn.header.core
+        alike = any(core.startswith(text) or text.startswith(core) for text in self._openers)
+        self._other = () if alike else (core,)
+        """The template's header, if it shows at once that no opener comes."""
         self._uncalled = () if turn.calls is not None else tuple(_uncalled_openers(turn))
         self._first, self._inside = one_of(first, cores), one_of(last, cores)
 
@@ -116,11 +126,11 @@ class HeaderReader:
                 return None
             tape.take(len(header), SpanKind.JUNK)
             collector.strays = True
-            return StopMark.HEADER
+            return _HEADER
         if header and not header.endswith(frame.last):
             # The output is truncated inside the header.
-            tape.take(size, SpanKind.MARKUP)
-            return StopMark.HEADER
+            tape.take(size, _MARKUP)
+            return _HEADER
         uncalled = any(opener in header for opener in self._uncalled)
         if uncalled or _stops_at(stops, header, len(header) - len(header.lstrip())):
             return None
@@ -128,21 +138,21 @@ class HeaderReader:
         if calls is not None:
             space = tape.left() - len(tape.text[tape.at :].lstrip())
             ended = yield from calls.read(tape, collector, space)
-            return StopMark.END if ended else StopMark.CALLS
+            return _END if ended else _CALLS
         if not header:
             return None
         # A model may repeat the first marker: what counts is the last one.
         start = header.rindex(frame.first)
-        tape.take(start, SpanKind.MARKUP)
+        tape.take(start, _MARKUP)
         if _stops_at(stops, header, start):
             return None
-        taken = tape.take(size - start, SpanKind.MARKUP)
+        taken = tape.take(size - start, _MARKUP)
         collector.drop_blank()
         taken += yield from skip_again(tape, TemplateLiteral.of(header))
         if frame.means(header[start:]) is not TurnPart.REASONING:
-            return StopMark.CONTENT
+            return _CONTENT
         collector.reasoning_marker(taken)
-        return StopMark.REASONING
+        return _REASONING
 
     def _has_other_role(self, tape: TextTape) -> Reading[bool]:
         """Return whether the marker of a header comes without the template's word after it."""
@@ -186,6 +196,8 @@ class HeaderReader:
 
     def _begins(self, tape: TextTape) -> Reading[bool]:
         """Return whether a header comes; a header of another role before a call is taken."""
+        if tape.text.startswith(self._other, tape.at):
+            return False
         if (yield from self._at_opener(tape)):
             return True
         if not (yield from self._has_other_role(tape)):
@@ -373,7 +385,7 @@ class ReasoningReader:
         self._stops = reasoning_stops(turn, calls=calls, content=not keeps)
         self._closers = reasoning_stops(turn, calls=False, content=not keeps)
         self._joints = markup_joints(
-            turn, TurnPart.REASONING, self._closers, content, frozenset({StopMark.REASONING_CLOSE})
+            turn, TurnPart.REASONING, self._closers, content, frozenset({_REASONING_CLOSE})
         )
         block = turn.reasoning
         self._opener = TemplateLiteral() if block is None else reasoning_opening(block)
@@ -402,18 +414,18 @@ class ReasoningReader:
             begun = yield from self._opening(tape, collector, block)
         joints = self._joints if collector.silent_markers else NO_JOINTS
         stopped = yield from self._until(tape, collector.reasoning, joints)
-        if stopped is not None and stopped.mark is StopMark.CALLS:
+        if stopped is not None and stopped.mark is _CALLS:
             stopped = yield from self._read_held(tape, collector, stopped.size)
         if stopped is None:
             # The output is truncated inside a stop.
-            tape.take(tape.left() if tape.closed and not tape.complete else 0, SpanKind.MARKUP)
+            tape.take(tape.left() if tape.closed and not tape.complete else 0, _MARKUP)
             return
-        if stopped.mark is not StopMark.REASONING_CLOSE:
-            if stopped.mark is not StopMark.END:
+        if stopped.mark is not _REASONING_CLOSE:
+            if stopped.mark is not _END:
                 collector.close_reasoning(tape.position)
             return
         emptied = block.empty if tape.position == begun else None
-        collector.reasoning_marker(tape.take(stopped.size, SpanKind.MARKUP))
+        collector.reasoning_marker(tape.take(stopped.size, _MARKUP))
         collector.close_reasoning(tape.position)
         collector.drop_blank()
         # Then no other end is missing.
@@ -452,7 +464,7 @@ class ReasoningReader:
             if found is None:
                 return None
             size = found.end - tape.at
-            if found.label is not StopMark.END or (yield from self._ends_there(tape, size)):
+            if found.label is not _END or (yield from self._ends_there(tape, size)):
                 return _Stopped(found.label, size)
             # A model that reasons about templates quotes their ends.
             emit(tape.take(size, SpanKind.REASONING))
@@ -480,7 +492,7 @@ class ReasoningReader:
         stopped = yield from self._until(tape, held.append, NO_JOINTS, hold_calls=True)
         text = "".join(held)
         call = None
-        ended = stopped is not None and stopped.mark is StopMark.END
+        ended = stopped is not None and stopped.mark is _END
         if self._trial is not None and (ended or (stopped is None and tape.complete)):
             # The end of the turn may be the call's only closer, so it is part of the trial.
             behind = tape.text[tape.at : tape.at + (0 if stopped is None else stopped.size)]
@@ -490,15 +502,15 @@ class ReasoningReader:
             cut = stopped is None and not tape.complete
             if cut and self._trial is not None and self._trial.goes_on(text, collector.schemas):
                 tape.put_back(text)
-                tape.take(len(text), SpanKind.MARKUP)
+                tape.take(len(text), _MARKUP)
             else:
                 collector.reasoning(text)
             return stopped
         space, start = call
         tape.put_back(text[space:])
         collector.reasoning(text[:space])
-        tape.take(start - space, SpanKind.MARKUP)
-        return _Stopped(StopMark.CALLS, 0)
+        tape.take(start - space, _MARKUP)
+        return _Stopped(_CALLS, 0)
 
     def _opening(
         self, tape: TextTape, collector: MessageCollector, block: MarkerBlock
@@ -530,7 +542,7 @@ def _skip_repeated(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
     yield from ahead.space()
     if not (yield from ahead.text(literal.core)):
         return ""
-    return tape.take(ahead.at - tape.at, SpanKind.MARKUP)
+    return tape.take(ahead.at - tape.at, _MARKUP)
 
 
 # The turn.
@@ -571,20 +583,23 @@ class TurnReader:
         self._json: JsonContent | None = None
         if turn.json and marked:
             self._json = JsonContent(turn, bracketed_marks(turn), fenced=fenced)
+        leads = turn.reasoning is not None and turn.reasoning.leads
+        self._begins_reasoning = turn.start is TurnStart.REASONING or (
+            leads and turn.start is not TurnStart.CONTENT
+        )
+        """Whether the text begins in reasoning: opened by the prompt, or never opened."""
         # A model may omit the header, but not the part after it.
         frame = self._headers.frame
         self._goes_on = (turn.header.core, *(() if frame is None else (frame.first,)))
         self._behind_end = {end.core: end.after for end in turn.ends}
         self._written_behind = {
-            StopMark.REASONING_CLOSE: "" if turn.reasoning is None else turn.reasoning.close.after,
-            StopMark.CONTENT: turn.content.open.after,
+            _REASONING_CLOSE: "" if turn.reasoning is None else turn.reasoning.close.after,
+            _CONTENT: turn.content.open.after,
             StopMark.CONTENT_CLOSE: turn.content.close.after,
-            StopMark.HEADER: turn.header.after + turn.lead,
+            _HEADER: turn.header.after + turn.lead,
         }
         self._openings = markup_joints(turn, None, stops, stops)
-        self._joints = markup_joints(
-            turn, TurnPart.CONTENT, stops, stops, frozenset({StopMark.CALLS})
-        )
+        self._joints = markup_joints(turn, TurnPart.CONTENT, stops, stops, frozenset({_CALLS}))
         self._opens_reasoning = self._reasoning.after(self._openings)
         self._call_opening = _sure_opening(turn, stops)
         opens = (turn.header, turn.content.open, *turn.content.others)
@@ -598,7 +613,7 @@ class TurnReader:
         # If calls have no marker of their own, an object may be one.
         json_read = self._json is None
         opened = OpenParts(self.turn)
-        while mark is not StopMark.END and not (tape.closed and not tape.left()):
+        while mark is not _END and not (tape.closed and not tape.left()):
             if not json_read and self._json is not None:
                 # Markers inside the strings of the answer are text, so it is read as a value.
                 json_read = yield from self._json.read(tape, collector)
@@ -617,22 +632,22 @@ class TurnReader:
         yield from joints.wait(tape)
         opened = self._opens_reasoning.match(tape.text) if joints is self._openings else None
         if opened is not None:
-            tape.take(opened.end(), SpanKind.MARKUP)
+            tape.take(opened.end(), _MARKUP)
             yield from self._reasoning.read(tape, collector, opened=True)
-            return StopMark.REASONING_CLOSE
+            return _REASONING_CLOSE
         if self.turn.start is TurnStart.TURN and not self.turn.header.markers:
             yield from self._header(tape)
-        if self._begins_reasoning():
+        if self._begins_reasoning:
             yield from self._reasoning.read(tape, collector)
-            return StopMark.REASONING_CLOSE
+            return _REASONING_CLOSE
         if self.turn.start is TurnStart.HEADER:
             yield from skip_again(tape, self.turn.header)
         yield from skip_written(tape, self.turn.unwritten)
-        return StopMark.HEADER
+        return _HEADER
 
     def _opening(self, collector: MessageCollector) -> MarkupJoints:
         """Return the texts that the template writes first, if none of them can be text."""
-        silent = collector.silent_markers and not self._begins_reasoning()
+        silent = collector.silent_markers and not self._begins_reasoning
         return self._openings if silent else NO_JOINTS
 
     def _header(self, tape: TextTape) -> Reading[None]:
@@ -641,15 +656,8 @@ class TurnReader:
         while not tape.closed and tape.left() < len(core) and core.startswith(tape.text[tape.at :]):
             yield
         if core and tape.text.startswith(core, tape.at):
-            tape.take(len(core), SpanKind.MARKUP)
-            yield from skip_written(tape, self._written_behind[StopMark.HEADER])
-
-    def _begins_reasoning(self) -> bool:
-        """Return whether the text begins in reasoning: opened by the prompt, or never opened."""
-        reasoning = self.turn.reasoning
-        if self.turn.start in (TurnStart.REASONING, TurnStart.CONTENT):
-            return self.turn.start is TurnStart.REASONING
-        return reasoning is not None and reasoning.leads
+            tape.take(len(core), _MARKUP)
+            yield from skip_written(tape, self._written_behind[_HEADER])
 
     def _block(
         self, tape: TextTape, collector: MessageCollector, opened: OpenParts, before: StopMark
@@ -659,18 +667,18 @@ class TurnReader:
         No header may come after the opening of content.
         """
         if self._headers.frame is not None:
-            if before is not StopMark.CONTENT:
+            if before is not _CONTENT:
                 mark = yield from self._read_headers(tape, collector, opened)
                 if mark is not None:
                     return mark
         elif (
-            before is StopMark.REASONING_CLOSE
+            before is _REASONING_CLOSE
             and self._section is not None
             and not tape.closed
             and tape.text.startswith(self._call_opening, tape.at)
         ):
             cut = yield from self._section.read(tape, collector)
-            return StopMark.END if cut else StopMark.CALLS
+            return _END if cut else _CALLS
         return (yield from self._read_content(tape, collector, opened))
 
     def _read_headers(
@@ -679,12 +687,12 @@ class TurnReader:
         """Read headers in other words than the template's, where a header may come."""
         while True:
             mark: StopMark | None = yield from self._headers.read(tape, collector, self._stops)
-            if mark is StopMark.REASONING:
+            if mark is _REASONING:
                 yield from self._reasoning.read(tape, collector)
-            elif mark is StopMark.CONTENT:
+            elif mark is _CONTENT:
                 opened.open_content()
                 return mark
-            elif mark is None or mark is StopMark.END:
+            elif mark is None or mark is _END:
                 return mark
 
     def _read_content(
@@ -695,12 +703,12 @@ class TurnReader:
             tape, self._stops, SpanKind.CONTENT, collector.content, self.turn.tail, self._joints
         )
         if found is None:
-            tape.take(tape.left(), SpanKind.MARKUP)
-            return StopMark.END
+            tape.take(tape.left(), _MARKUP)
+            return _END
         label = found.label
-        if label is StopMark.SIGN or label is StopMark.SIGN_OF_LINE:
+        if label is _SIGN or label is _SIGN_OF_LINE:
             return (yield from self._read_sign(tape, collector, found))
-        mentioned = label is StopMark.REASONING or label is StopMark.REASONING_CLOSE
+        mentioned = label is _REASONING or label is _REASONING_CLOSE
         if mentioned and tape.follows(SpanKind.CONTENT):
             offset = tape.offset
             is_text = yield from self._is_text(tape, collector, opened, found)
@@ -709,7 +717,7 @@ class TurnReader:
             found = replace(found, start=found.start - moved, end=found.end - moved)
             if is_text:
                 collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
-                return StopMark.CONTENT
+                return _CONTENT
         return (yield from self._read_stop(tape, collector, opened, found))
 
     def _read_sign(
@@ -721,25 +729,25 @@ class TurnReader:
         before = space[-1:] or collector.last_character
         apart = not collector.within_line or "\n" in space
         # A sentence that mentions a marker quotes it, or goes on in the same line.
-        text = before in _QUOTES or (stop.label is StopMark.SIGN_OF_LINE and not apart)
+        text = before in _QUOTES or (stop.label is _SIGN_OF_LINE and not apart)
         section = None if text else self._section
         if section is not None and (yield from section.recover(tape, collector, closes=True)):
             ended = yield from section.ends_turn(tape, collector)
-            return StopMark.END if ended else StopMark.CALLS
+            return _END if ended else _CALLS
         found = replace(stop, start=begin - tape.offset, end=start - tape.offset)
         if tape.closed and not tape.complete and self._stops.unsure(tape.text, found, tape.at):
             # The output is truncated inside a longer marker that begins with this sign.
             collector.content(tape.take(begin - tape.position, SpanKind.CONTENT))
-            tape.take(tape.left(), SpanKind.MARKUP)
+            tape.take(tape.left(), _MARKUP)
             collector.status = Status.CUT
-            return StopMark.END
+            return _END
         # Something began here that could not be read, whatever becomes of its text.
         collector.broken = True
-        if collector.markup == "keep" or text or stop.label is StopMark.SIGN_OF_LINE:
+        if collector.markup == "keep" or text or stop.label is _SIGN_OF_LINE:
             collector.content(tape.take(start - tape.position, SpanKind.CONTENT))
         else:
             collector.unread(tape.take(start - tape.position, SpanKind.JUNK))
-        return StopMark.CONTENT
+        return _CONTENT
 
     def _read_stop(
         self,
@@ -750,43 +758,43 @@ class TurnReader:
     ) -> Reading[StopMark]:
         """Continue after a stop in the content; return the mark read, or END if the turn ended."""
         turn = self.turn
-        if stop.label is StopMark.CALLS and self._section is not None:
+        if stop.label is _CALLS and self._section is not None:
             # The fence around calls is the model's; the whitespace before the opener is the
             # template's.
             own = self._stops.written_before(tape.text, stop, tape.at, fence=False)
             cut = yield from self._section.read(tape, collector, stop.start - own, own - tape.at)
-            return StopMark.END if cut else StopMark.CALLS
+            return _END if cut else _CALLS
         found_text = stop.text
         stray = opened.strays(stop.label, found_text, collector.last)
         self._take(tape, collector, stop, stray=stray)
-        if stop.label in (StopMark.END, StopMark.REASONING, StopMark.CONTENT):
+        if stop.label in (_END, _REASONING, _CONTENT):
             collector.drop_blank()
-        if stop.label is StopMark.END:
+        if stop.label is _END:
             # In some formats each part is a turn, with an end and a header of its own.
             if not (turn.goes_on and (yield from behind_space_any(tape, self._goes_on))):
                 collector.ended = True
                 yield from skip_written(tape, self._behind_end.get(found_text, ""))
-                return StopMark.END
+                return _END
             yield from skip_space(tape)
-            return StopMark.HEADER
-        if stop.label is StopMark.CONTENT:
+            return _HEADER
+        if stop.label is _CONTENT:
             opened.open_content()
-        if stop.label is StopMark.REASONING:
+        if stop.label is _REASONING:
             yield from self._reasoning.read(tape, collector)
-            return StopMark.REASONING_CLOSE
+            return _REASONING_CLOSE
         if found_text in self._opens:
             yield from skip_again(tape, self._opens[found_text])
         space = yield from skip_written(tape, self._behind(stop.label, found_text))
-        if stop.label is StopMark.HEADER:
+        if stop.label is _HEADER:
             yield from self._headers.skip_role(tape)
-        if stop.label is StopMark.REASONING_CLOSE:
+        if stop.label is _REASONING_CLOSE:
             collector.reasoning_marker(space)
         # After a stray closer the content continues without a header.
-        return StopMark.CONTENT if stray else stop.label
+        return _CONTENT if stray else stop.label
 
     def _behind(self, label: StopMark, text: str) -> str:
         """Return the whitespace written after a stop; content may have several openings."""
-        opener = self._opens.get(text) if label is StopMark.CONTENT else None
+        opener = self._opens.get(text) if label is _CONTENT else None
         return self._written_behind[label] if opener is None else opener.after
 
     def _is_text(
@@ -807,7 +815,7 @@ class TurnReader:
             return False
         space = tape.text[tape.at : stop.start]
         within_line = "\n" not in space and collector.within_line
-        if stop.label is StopMark.REASONING_CLOSE:
+        if stop.label is _REASONING_CLOSE:
             text = stop.text
             spoken_of = within_line and collector.last_character in _BEFORE_QUOTED
             closed = collector.reasoning_end is not None or opened.quoted or spoken_of
@@ -840,9 +848,9 @@ class TurnReader:
         stray: bool,
     ) -> None:
         """Take a stop and the whitespace that is written before it."""
-        taken = tape.take(stop.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
-        closes = stop.label is StopMark.REASONING_CLOSE
-        if closes or stop.label is StopMark.REASONING:
+        taken = tape.take(stop.end - tape.at, SpanKind.JUNK if stray else _MARKUP)
+        closes = stop.label is _REASONING_CLOSE
+        if closes or stop.label is _REASONING:
             collector.reasoning_marker(taken)
         if stray:
             collector.strays = True
@@ -862,7 +870,7 @@ def _sure_opening(turn: TurnTree, stops: StopTable[StopMark]) -> tuple[str, ...]
     """Return the text that the template writes before a call if it is sure to open one."""
     text = _call_start(turn)
     found = stops.find(text, 0)
-    if found is None or found.start or found.label is not StopMark.CALLS:
+    if found is None or found.start or found.label is not _CALLS:
         return ()
     return () if stops.unsure(text, found, 0) else (text,)
 

@@ -61,11 +61,14 @@ class IdentityCache(Generic[Made]):
         Two threads may make the same value at once: the first one is kept.
         """
         case = (tuple(map(id, owners)), key)
-        with self._lock:
-            known = self._cache.get(case)
-            if known is not None:
-                self._cache.move_to_end(case)
-                return known[0]
+        known = self._cache.get(case)
+        if known is not None:
+            if 2 * len(self._cache) > self._most:
+                # Only a cache that fills up needs to know what was used last.
+                with self._lock:
+                    self._cache[case] = known
+                    self._cache.move_to_end(case)
+            return known[0]
         made = make()
         with self._lock:
             made, _ = self._cache.setdefault(case, (made, owners))
@@ -278,7 +281,7 @@ class CallSchemas:
 
 def _parameters_of(schema: Json) -> SchemaPart:
     """Return a schema's part, which is kept for the next requests with an equal schema."""
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, _OBJECTS):
         return SchemaPart.of(None)
     try:
         known, part = _kept_part(encode(schema))
@@ -286,6 +289,10 @@ def _parameters_of(schema: Json) -> SchemaPart:
         return SchemaPart.of(dict(schema))
     # Schemas that differ only to Python, such as a tuple and a list, must not be confused.
     return part if known == schema else SchemaPart.of(dict(schema))
+
+
+_OBJECTS = (dict, Mapping)
+"""Nearly all are dicts, which takes a tenth of asking an abstract class."""
 
 
 @lru_cache(maxsize=256)
@@ -460,8 +467,7 @@ def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for at, tool in enumerate(tools):
         # Fast path: nearly all tools of a request are the dicts that a JSON parser returns.
-        function = tool.get("function") if tool.__class__ is dict else None
-        if function is not None and function.__class__ is dict:
+        if tool.__class__ is dict and (function := tool.get("function")).__class__ is dict:
             name, schema = function.get("name"), function.get("parameters")
             if name and name.__class__ is str and (schema.__class__ is dict or schema is None):
                 found[name] = schema

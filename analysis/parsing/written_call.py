@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from json.encoder import encode_basestring
 from typing import TypeAlias
-
-from msgspec import Struct
 
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
@@ -38,19 +37,14 @@ from .turn_request import (
 )
 from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, nested_opening
 
+_Parts: TypeAlias = list[tuple[int, SpanKind]]
+"""The end of each part of a call in the text, and its kind."""
+_Finder: TypeAlias = Callable[[str, int, Callable[[], SchemaPart], _Parts], "str | None"]
+"""Finds the arguments at an offset of a text, by their schema; returns them as JSON text, such as
+`'{"city": "Oslo"}'`, and adds their parts."""
 
-class _Arguments(Struct):
-    """Arguments that were found in a text."""
-
-    json: str
-    """The arguments as JSON text, such as `'{"city": "Oslo"}'`."""
-    spans: list[tuple[int, SpanKind]]
-    """The end of each part in the text, and its kind, e.g. (48, `SpanKind.MARKUP`), (53,
-    `SpanKind.ARGUMENTS`)."""
-
-
-_Finder: TypeAlias = Callable[[str, int, SchemaPart], "_Arguments | None"]
-"""Finds the arguments at an offset of a text, by their schema."""
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_MARKUP, _ARGUMENTS = SpanKind.MARKUP, SpanKind.ARGUMENTS
 
 
 class WrittenCall:
@@ -141,13 +135,13 @@ class WrittenCall:
         name = naming.name_in(call_id, self._offered) if naming else match["name"]
         return (match, name, call_id) if name in self._offered else None
 
-    def _parts(self, match: re.Match[str]) -> list[tuple[int, SpanKind]]:
+    def _parts(self, match: re.Match[str]) -> _Parts:
         """Return where the parts of a call up to its arguments end, and their kinds."""
-        parts: list[tuple[int, SpanKind]] = []
+        parts: _Parts = []
         for number, kind in enumerate(self._kinds, 1):
             begin, end = match.span(number)
-            parts += ((begin, SpanKind.MARKUP), (end, kind))
-        parts.append((match.end(), SpanKind.MARKUP))
+            parts += ((begin, _MARKUP), (end, kind))
+        parts.append((match.end(), _MARKUP))
         return parts
 
     def _take(self, tape: TextTape, collector: MessageCollector) -> bool:
@@ -156,18 +150,19 @@ class WrittenCall:
         if begun is None:
             return False
         match, name, call_id = begun
-        text = tape.text
-        found = self._arguments(text, match.end(), collector.schemas.of(name))
-        if found is None:
+        text, parts = tape.text, self._parts(match)
+        schema = partial(collector.schemas.of, name)
+        arguments = self._arguments(text, match.end(), schema, parts)
+        if arguments is None:
             return False
-        end, core = found.spans[-1][0], self._close.core
+        end, core = parts[-1][0], self._close.core
         start = text.find(core, end)
         # Other text before the closer is a departure, which the readers that forgive decide about.
         if start < 0 or text[end:start].strip():
             return False
-        last = (start + len(core), SpanKind.MARKUP)
-        tape.take_parts((*self._parts(match), *found.spans, last))
-        collector.whole_call(name, found.json, call_id)
+        parts.append((start + len(core), _MARKUP))
+        tape.take_parts(parts)
+        collector.whole_call(name, arguments, call_id)
         return True
 
 
@@ -222,8 +217,10 @@ def _json_finder(around: CallSurroundings) -> _Finder:
     """Return the search for one JSON object."""
     foreign = re.compile("|".join(map(re.escape, filter(None, around.stops))) or "(?!)")
 
-    def find(text: str, at: int, schema: SchemaPart) -> _Arguments | None:
-        del schema
+    def find(
+        text: str, at: int, read_schema: Callable[[], SchemaPart], parts: _Parts
+    ) -> str | None:
+        del read_schema
         if not text.startswith("{", at):
             return None
         try:
@@ -233,7 +230,8 @@ def _json_finder(around: CallSurroundings) -> _Finder:
         # A marker in a string may also be the next call, if this one lacks its closer.
         if foreign.search(text, at, end):
             return None
-        return _Arguments(text[at:end], [(end, SpanKind.ARGUMENTS)])
+        parts.append((end, _ARGUMENTS))
+        return text[at:end]
 
     return find
 
@@ -258,18 +256,22 @@ def _entry_finder(
         for container in (values.array, values.object)
     )
 
-    def find(text: str, at: int, schema: SchemaPart) -> _Arguments | None:
-        names, pieces, spans = schema.names, list[str](), list[tuple[int, SpanKind]]()
-        seen = set[str]()
+    def find(
+        text: str, at: int, read_schema: Callable[[], SchemaPart], parts: _Parts
+    ) -> str | None:
+        schema = read_schema()
+        names = schema.names
+        found: dict[str, str] = {}
         while (match := head.match(text, at)) is not None:
-            key = match[1]
+            (_, begin), (key_begin, key_end) = match.regs
+            key, stop = match[1], ends(text, begin)
+            # An unknown or a repeated key may be a text that looks like an entry.
+            if key not in names or key in found or stop is None:
+                return None
             part = schema.member(key)
             types: frozenset[str] | None = part.kinds
-            stop = ends(text, match.end())
-            # An unknown or a repeated key may be a text that looks like an entry.
-            if key not in names or key in seen or stop is None:
-                return None
-            value = text[match.end() : stop[0]]
+            end, at = stop
+            value = text[begin:end]
             if types == STRING_ONLY:
                 written = encode_basestring(value)
             else:
@@ -279,19 +281,16 @@ def _entry_finder(
                 text_like = written[0] == '"' and _QUOTED.search(value)
                 if not read.own or text_like or (nests and nested_opening(values, row, key)):
                     return None
-            seen.add(key)
-            pieces.append(f"{encode_basestring(key)}: {written}")
-            spans += [
-                (match.start(1), SpanKind.MARKUP),
-                (match.end(1), SpanKind.ARGUMENTS),
-                (match.end(), SpanKind.MARKUP),
-                (stop[0], SpanKind.ARGUMENTS),
-                (stop[1], SpanKind.MARKUP),
-            ]
-            at = stop[1]
-        if not pieces and not may_be_empty:
-            return None
-        return _Arguments("{" + ", ".join(pieces) + "}", spans or [(at, SpanKind.MARKUP)])
+            # A key has no sign that JSON escapes.
+            found[key] = f'"{key}": {written}'
+            parts += (
+                (key_begin, _MARKUP),
+                (key_end, _ARGUMENTS),
+                (begin, _MARKUP),
+                (end, _ARGUMENTS),
+                (at, _MARKUP),
+            )
+        return "{" + ", ".join(found.values()) + "}" if found or may_be_empty else None
 
     return find
 

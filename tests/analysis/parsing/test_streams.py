@@ -226,6 +226,38 @@ def test_a_short_answer_in_single_characters_runs_few_functions(fixture: str, ca
     assert len(called) - called.count("feed") < 200
 
 
+def test_indented_lines_pass_without_a_look_at_the_stops() -> None:
+    stream = analysis_of(JSON).parser(TOOLS).stream()
+    code = ":\n\n    def f(x):\n        return x\n\n    print(f(3))\n"
+    fed(stream, "<think>\nHm.\n</think>\n\nSee")
+    called: list[str] = []
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename != __file__:
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(count)
+    try:
+        sent = fed(stream, code)
+    finally:
+        sys.setprofile(None)
+    assert "".join(delta.text for delta in sent) == code.rstrip()
+    assert called == ["feed"] * len(code)
+
+
+@pytest.mark.parametrize("front", ["</func", "</function", "</tool_call"])
+def test_the_front_of_a_closer_before_a_second_opener_is_junk_in_whatever_pieces(
+    front: str,
+) -> None:
+    analysis = analysis_of(TAGGED)
+    parser = analysis.parser(TOOLS, prompt=analysis.format.header)
+    text = f"{TAGGED_CALL}\n{front}{TAGGED_CALL}"
+    for pieces in ([text], list(text), [text[at : at + 5] for at in range(0, len(text), 5)]):
+        found = streamed(parser, pieces)
+        assert (len(found.calls), found.message.content) == (2, None)
+        assert found.message.status is Status.STRAY
+
+
 def test_a_marker_in_a_long_value_does_not_cut_it() -> None:
     analysis = analysis_of(TAGGED)
     parser = analysis.parser(TOOLS, prompt=analysis.format.header)
