@@ -228,8 +228,9 @@ def _loses_call(
     """Return whether reasoning that is never closed contains a call, unless it was asked for so."""
     if unclosed is not UnclosedReasoning.CALLS or message.tool_calls:
         return False
-    # Outputs without reasoning do not import the module.
-    if not any(span.kind == "reasoning" for span in message.spans):
+    # The usual output does not import the module: reasoning that is never closed ends the turn.
+    kinds = {span.kind for span in message.spans}
+    if "reasoning" not in kinds or "content" in kinds:
         return False
     return wings.call_in_open_reasoning(parser, message, text) is not None
 

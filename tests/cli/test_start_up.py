@@ -79,7 +79,9 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
 ) -> None:
     saved, output = tmp_path / "model.format.json", tmp_path / "output.txt"
     assert autoparser("analyze", A1, "--format", "file", "-o", saved).code == 0
-    output.write_text('<function=get_weather>{"city": "Oslo"}</function>', encoding="utf-8")
+    call = "<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>"
+    answer = f"A city.\n</think>\n\nI look.\n\n<tool_call>\n{call}\n</tool_call><|im_end|>"
+    output.write_text(answer, encoding="utf-8")
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([function_tool("get_weather", {"city": {"type": "string"}})]))
     parse = ("parse", saved, "--input", output, "--tools", tools)
