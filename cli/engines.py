@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import replace
 from enum import StrEnum
@@ -84,7 +83,7 @@ def find_engines(pythons: list[str], source: str | None = None) -> list[tuple[st
             f"no engine is installed in {', '.join(pythons)}",
             hint=f"name a Python that has {' or '.join(wings.ENGINES)}: --python PATH/bin/python;"
             " for the flags of this package's own parser:"
-            f" autoparser analyze {shlex.quote(source or 'TEMPLATE')} --show serve",
+            f" autoparser analyze {wings.shell_word(source or 'TEMPLATE')} --show serve",
         )
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -178,8 +177,8 @@ def parse(
         tools = request_options.tools
         why = replace(
             why,
-            template=shlex.quote(source.source or why.template),
-            tools=why.tools if tools is None else shlex.quote(str(tools)),
+            template=wings.shell_word(source.source or why.template),
+            tools=why.tools if tools is None else wings.shell_word(str(tools)),
             teachable=analysis.lacks_calls,
         )
         if engines:
@@ -390,7 +389,7 @@ def _write_message(
 def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage, *, lost: bool) -> str:
     """Return advice if a message was not read, or if the format has no calls."""
     if analysis.lacks_calls:
-        source = shlex.quote(analysis.template.origin or "TEMPLATE")
+        source = wings.shell_word(analysis.template.origin or "TEMPLATE")
         return f"autoparser learn {source} --examples FILE (it renders no tool calls)"
     read = wings.all_read(message) and not message.missing_end and not lost
     read = read and not any(call.schema_errors for call in message.tool_calls)

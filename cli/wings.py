@@ -288,6 +288,6 @@ if TYPE_CHECKING:
     from autoparser.reports.tokens import tokens_document, tokens_report
     from autoparser.reports.traffic import traffic_document, traffic_report
     from autoparser.reports.verdict import check_doubt, check_score
-    from autoparser.reports.visible import number_of, visible, visible_lines
+    from autoparser.reports.visible import number_of, shell_word, visible, visible_lines
 else:
     __getattr__, __dir__ = lazy_imports(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from autoparser.analysis.sources.template_loading import FetchedFiles
 from .blocks import Blocks, Row, heading, prose, rows
 from .places import provenance_words
 from .terminal import report_text
-from .visible import marker_text, visible
+from .visible import marker_text, shell_word, visible
 
 
 def fetch_report(files: FetchedFiles, directory: str | None) -> Text:
@@ -91,8 +90,8 @@ def _mismatch(mismatch: ExportMismatch) -> Iterator[Row]:
 
 def demo_report(files: Sequence[str]) -> Text:
     """Name the demo's files, and the commands to try on them, as a shell takes them."""
-    folder = visible(shlex.quote(str(Path(files[0]).parent)))
-    _, tools, output, messages = (visible(shlex.quote(file)) for file in files)
+    folder = shell_word(str(Path(files[0]).parent))
+    _, tools, output, messages = map(shell_word, files)
     lines = [
         *(f"Written  {visible(file)}" for file in files),
         "",

@@ -7,7 +7,6 @@ that rule, so that `analyze` never counts a finding that `lint` hides.
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
@@ -30,7 +29,7 @@ from .places import place_in_line, place_text
 from .summary import LIMIT_WORDS
 from .terminal import report_text
 from .verdict import LOST_ARGUMENTS, LOST_CALLS, failure_reason, gate_fault_words, spoiled_words
-from .visible import UNCONFIRMED, number_of, setting_words, some_of, visible
+from .visible import UNCONFIRMED, number_of, setting_words, shell_word, some_of, visible
 
 
 class FindingLevel(IntEnum):
@@ -206,7 +205,7 @@ def unwritten_words(source: str, tokens: Sequence[str]) -> str:
     """Name the tokens that no render contains, with advice in case the model writes them."""
     names = some_of([*map(visible, tokens)], SHOWN)
     rest = " added tokens" if len(tokens) > SHOWN else ""
-    command = f"autoparser learn {shlex.quote(visible(source))} --examples FILE"
+    command = f"autoparser learn {shell_word(source)} --examples FILE"
     return f"no render contains {names}{rest}; if the model writes them, teach one: {command}"
 
 

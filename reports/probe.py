@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -38,7 +37,7 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Blocks, Excerpt, Row, heading, prose, rows, sentence
 from .terminal import report_text
-from .visible import marker_text, setting_words, visible
+from .visible import marker_text, setting_words, shell_word, visible
 
 LONGEST = 160
 """Longest text shown, in characters."""
@@ -278,7 +277,7 @@ def _advice(probe: ServerProbe, template: str) -> Blocks:
     drawn: Blocks = heading("What to do") if found else []
     for advised in found:
         drawn += prose(_ADVICE[advised.kind])
-        command = advised.command.replace("TEMPLATE", shlex.quote(template))
+        command = advised.command.replace("TEMPLATE", shell_word(template))
         drawn.append(Excerpt((Text(visible(command), style="cyan"),), 4, broken=False))
     return drawn
 

@@ -7,7 +7,6 @@ llama.cpp by a parser that it derives from the template itself.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -20,7 +19,7 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 
 from .blocks import Blocks, Excerpt, Heading, Row, blank, code, heading, lead, rows, sentence
-from .visible import visible
+from .visible import shell_word, visible
 
 _MODEL = "path/to/model"
 _ABOUT = sentence(
@@ -56,14 +55,14 @@ def serving_section(learned: LearnedFormat) -> Blocks:
 def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[list[str]]:
     """Return the name of each engine and the lines of its command."""
     format_ = learned.formats.united
-    kind, name = (None, "") if source is None else (source.kind, _typed(source.id))
+    kind, name = (None, "") if source is None else (source.kind, shell_word(source.id))
     model = name if kind in (SourceKind.DIRECTORY, SourceKind.HUB) else _MODEL
     # The engines' flag takes a template's file, not a tokenizer_config.json that holds one.
     file = name if kind is SourceKind.FILE and not name.endswith(".json") else ""
     gguf = name if kind is SourceKind.GGUF else "model.gguf"
     saved = ""
     if isinstance(learned, SavedFormat):
-        saved = f"AUTOPARSER_FORMAT={_typed(learned.file)} "
+        saved = f"AUTOPARSER_FORMAT={shell_word(learned.file)} "
     flags = ParserFlags()
     calls = f"{flags.tools} autoparser" if format_.calls is not None else ""
     reasoning = f"{flags.reasoning} autoparser" if format_.reasoning is not None else ""
@@ -76,7 +75,7 @@ def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[lis
     yield [sglang.title, f"{saved}sglang serve --model-path {model}", *parsers, *own]
     own = [f"  {llama.template_flag} {file}"] if file else []
     yield [llama.title, f"llama-server -m {gguf} {llama.jinja_flag}", *own]
-    place = _typed(learned.file) if isinstance(learned, SavedFormat) else name or "TEMPLATE"
+    place = shell_word(learned.file) if isinstance(learned, SavedFormat) else name or "TEMPLATE"
     server = f"  --server http://127.0.0.1:8000 --engine {ServerEngine.LLAMA_SERVER}"
     yield ["autoparser, in front of any of these", f"autoparser serve {place}", server]
 
@@ -94,15 +93,10 @@ def _notes(learned: LearnedFormat) -> Iterator[Row]:
             sentence(
                 "The template renders none. If the model writes them all the same, learn how from"
                 " examples with ",
-                code(f"autoparser learn {_typed(source)} --examples FILE -o model.format.json"),
+                code(f"autoparser learn {shell_word(source)} --examples FILE -o model.format.json"),
                 ", and name that file to the plugin as AUTOPARSER_FORMAT.",
             ),
         )
-
-
-def _typed(name: str) -> str:
-    """Quote a name for a shell."""
-    return shlex.quote(visible(name))
 
 
 def _setting(learned: LearnedFormat) -> dict[str, Json]:

@@ -12,7 +12,6 @@ For example, at a width of 16, between words and then without loss of a characte
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
@@ -52,7 +51,7 @@ from .blocks import (
     prose,
     sentence,
 )
-from .visible import lines, number_of, visible
+from .visible import lines, number_of, shell_word, visible
 
 Lines: TypeAlias = list[Text]
 
@@ -186,7 +185,7 @@ def cut_at_word(line: Text, width: int) -> None:
 
 def next_line(verb: str, origin: str | None, options: str, width: int, label: int) -> Text:
     """Return the next command on one line, even one beyond the width, ready to be copied."""
-    command = f"autoparser {verb} {shlex.quote(visible(origin or '-'))}{options}"
+    command = f"autoparser {verb} {shell_word(origin or '-')}{options}"
     # Without the column of labels, a longer command still fits on its line.
     column = label if len(command) <= width - label - _GAP else 0
     return sentence((f"{'Next':<{column}}", LABEL_STYLE), " " * _GAP, command)

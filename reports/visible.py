@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
@@ -47,6 +48,11 @@ def visible(text: str) -> str:
     if is_inert(text):
         return text
     return "".join(_SIGNS.get(character) or escape_text(character) for character in text)
+
+
+def shell_word(name: str) -> str:
+    """Return a file's name as a shell takes it, e.g. `'my file.jinja'`, with nothing invisible."""
+    return shlex.quote(visible(name))
 
 
 def runs(text: str) -> Iterator[tuple[str, bool]]:
