@@ -189,6 +189,7 @@ class Grammar(Shown):
         opaque: OpaqueTokens,
         *,
         names_alone: bool = False,
+        apart: bool = False,
     ) -> GrammarRules:
         if self.lazy:
             for turn in self.turns:
@@ -201,6 +202,7 @@ class Grammar(Shown):
             lazy=self.lazy,
             free=self._is_free,
             names_alone=names_alone,
+            apart=apart,
             opaque=opaque,
         )
 
@@ -224,7 +226,9 @@ class Grammar(Shown):
             (*chain.from_iterable(map(deciding_parts, self.turns)), opaque),
             (repr(self.tools), repr(self.json_schema), *choices),
             lambda: write_loosened(
-                lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
+                lambda tools, content: write_lark(
+                    self._rules(tools, content, opaque, apart=True), opaque
+                ),
                 self._request("lark", opaque),
             ),
         )
