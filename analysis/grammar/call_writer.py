@@ -13,7 +13,8 @@ Written as GBNF, the calls of two tools are, beginning with their head:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,8 +27,17 @@ from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import JsonType, SchemaError, raise_refused
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.analysis.parsing.turn_request import IdentityCache
 
-from .grammar_rules import NOTHING, JsonStyle, JsonValue, Node, PatternNode
+from .grammar_rules import (
+    NOTHING,
+    JsonStyle,
+    JsonValue,
+    Node,
+    PatternNode,
+    RulePart,
+    text_mark,
+)
 from .rule_paths import (
     Brancher,
     Item,
@@ -36,6 +46,7 @@ from .rule_paths import (
     distinct_paths,
     join_path,
     leading_text,
+    path_nodes,
     without_prefix,
 )
 from .schema_reader import SchemaReader
@@ -60,6 +71,10 @@ class HeaderTail(NamedTuple):
     """The marker that ends a header, such as `<|message|>`."""
 
 
+_KEPT: IdentityCache[tuple[list[Path], RulePart]] = IdentityCache(1024)
+"""The ways to call a tool and its rules, for every list of tools that offers it."""
+
+
 class CallWriter:
     """Writes the calls of one request."""
 
@@ -72,11 +87,17 @@ class CallWriter:
         parallel: bool,
         stops: Sequence[str],
         header: HeaderTail | None = None,
+        owners: tuple[object, ...] = (),
+        key: Hashable = None,
     ) -> None:
         """Store a format's calls and the tools; `stops` are texts that end a call or a turn.
 
-        `header` is None if the template's own text alone may follow a name.
+        `header` is None if the template's own text alone may follow a name. If `owners` and `key`
+        decide all but the tools, the rules of each tool are made apart, and kept for other lists.
         """
+        self._owners, self._key = owners, key
+        self.parts: dict[RulePart, None] = {}
+        """The rules that were made apart."""
         self.table, self.calls, self.tools, self._header = table, calls, tools, header
         self.many = parallel and calls.limit is CallLimit.MANY
         tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, RowSlot)]
@@ -94,7 +115,7 @@ class CallWriter:
         self.open: dict[str, bool] = {}
         """The rules for the text after the head, by name; True for the first call's."""
         self._call_paths: dict[bool, list[Path]] = {}
-        self._closed = ClosedEntries()
+        self.closed = ClosedEntries()
 
     def ways(
         self, behind: Sequence[Path], section_begun: str = "", texts: Sequence[Path] = ()
@@ -183,7 +204,8 @@ class CallWriter:
             # The rules made meanwhile are named after the tool.
             self.table.scope = name
             try:
-                found += self._call(name, schema, first)
+                ways = self._call_apart if self._owners else self.tool_paths
+                found += ways(name, schema, first)
             except SchemaError as error:
                 # One error for all tools: a user would otherwise mend them one by one.
                 refused.append((name, error))
@@ -198,7 +220,24 @@ class CallWriter:
             )
         return found
 
-    def _call(self, name: str, schema: Json, first: bool) -> list[Path]:
+    def _call_apart(self, name: str, schema: Json, first: bool) -> list[Path]:
+        """Return the ways to call one tool, whose rules no other tool shares."""
+        case = (name, repr(schema), first)
+
+        def make() -> tuple[list[Path], RulePart]:
+            maker = copy(self)
+            maker.table = self.table.of_tool(name, text_mark(repr(case)))
+            maker.closed = ClosedEntries()
+            paths = maker.tool_paths(name, schema, first)
+            table = maker.table
+            return paths, RulePart.of(name, path_nodes(paths), table.rules_by_name, table.parts)
+
+        key = (*case, self._key, *self.stops)
+        paths, rules = _KEPT.of(self._owners, key, make)
+        self.parts[rules] = None
+        return paths
+
+    def tool_paths(self, name: str, schema: Json, first: bool) -> list[Path]:
         """Return the ways to call one tool."""
         row = self.calls.row
         at = row.index(RowSlot.ARGUMENTS) if RowSlot.ARGUMENTS in row else len(row)
@@ -236,7 +275,7 @@ class CallWriter:
             if self.calls.empty_row is not None and reader.allows_empty(found):
                 ways.append(((), True))
             return ways
-        writer = ValueWriter(self.table, reader, arguments.members.order, self._closed)
+        writer = ValueWriter(self.table, reader, arguments.members.order, self.closed)
         known = SchemaPart(reader.document, reader.root)
         paths = writer.one_of(
             reader.objects(found), self._members, arguments.values, self.stops, behind, known

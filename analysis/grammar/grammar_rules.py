@@ -15,9 +15,11 @@ In Lark, by way of example, the rule is ``call: "<call>{\"city\": " json "}</cal
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -218,6 +220,12 @@ Node: TypeAlias = (
 NOTHING = SequenceNode()
 
 
+@lru_cache(maxsize=4096)
+def text_mark(text: str) -> str:
+    """Return a short name of a text, which is the same in every list of tools."""
+    return blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
 def sequence_node(*items: Node) -> Node:
     """Return a sequence of nodes; nested sequences are flattened, adjacent texts joined."""
     flat: list[Node] = []
@@ -281,6 +289,32 @@ def references_in(node: Node) -> Iterator[str]:
         yield from references_in(inner)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RulePart:
+    """Rules that are the same in every list of tools: of one tool's calls, or of a parameter."""
+
+    tool: str
+    """The tool's name; empty for a parameter, which tools may share."""
+    entries: tuple[str, ...]
+    """The rules that others refer to, e.g. ("get-weather-arguments-1f0c",)."""
+    rules_by_name: Mapping[str, Node]
+    """All of them; no other part has rules of these names."""
+    parts: tuple[RulePart, ...] = ()
+    """The parts that they refer to."""
+
+    @classmethod
+    def of(
+        cls,
+        tool: str,
+        nodes: Iterable[Node],
+        rules_by_name: Mapping[str, Node],
+        parts: Iterable[RulePart] = (),
+    ) -> RulePart:
+        """Return the part whose rules these nodes refer to."""
+        entries = dict.fromkeys(name for node in nodes for name in references_in(node))
+        return cls(tool, (*entries,), rules_by_name, (*parts,))
+
+
 @dataclass(frozen=True, slots=True)
 class GrammarRules:
     """A whole grammar."""
@@ -296,3 +330,5 @@ class GrammarRules:
     """The part that is the same for other tools: its root, and some of the rules; writers may keep
     what they have written of it.
     """
+    parts: tuple[RulePart, ...] = ()
+    """The rules of each tool, if they are not in `rules_by_name`; writers may keep them, too."""

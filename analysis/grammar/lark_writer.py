@@ -57,10 +57,12 @@ from .grammar_rules import (
     PatternNode,
     ProseExit,
     RepeatNode,
+    RulePart,
     RuleReference,
     SequenceNode,
     begins_as_escape,
     sequence_node,
+    text_mark,
 )
 from .regex_nodes import rust_regex
 from .schema_guidance import (
@@ -152,8 +154,7 @@ class _LarkWriter:
         self.lines: dict[str, str] = {}
         """The rules of the writer's own."""
         self.terminals: dict[str, str] = {}
-        """The names of terminals by their texts."""
-        self.own_names: dict[str, str] = {}
+        """The texts of terminals by their names."""
         self.texts: dict[str, str] = {}
         self.values: dict[str, str] = {}
         """Names of the rules of JSON values, by the names of rules that are nothing else."""
@@ -163,7 +164,7 @@ class _LarkWriter:
         """The signs between which free text is written in stretches."""
         self.edged = False
         """Whether some text may be any text whose first character is not whitespace."""
-        self.rules: Mapping[str, Node] = {}
+        self.rules: dict[str, Node] = {}
         self.tools: Mapping[str, str] = {}
         """The tool that a rule belongs to, if any."""
         self.unsettled: list[GuidanceSchema] = []
@@ -172,6 +173,10 @@ class _LarkWriter:
         """The tool of each of these schemas; empty if it belongs to none."""
         self.tool = ""
         """The tool whose rule is being written."""
+        self.open: dict[str, None] | None = None
+        """The rules of a part that are being written, or None where rules are of a list."""
+        self.named: list[str] = []
+        """Those of them that keep their names: others refer to them before they are written."""
         self.plain = True
         """Whether all texts are ASCII. Of forced text, llguidance allows only the tokens that it
         would choose itself, and it chooses others where a token ends within a character.
@@ -188,9 +193,14 @@ class _LarkWriter:
 
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
-        self.rules, self.tools = rules.rules_by_name, rules.tools
-        self.root = self.root or self.body(rules.root)
+        self.rules, self.tools = dict(rules.rules_by_name), rules.tools
         refused: list[tuple[str, SchemaError]] = []
+        for part in rules.parts:
+            try:
+                self._absorb(part)
+            except SchemaError as error:
+                refused.append((part.tool, error))
+        self.root = self.root or self.body(rules.root)
         # JSON values are written where they are referred to, so that equal ones share a rule.
         for name, node in rules.rules_by_name.items():
             if name not in self.rule_texts and not isinstance(node, JsonValue):
@@ -203,6 +213,48 @@ class _LarkWriter:
         # At once for all schemas, so that one error names every tool that is refused.
         ensure_loaded(self.unsettled, self.askers)
         return self
+
+    def _absorb(self, part: RulePart) -> None:
+        """Add what is written of a part; equal rules and terminals of several have one name."""
+        written = _PARTS.of((part,), None, lambda: _LarkWriter(self.opaque).take_part(part))
+        for table in ("lines", "terminals", "values", "rule_texts", "signs"):
+            vars(self)[table].update(vars(written)[table])
+        self.rules.update(written.rules)
+        self.unsettled += written.unsettled
+        self.askers += [part.tool] * len(written.unsettled)
+        self.edged |= written.edged
+        self.plain &= written.plain
+
+    def take_part(self, part: RulePart) -> _LarkWriter:
+        """Write the rules of a part, those first that others refer to."""
+        self.rules, self.open = dict(part.rules_by_name), {}
+        for inner in part.parts:
+            self._absorb(inner)
+        for name in part.entries:
+            self.reference(name)
+        for name in self.named:  # which grows
+            if name not in self.rule_texts:
+                self.open = {name: None}
+                self.rule_texts[name] = self.body(self.rules[name])
+        return self
+
+    def _of_part(self, name: str, node: Node) -> str:
+        """Return the name of a rule of a part: that of its text, if it does not refer to itself.
+
+        A name by the text is the same in every list, and for all tools that have the rule.
+        """
+        if self.open is None:
+            return _rule(name)
+        if name in self.open or len(self.open) > _DEEPEST:
+            self.named.append(name)
+            return _rule(name)
+        self.open[name] = None
+        body = self.body(node)
+        del self.open[name]
+        if name in self.named:
+            self.rule_texts[name] = body
+            return _rule(name)
+        return self.rule("rule", body)
 
     def body(self, node: Node) -> str:
         """Return the body of a rule."""
@@ -218,7 +270,7 @@ class _LarkWriter:
         lines = [f"%llguidance {options}", "", f"start: {self.root}"]
         lines += [f"{_rule(name)}: {text}" for name, text in self.rule_texts.items()]
         lines += [f"{name}{text}" for name, text in self.lines.items()]
-        lines += [f"{name}: {text}" for text, name in self.terminals.items()]
+        lines += [f"{name}: {text}" for name, text in self.terminals.items()]
         return "\n".join(lines) + "\n"
 
     def node(self, node: Node) -> str:
@@ -250,10 +302,15 @@ class _LarkWriter:
         known = self.values.get(name)
         if known is None:
             target = self.rules.get(name)
-            if not isinstance(target, JsonValue):
+            if isinstance(target, JsonValue):
+                self.tool = self.tools.get(name, self.tool)
+                known = self.values[name] = self.node(target)
+            elif target is None or self.open is None:
                 return _rule(name)
-            self.tool = self.tools.get(name, self.tool)
-            known = self.values[name] = self.node(target)
+            else:
+                known = self._of_part(name, target)
+                if name not in self.open:
+                    self.values[name] = known
         return known
 
     def _row(self, items: Sequence[Node]) -> str:
@@ -297,15 +354,16 @@ class _LarkWriter:
 
     def terminal(self, hint: str, text: str) -> str:
         """Return the name of a terminal; equal texts share one terminal."""
-        return self.terminals.setdefault(text, f"{hint}_{len(self.terminals)}")
+        name = f"{hint}_{text_mark(text).upper()}"
+        self.terminals[name] = text
+        return name
 
     def rule(self, hint: str, text: str, mark: str = "") -> str:
         """Return the name of a rule of the writer's own; equal texts share one rule."""
-        key = f"{mark}: {text}"
-        if key not in self.own_names:
-            self.own_names[key] = f"{hint}_{len(self.own_names)}"
-            self.lines[self.own_names[key]] = key
-        return self.own_names[key]
+        line = f"{mark}: {text}"
+        name = f"{hint}_{text_mark(line)}"
+        self.lines[name] = line
+        return name
 
     def json(self, schema: Json, style: JsonStyle | None) -> str:
         """Write a JSON value: the schema unchanged, the separators as the format has them."""
@@ -533,10 +591,9 @@ class _LarkWriter:
             key,
             lambda: text_until(closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty),
         )
-        # The states are cached across grammars, the names of their rules are not.
-        if key in self.own_names:
-            return self.own_names[key], found
-        name = self.own_names[key] = f"text_{len(self.own_names)}"
+        name = f"text_{text_mark(key)}"
+        if f"{name}_end" in self.lines:
+            return name, found
         for at, steps in found.steps.items():
             nothing = ['""'] if may_be_empty and not at else []
             ways = [*nothing, *map(partial(self._step, name), steps)]
@@ -646,6 +703,8 @@ class _LarkWriter:
 
 _STRETCHED: IdentityCache[StretchedText] = IdentityCache(64)
 """Cached states of free texts: many requests share their closes."""
+_PARTS: IdentityCache[_LarkWriter] = IdentityCache(2048)
+"""Cached writers of the rules of one part."""
 _FRAMES: IdentityCache[_LarkWriter] = IdentityCache(64)
 """Cached writers of the rules that tools do not change."""
 
@@ -686,6 +745,10 @@ def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
     grammars = [{"lark_grammar": writer.write()}]
     grammars += [{"name": name, "lark_grammar": lark} for lark, name in writer.embedded.items()]
     return json.dumps({"grammars": grammars}, ensure_ascii=False)
+
+
+_DEEPEST = 30
+"""Rules of a part in one another that are written with the first; later ones are written alone."""
 
 
 def _rule(name: str) -> str:

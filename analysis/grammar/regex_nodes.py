@@ -225,6 +225,7 @@ def longest_match(regex: Regex) -> int | None:
     return None if length == inf else int(length)
 
 
+@lru_cache(maxsize=1024)
 def counted_places(regex: Regex) -> int:
     """Return how many places an engine distinguishes that counts through one matching text."""
 

@@ -190,6 +190,7 @@ class Grammar(Shown):
         opaque: OpaqueTokens,
         *,
         names_alone: bool = False,
+        apart: bool = False,
     ) -> GrammarRules:
         if self.lazy:
             for turn in self.turns:
@@ -204,6 +205,7 @@ class Grammar(Shown):
             lazy=self.lazy,
             free=self._is_free,
             names_alone=names_alone,
+            apart=apart,
             opaque=opaque,
         )
 
@@ -228,7 +230,9 @@ class Grammar(Shown):
             # By their text: callers pass equal schemas as new objects for each request.
             (repr(self.tools), repr(self.json_schema), *choices),
             lambda: write_loosened(
-                lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
+                lambda tools, content: write_lark(
+                    self._rules(tools, content, opaque, apart=True), opaque
+                ),
                 self._request("lark", opaque),
             ),
         )

@@ -42,6 +42,7 @@ from .grammar_rules import (
     Node,
     PatternNode,
     ProseExit,
+    RulePart,
     RuleReference,
     choice_node,
     sequence_node,
@@ -466,6 +467,14 @@ def leading_text(path: Path) -> str:
     return head if isinstance(head, str) else ""
 
 
+def path_nodes(paths: Iterable[Path]) -> Iterator[Node]:
+    """Return the nodes of paths, without texts and free texts."""
+    for path in paths:
+        for item in path:
+            if not isinstance(item, str | FreeProse):
+                yield item
+
+
 # The named rules of a grammar under construction.
 
 
@@ -478,16 +487,22 @@ class RuleTable:
         rules_by_name: Mapping[str, Node] | None = None,
         *,
         names_alone: bool = False,
+        mark: str = "",
     ) -> None:
         """Start with these rules; no rule may cut an opaque token.
+
+        `mark` ends the name of each rule, which tells it from those of other tables.
 
         With `names_alone`, an object that names members and says nothing of others has no others.
         """
         self.names_alone = names_alone
+        self.mark = mark
         self.brancher = Brancher(opaque)
         self.rules_by_name: dict[str, Node] = dict(rules_by_name or {})
         self.scope = ""
         """The function whose call is being made: its rules are named after it."""
+        self.parts: dict[RulePart, None] = {}
+        """The parts that its rules refer to."""
         self.tools: dict[str, str] = {}
         """The function for whose call a rule was made; others may share it."""
         self._references: dict[Hashable, RuleReference] = {}
@@ -502,12 +517,18 @@ class RuleTable:
         other._name_counts = self._name_counts
         return other
 
+    def of_tool(self, tool: str, mark: str) -> RuleTable:
+        """Return an empty table for the rules of one tool."""
+        other = RuleTable(self.brancher.opaque, names_alone=self.names_alone, mark=mark)
+        other.brancher, other.scope = self.brancher, tool
+        return other
+
     def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> RuleReference:
         """Return the rule of a key; if it is new, `make` makes it and `hint` names it."""
         known = self._references.get(key)
         if known is not None:
             return known
-        ref = RuleReference(self._free(_name(self.scope, hint)))
+        ref = RuleReference(self._free(_name(self.scope, hint, self.mark)))
         if self.scope:
             self.tools[ref.name] = self.scope
         self._references[key] = ref

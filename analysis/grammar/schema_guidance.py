@@ -266,6 +266,8 @@ def _refusal_of_text(schema: Schema) -> str:
 
 def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:
     """Raise UnheldKeywordError for the first keyword that llguidance cannot hold."""
+    if schema.keys().isdisjoint(_MAY_BE_UNHELD):
+        return
     for keyword in schema:
         if keyword in _UNWRITABLE:
             raise unwritable_keyword(keyword, pointer, _UNWRITABLE[keyword])
@@ -338,6 +340,8 @@ def _all_needed(schema: Schema) -> bool:
 
 def _guidance_form(schema: Schema) -> Json:
     """Write one schema whose inner ones are already written."""
+    if schema.keys().isdisjoint(_REWRITTEN):
+        return schema
     found = {
         keyword: value
         for keyword, value in schema.items()
@@ -368,6 +372,15 @@ _LONG = re.compile(r'Length": [^,}]{5}')
 """Lengths that may be more than that, such as 50000 and 1e+22."""
 _GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place", "x-loose"})
 
+_COUNTS = frozenset({"minProperties", "maxProperties"})
+_REWRITTEN = _GONE | _COUNTS | {"additionalItems", "patternProperties"}
+"""Keywords that do not stay as they are, or that others are added to."""
+_MAY_BE_UNHELD = (
+    frozenset(_UNWRITABLE)
+    | _REWRITTEN
+    | {"minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum"}
+)
+"""Keywords of which some values cannot be held."""
 _LOOKED_AT = _GONE | {"exclusiveMinimum", "exclusiveMaximum"}
 """Keywords that do not stay as they are, or not everywhere."""
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -129,10 +129,12 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
     texts = {name: f"{bool(name)} {schema!r}" for name, schema in tools.items()}
     # Findings about a schema are shared by all lists of tools that contain it.
     found = {name: seen[text].of(name) for name, text in texts.items() if text in seen}
-    grammar = _without_refused(write, request, tools, found)
-    # A caller may change its schemas later.
-    unchanged = {name: schema for name, schema in tools.items() if name not in found}
-    found |= {name: _Loosened(copied_json(schema)) for name, schema in unchanged.items()}
+    # A caller may change its schemas later, and what is written of them is kept.
+    tools = {
+        name: schema if name in found else copied_json(schema) for name, schema in tools.items()
+    }
+    grammar = _without_refused(write, tools, found, in_parts=request.form == "lark")
+    found |= {name: _Loosened(schema) for name, schema in tools.items() if name not in found}
     if len(seen) > _MOST_SEEN:
         # Servers meet new schemas without end.
         seen.clear()
@@ -142,28 +144,33 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
 
 def _without_refused(
     write: GrammarWriter[Written],
-    request: LooseRequest,
     tools: Mapping[str, Json],
     found: dict[str, _Loosened],
+    *,
+    in_parts: bool,
 ) -> Written:
-    """Write a grammar of the tools, and add their refused schemas, loosened, to `found`."""
-    # llguidance counts most lengths, the other engines few.
-    looser = partial(_looser, may_pass=request.form == "lark")
+    """Write a grammar of the tools, and add their refused schemas, loosened, to `found`.
+
+    `in_parts` is whether what is written of a tool is kept for the next writing.
+    """
     suspects = [name for name, schema in tools.items() if name not in found and _is_suspect(schema)]
     if len(suspects) * _FEW <= len(tools) - len(found):
         # Otherwise all tools would be written only to find that one of these is refused.
-        found |= {name: looser(tools[name], _only(write, name), name) for name in suspects}
+        for name in suspects:
+            found[name] = _looser(tools[name], _only(write, name), name, may_pass=in_parts)
     attempt = 0
     while True:
         try:
-            return write(*_loosened(request, found))
+            return write(*_loosened(tools, found))
         except SchemaError as error:
             unknown = [name for name in tools if name not in found]
             # An error names the tools refused at one step of writing. It names only one of the
             # tools that share a rule, so further steps would find them one by one.
             named = error.tools if attempt < _STEPS else unknown
             tried = [name for name in unknown if name in named] or unknown
-            found |= {name: looser(tools[name], _only(write, name), name) for name in tried}
+            for name in tried:
+                attempt_one, may_pass = _only(write, name), in_parts and name not in error.tools
+                found[name] = _looser(tools[name], attempt_one, name, may_pass=may_pass)
             # Nothing was left out, so writing again would fail in the same way.
             if not any(found[name].loosened for name in tried):
                 raise
@@ -186,14 +193,15 @@ def _left_out(request: LooseRequest, found: Sequence[_Loosened]) -> tuple[Loosen
 
 
 def _loosened(
-    request: LooseRequest, loosened: Mapping[str, _Loosened]
+    tools: Mapping[str, Json], loosened: Mapping[str, _Loosened]
 ) -> tuple[Mapping[str, Json], Json]:
     """Return the schemas of tools and content without the keywords that were found."""
-    tools = {
+    schemas = {
         name: loosened[name].schema if name in loosened else schema
-        for name, schema in request.tools.items()
+        for name, schema in tools.items()
     }
-    return tools, loosened[""].schema if "" in loosened else request.json_schema
+    content = schemas.pop("", None)
+    return schemas, content
 
 
 class StrictSchemaError(UnheldKeywordError):
@@ -245,7 +253,7 @@ def _attempt(write: GrammarWriter[Written], tools: Mapping[str, Json], content: 
 
 
 def _looser(
-    schema: Json, attempt: Callable[[Json], None], tool: str, *, may_pass: bool
+    schema: Json, attempt: Callable[[Json], None], tool: str, *, may_pass: bool = False
 ) -> _Loosened:
     """Leave out the keywords that cannot be held to, one after the other.
 

@@ -51,6 +51,7 @@ from .grammar_rules import (
     GrammarRules,
     JsonStyle,
     JsonValue,
+    RulePart,
 )
 from .rule_paths import Path, RuleTable, join_path
 from .schema_reader import SchemaReader
@@ -338,6 +339,7 @@ def rules_of_turns(
     lazy: bool = False,
     free: bool = False,
     names_alone: bool = False,
+    apart: bool = False,
     opaque: OpaqueTokens,
 ) -> GrammarRules:
     """Make the rules of a turn, or of one with the calls of either of two formats.
@@ -345,6 +347,7 @@ def rules_of_turns(
     `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
     it allows. A lazy grammar begins where the calls begin; a `free` one allows what a reader reads
     beside the template's rows. No rule cuts an opaque token; `names_alone` is that of `RuleTable`.
+    With `apart`, the rules of each tool are its own, and those of earlier lists are taken.
     Raises GrammarError and SchemaError.
     """
     table = RuleTable(opaque, names_alone=names_alone)
@@ -354,6 +357,7 @@ def rules_of_turns(
         parallel=parallel,
         json_schema=json_schema,
         free=free,
+        apart=apart,
         all_heads=heads_of_turns(turns, tools),
     )
     turn, *others = turns
@@ -375,17 +379,20 @@ def rules_of_turns(
     if calls is not None:
         for name, first in frame.open.items():
             calls.fill(name, first=first)
-    return GrammarRules(frame.rules.root, table.rules_by_name, table.tools, kept)
+    parts = () if calls is None else (*calls.parts,)
+    return GrammarRules(frame.rules.root, table.rules_by_name, table.tools, kept, parts)
 
 
 def _either(one: TurnRules, other: TurnRules, *, lazy: bool) -> GrammarRules:
     """Make the rules of turns of two formats, which begin alike: they part where their calls do."""
     ways = [path for rules in (one, other) for path in rules.paths(rules.rows(lazy=lazy))]
     root = one.table.brancher.branch(ways, _stop_texts([*one.in_content, *other.in_content]))
+    parts: list[RulePart] = []
     for calls in filter(None, (one.calls, other.calls)):
         for name, first in calls.open.items():
             calls.fill(name, first=first)
-    return GrammarRules(root, one.table.rules_by_name, one.table.tools)
+        parts += calls.parts
+    return GrammarRules(root, one.table.rules_by_name, one.table.tools, parts=(*parts,))
 
 
 def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
@@ -416,6 +423,7 @@ class TurnRules:
         parallel: bool,
         json_schema: Json,
         free: bool = False,
+        apart: bool = False,
         all_heads: Sequence[str] = (),
     ) -> None:
         """Store a turn; `all_heads` begin the calls of any format that the grammar allows."""
@@ -437,6 +445,8 @@ class TurnRules:
                 parallel=parallel,
                 stops=self.call_stops(calls),
                 header=self.header_tail,
+                owners=(*deciding_parts(turn), table.brancher.opaque) if apart else (),
+                key=(free, table.names_alone),
             )
             if calls is not None
             else None

@@ -47,9 +47,25 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
-from .grammar_rules import JsonStyle, JsonValue, Node, RuleReference, references_in
+from .grammar_rules import (
+    JsonStyle,
+    JsonValue,
+    Node,
+    RulePart,
+    RuleReference,
+    references_in,
+    text_mark,
+)
 from .member_rows import MemberRules, closed_alike, closes_of, fill_row, kinds_told, opening_of
-from .rule_paths import Item, Path, RuleTable, distinct_paths, join_path, without_prefix
+from .rule_paths import (
+    Item,
+    Path,
+    RuleTable,
+    distinct_paths,
+    join_path,
+    path_nodes,
+    without_prefix,
+)
 from .schema_reader import SchemaReader
 from .schema_satisfiability import may_be_met
 from .schema_survey import plain_words
@@ -168,6 +184,19 @@ class ClosedEntries(Struct, frozen=True):
     """The rows of entries without a close of their own, and the values in each."""
 
 
+class _KeptEntry(NamedTuple):
+    """An entry of a schema that means the same in every tool."""
+
+    closed: tuple[Row, RuleReference] | None
+    """The text before the value and the rule from there, if it has a close of its own."""
+    ways: list[tuple[Row, list[Path]]]
+    """Its rows and the values in each, otherwise."""
+    part: RulePart
+    """The rules of the value."""
+
+
+_KEPT: IdentityCache[_KeptEntry] = IdentityCache(1024)
+"""Cached entries of tools whose rules are made apart."""
 _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
 """Cached results of `alone`: most tools' parameters have one of a few schemas."""
 
@@ -185,6 +214,9 @@ class ValueWriter(Struct, frozen=True):
     """The cache of entries; writers may share it."""
     is_apart: bool = False
     """Whether its rules are discarded."""
+    takes_kept: bool = True
+    """Whether entries that are kept for all tools are taken, if its table is one tool's. What they
+    hold is written anew: any value may hold any other, so that they would hold themselves."""
 
     def ways(
         self,
@@ -409,7 +441,10 @@ class ValueWriter(Struct, frozen=True):
         entry = _Entry(schema, container, outer, exclude, read_as)
         key: Path = made_up or (container.key.write(name),)
         known = self.closed.rules.get(case)
-        if known is None and not refers_back:
+        is_kept = self.takes_kept and self.table.mark and not refers_back
+        if known is None and is_kept and case not in self.closed.ways:
+            known = self._take_kept(entry, case)
+        elif known is None and not refers_back:
             alone = _ALONE.of(
                 (container, outer, self.table.brancher.opaque),
                 (schema_text, self.order, repr(read_as and sorted(read_as)), *exclude),
@@ -426,10 +461,10 @@ class ValueWriter(Struct, frozen=True):
             if not made_up:
                 self.closed.paths[name, case] = path
             return [path]
-        ways = self._ways_by_row(entry)
-        head = closed_alike(list(ways), self.table.brancher.shared)
+        open_ways = self.closed.ways.get(case)
+        ways = {} if open_ways else self._ways_by_row(entry)
+        head = None if open_ways else closed_alike(list(ways), self.table.brancher.shared)
         if head is None:
-            open_ways = self.closed.ways.get(case)
             if open_ways is None:
                 open_ways = [(row, made()) for row, made in ways.items()]
                 self.closed.ways[case] = open_ways
@@ -440,6 +475,40 @@ class ValueWriter(Struct, frozen=True):
         value = self.table.rule(f"value {case!r}", f"{name} value", made)
         self.closed.rules[case] = (head, value)
         return [join_path(*fill_row(head, key, ()), value)]
+
+    def _take_kept(self, entry: _Entry, case: _EntryCase) -> tuple[Row, RuleReference] | None:
+        """Take the rules of an entry that are kept for all tools; return its row if it has one."""
+        _, schema_text, _, exclude, read_as = case
+        key = (schema_text, self.order, repr(read_as and sorted(read_as)), *exclude)
+        owners = (entry.container, entry.outer, self.table.brancher.opaque)
+        kept = _KEPT.of(
+            owners,
+            (self.table.names_alone, *key),
+            lambda: self._made_kept(entry, f"{owners[:2]} {key}"),
+        )
+        self.table.parts[kept.part] = None
+        if kept.closed is None:
+            self.closed.ways[case] = kept.ways
+        else:
+            self.closed.rules[case] = kept.closed
+        return kept.closed
+
+    def _made_kept(self, entry: _Entry, key: str) -> _KeptEntry:
+        """Make the rules of an entry, named by all that they depend on."""
+        table = self.table.of_tool("", text_mark(key))
+        return replace(self, table=table, closed=ClosedEntries(), takes_kept=False).kept(entry)
+
+    def kept(self, entry: _Entry) -> _KeptEntry:
+        """Make the rules of an entry, in a table of its own."""
+        ways = self._ways_by_row(entry)
+        head = closed_alike(list(ways), self.table.brancher.shared)
+        if head is None:
+            open_ways = [(row, made()) for row, made in ways.items()]
+            nodes = path_nodes(way for _, found in open_ways for way in found)
+            return _KeptEntry(None, open_ways, RulePart.of("", nodes, self.table.rules_by_name))
+        made = partial(self._closed, ways, head, entry.schema)
+        value = self.table.rule("value", "value", made)
+        return _KeptEntry((head, value), [], RulePart.of("", [value], self.table.rules_by_name))
 
     def _ways_by_row(self, entry: _Entry) -> dict[Row, Callable[[], list[Path]]]:
         """Return the rows of an entry, each with the factory of the ways to write its values."""

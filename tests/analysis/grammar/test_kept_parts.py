@@ -1,0 +1,104 @@
+"""What is written of a tool in Lark is kept: other lists that offer the tool take it."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format_choice import Formats
+from autoparser.analysis.grammar.call_writer import CallWriter
+from autoparser.analysis.grammar.lark_writer import _LarkWriter
+from autoparser.analysis.grammar.request_grammar import grammar_of
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from tests.analysis.parsing.loop import analysis_of
+
+ALL_TEXT = OpaqueTokens()
+NODE: Json = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "kids": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+    },
+    "additionalProperties": False,
+}
+
+
+def offered(name: str, **more: Json) -> dict[str, Any]:
+    """Return a tool of a text and a list, and of more parameters."""
+    properties = {
+        "text": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    }
+    parameters = {"type": "object", "properties": {**properties, **more}, "required": ["text"]}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """Record the tools whose rules are made, and those whose rules are written."""
+    found: dict[str, list[str]] = {"made": [], "written": []}
+    paths, take = CallWriter.tool_paths, _LarkWriter.take_part
+
+    def record_paths(self: Any, name: str, *rest: Any) -> Any:
+        found["made"].append(name)
+        return paths(self, name, *rest)
+
+    def record_part(self: Any, part: Any) -> Any:
+        found["written"] += [part.tool] * bool(part.tool)
+        return take(self, part)
+
+    monkeypatch.setattr(CallWriter, "tool_paths", record_paths)
+    monkeypatch.setattr(_LarkWriter, "take_part", record_part)
+    return found
+
+
+# In the first, arguments are JSON; in the last, lists are rules that refer to themselves.
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "p1-4-unquoted"])
+def test_a_tool_is_written_once_for_all_lists(name: str, made: dict[str, list[str]]) -> None:
+    formats = Formats.of(deepcopy(analysis_of(name).format))
+    tools = [offered(f"tool_{at}") for at in range(6)]
+    for some in (tools[:3], tools[2::-1], tools[1:5], deepcopy(tools[::-1])):
+        grammar_of(formats, some).lark(ALL_TEXT)
+    known = [f"tool_{at}" for at in range(6)]
+    assert sorted(made["made"]) == known
+    assert sorted(made["written"]) == known
+
+
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
+def test_a_refused_keyword_has_its_tool_alone_written_again(
+    name: str, made: dict[str, list[str]]
+) -> None:
+    formats = Formats.of(deepcopy(analysis_of(name).format))
+    unique: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    tools = [*(offered(f"tool_{at}") for at in range(6)), offered("refused", numbers=unique)]
+    grammar = grammar_of(formats, tools)
+    assert [loosening.tool for loosening in grammar.loosened("lark")] == ["refused"]
+    assert sorted(set(made["made"])) == sorted(grammar.tools)
+    assert len(made["made"]) - made["made"].count("refused") == 6
+
+
+@pytest.mark.parametrize("name", ["a6-key-is-tag", "p1-4-unquoted"])
+def test_tools_of_similar_names_keep_rules_that_refer_to_themselves_apart(name: str) -> None:
+    """Such a rule keeps its own name, which no other tool may have."""
+    formats = Formats.of(deepcopy(analysis_of(name).format))
+    tools = [offered(name, tree={"$ref": "#/$defs/node"}) for name in ("get_it", "get-it")]
+    for tool, kind in zip(tools, ("integer", "boolean"), strict=True):
+        node = deepcopy(NODE)
+        node["properties"]["name"] = {"type": kind}  # type: ignore[call-overload,index]
+        tool["function"]["parameters"]["$defs"] = {"node": node}
+    both, *alone = (grammar_of(formats, some) for some in (tools, tools[:1], tools[1:]))
+    own = [
+        {line.partition(":")[0] for line in grammar.lark(ALL_TEXT).splitlines() if ":" in line}
+        for grammar in alone
+    ]
+    whole = both.lark(ALL_TEXT)
+    names = [line.partition(":")[0] for line in whole.splitlines() if ":" in line]
+    assert len(names) == len(set(names)), "no rule is written twice"
+    recursive = [{line for line in lines if line.startswith("r_get_it")} for lines in own]
+    assert recursive[0]
+    assert recursive[1]
+    assert recursive[0].isdisjoint(recursive[1])
+    assert recursive[0] | recursive[1] <= set(names)
