@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     import re
-    from importlib.abc import ResourceLoader
+    from importlib.machinery import SourceFileLoader
 
 
 def lazy_imports(module: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -48,7 +48,7 @@ def name_homes(module: str) -> dict[str, str]:
     import re  # noqa: PLC0415
 
     # As `pkgutil.get_data`, which takes longer to import than this to run: a package may be zipped.
-    loader = cast("ResourceLoader", sys.modules[module].__loader__)
+    loader = cast("SourceFileLoader", sys.modules[module].__loader__)
     source = loader.get_data(sys.modules[module].__file__ or "").decode()
     block = source.partition("\nif TYPE_CHECKING:\n")[2].partition("\nelse:")[0]
     # A syntax tree of hundreds of names takes ten times as long.

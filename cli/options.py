@@ -157,8 +157,10 @@ def grouped_values(command: Command, values: Mapping[str, Any]) -> dict[str, Any
     for parameter in _command_signature(command).parameters.values():
         group = _group_class(parameter)
         if group is not None:
-            annotations = (vars(base).get("__annotations__", ()) for base in group.__mro__)
-            names = set(chain(*annotations)) - _left_out(parameter)
+            annotated: Iterator[Iterable[str]] = (
+                vars(base).get("__annotations__", ()) for base in group.__mro__
+            )
+            names = {*chain.from_iterable(annotated)} - _left_out(parameter)
             found[parameter.name] = group(**{name: values[name] for name in names})
         elif parameter.name in values:
             found[parameter.name] = values[parameter.name]

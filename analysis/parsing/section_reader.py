@@ -126,7 +126,8 @@ class SectionTexts:
         # Models cut closers short, as `</tool` for `</tool_call>`.
         fronts = (closer[:_FRONT] for closer in self.closers)
         brace = "{" if isinstance(section.call, JsonCall) else ""
-        self.between = tuple(filter(None, dict.fromkeys((*_SIGNS_BETWEEN, brace, *fronts))))
+        signs = (*_SIGNS_BETWEEN, brace, *fronts)
+        self.between = tuple(dict.fromkeys(sign for sign in signs if sign))
         """Texts right after a call that are junk if more calls, or the end, follow them."""
         self.leads = section.leads if self.tentative else ()
         if not self.tentative and not any(
