@@ -493,7 +493,8 @@ def fence_markers(calls: CallFormat) -> dict[str, str]:
     return {}
 
 
-class FormatFlags(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class FormatFlags:
     """Yes-or-no properties of a format."""
 
     supports_tools: bool
