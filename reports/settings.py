@@ -13,11 +13,9 @@ from collections.abc import Callable, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.format_choice import Formats
+from autoparser.analysis.core.stop_texts import StopText
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import (
-    StopText,
-    TurnFormat,
-)
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.formats.learned_format import LearnedFormat
 

@@ -53,7 +53,7 @@ from .format_document import check_document, turn_document
 from .format_file import SCHEMA, FormatFile, SavedPhase, SavedTemplate, file_text
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.turn_format import StopTexts
+    from autoparser.analysis.core.stop_texts import StopTexts
     from autoparser.analysis.decoding.constraints import Constraint
     from autoparser.analysis.decoding.grammar_backend import GrammarBackend
     from autoparser.analysis.decoding.matcher_grammar import ReasoningGate
@@ -352,7 +352,7 @@ class LearnedFormat(Shown, ABC):
     @property
     def stop_texts(self) -> StopTexts:
         """The ends of turns after content and after calls, under all settings."""
-        from autoparser.analysis.core.turn_format import stop_texts_of  # noqa: PLC0415
+        from autoparser.analysis.core.stop_texts import stop_texts_of  # noqa: PLC0415
 
         eos = self.template.special_tokens.get("eos_token")
         return stop_texts_of(tuple(self.formats), str(eos or ""))

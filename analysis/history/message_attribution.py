@@ -22,8 +22,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeAlias
 
+from autoparser.analysis.core.stop_texts import whole_stops
 from autoparser.analysis.core.text_alignment import common_prefix
-from autoparser.analysis.core.turn_format import TurnFormat, whole_stops
+from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
 from .history_renders import HistoryRenders, Message, Messages, generation_ranges

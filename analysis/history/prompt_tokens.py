@@ -30,7 +30,7 @@ from autoparser.analysis.core.error_words import (
     missing_name_hint,
     spelling_hint,
 )
-from autoparser.analysis.core.turn_format import StopText
+from autoparser.analysis.core.stop_texts import StopText
 from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
 from autoparser.analysis.templates.chat_template import (

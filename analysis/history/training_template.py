@@ -26,7 +26,7 @@ from autoparser.analysis.core.conversation import Dialogue, Message as Turn, Too
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools
 from autoparser.analysis.core.message_shape import offered_tools
-from autoparser.analysis.core.turn_format import whole_stops
+from autoparser.analysis.core.stop_texts import whole_stops
 from autoparser.analysis.learning.prober import choose_sentinels
 from autoparser.analysis.templates.chat_template import ChatTemplate, prepared_messages
 

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, models
 
 from autoparser import AsyncRenderer, AutoparserError, ChatTemplate, Renderer, Status
 from autoparser.analysis.core.errors import TokenizerError
-from autoparser.analysis.core.turn_format import stop_texts_of
+from autoparser.analysis.core.stop_texts import stop_texts_of
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from autoparser.errors import RequestError
 from autoparser.render import RenderedTokens, TrajectoryStep
