@@ -61,16 +61,14 @@ if TYPE_CHECKING:
     from autoparser.analysis.history.training_template import training_template as training_template
     from autoparser.analysis.learning.examples import Example as Example
     from autoparser.analysis.learning.outputs import LoggedOutput as LoggedOutput
-    from autoparser.analysis.parsing.output_parser import (
-        OutputParser as OutputParser,
-        StreamParser as StreamParser,
-    )
+    from autoparser.analysis.parsing.output_parser import OutputParser as OutputParser
     from autoparser.analysis.parsing.parsed_message import (
         Delta as Delta,
         ParsedCall as ParsedCall,
         ParsedMessage as ParsedMessage,
         Status as Status,
     )
+    from autoparser.analysis.parsing.stream_parser import StreamParser as StreamParser
     from autoparser.analysis.parsing.text_tape import Span as Span, SpanKind as SpanKind
     from autoparser.analysis.sources.encoders import load_encoder as load_encoder
     from autoparser.analysis.sources.template_loading import (

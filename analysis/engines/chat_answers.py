@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.parsing.stream_parser import StreamParser
 
 from .chat_request import ChatError, ChatRequest
 from .completion_backend import CompletionEnd, CompletionPiece

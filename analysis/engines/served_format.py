@@ -52,11 +52,11 @@ from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import log_loosening
 from autoparser.analysis.parsing.output_parser import (
     OutputParser,
-    StreamParser,
     after_reasoning,
     at_any_start,
 )
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage, Status
+from autoparser.analysis.parsing.stream_parser import StreamParser
 from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 from autoparser.analysis.sources.local_files import (
     HOME,

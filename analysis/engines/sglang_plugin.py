@@ -29,8 +29,9 @@ from importlib import import_module
 from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
+from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
+from autoparser.analysis.parsing.stream_parser import StreamParser
 
 from .output_watch import process_watch
 from .served_format import (

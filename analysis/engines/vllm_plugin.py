@@ -30,8 +30,8 @@ from autoparser.analysis.parsing.marker_tokens import (
     ReasoningProgress,
     ReasoningState,
 )
-from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.parsing.stream_parser import StreamParser
 from autoparser.analysis.parsing.turn_request import RequestError
 
 from .output_watch import process_watch

@@ -47,6 +47,14 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
+from .bare_values import (
+    BareValue,
+    by_its_text,
+    is_bare,
+    least_of_any_text,
+    told_apart,
+    within_floats,
+)
 from .grammar_rules import (
     JsonStyle,
     JsonValue,
@@ -69,17 +77,7 @@ from .rule_paths import (
 from .schema_reader import SchemaReader
 from .schema_satisfiability import may_be_met
 from .schema_survey import plain_words
-from .string_ways import (
-    BareValue,
-    by_its_text,
-    is_bare,
-    json_style,
-    kind_style,
-    least_of_any_text,
-    string_ways,
-    told_apart,
-    within_floats,
-)
+from .string_ways import json_style, kind_style, string_ways
 
 # Members of one of several objects: their common prefixes are written once.
 #

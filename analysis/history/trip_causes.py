@@ -32,8 +32,6 @@ from .client_memory import has_unreadable_call
 from .conversation_replay import Exchange, Replay, ReplayStage
 from .scenarios import ArgumentsAs, BesideCalls, EngineHabits, Ids, MessagesAs, UnreadCalls
 
-# The causes.
-
 
 class Cause(StrEnum):
     """The reasons why the last prompt and the sampled text are not a prefix of the next prompt."""

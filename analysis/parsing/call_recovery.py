@@ -51,8 +51,6 @@ from .turn_request import (
 )
 from .value_decoding import decode_typed
 
-# Results of the search.
-
 
 class RecoveredCall(NamedTuple):
     """A call that was found, by offsets in the text that was searched."""
@@ -155,9 +153,6 @@ def lookalike_pattern(marker: str) -> str:
         else:
             pieces.append(rf"[{_SIGNS}]{{1,4}}")
     return "".join(pieces)
-
-
-# The search.
 
 
 class CallRecovery:

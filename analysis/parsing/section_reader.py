@@ -70,8 +70,6 @@ if TYPE_CHECKING:
 _CUT, _CLOSED = CallEnd.CUT, CallEnd.CLOSED
 _MARKUP, _JUNK = SpanKind.MARKUP, SpanKind.JUNK
 
-# Reading one call.
-
 
 def read_call(
     tape: TextTape,

@@ -532,9 +532,6 @@ def _fence_start(fence: re.Pattern[str], text: str, at: int, end: int) -> int:
     return end if match is None else match.start()
 
 
-# The lookahead.
-
-
 class TextLookahead:
     """A cursor in the text that a reader moves past the texts that it finds.
 

@@ -545,9 +545,6 @@ def _skip_repeated(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
     return tape.take(ahead.at - tape.at, _MARKUP)
 
 
-# The turn.
-
-
 def reader_of(turn: TurnTree, *, fenced: bool, keeps_reasoning: bool) -> TurnReader:
     """Return the reader of a turn's expression, made once for a format and names of tools.
 

@@ -14,8 +14,8 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, Status
+from autoparser.analysis.parsing.stream_parser import StreamParser
 from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
 from autoparser.analysis.parsing.text_tape import LaneSink, TextLane
 

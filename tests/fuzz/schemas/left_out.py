@@ -19,7 +19,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.grammar.string_ways import is_bare
+from autoparser.analysis.grammar.bare_values import is_bare
 
 
 class LeftOut(StrEnum):
