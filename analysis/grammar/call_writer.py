@@ -226,7 +226,9 @@ class CallWriter:
 
         def make() -> tuple[list[Path], RulePart]:
             maker = copy(self)
-            maker.table = self.table.of_tool(name, text_mark(repr(case)))
+            # A grammar may have the calls of two formats, whose rules of one tool differ.
+            format_ = (self.calls, self.stops, self._header)
+            maker.table = self.table.of_tool(name, text_mark(repr((case, format_))))
             maker.closed = ClosedEntries()
             paths = maker.tool_paths(name, schema, first)
             table = maker.table

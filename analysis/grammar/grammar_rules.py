@@ -18,7 +18,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 from hashlib import blake2b
 from typing import TypeAlias
 
@@ -220,10 +219,9 @@ Node: TypeAlias = (
 NOTHING = SequenceNode()
 
 
-@lru_cache(maxsize=4096)
 def text_mark(text: str) -> str:
     """Return a short name of a text, which is the same in every list of tools."""
-    return blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def sequence_node(*items: Node) -> Node:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.conversation import Json
+from autoparser import Example, learn
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.grammar.call_writer import CallWriter
+from autoparser.analysis.grammar.grammar_rules import text_mark
 from autoparser.analysis.grammar.lark_writer import _LarkWriter
 from autoparser.analysis.grammar.request_grammar import grammar_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -102,3 +104,23 @@ def test_tools_of_similar_names_keep_rules_that_refer_to_themselves_apart(name: 
     assert recursive[1]
     assert recursive[0].isdisjoint(recursive[1])
     assert recursive[0] | recursive[1] <= set(names)
+
+
+def test_a_grammar_of_two_formats_allows_the_calls_of_both() -> None:
+    compact = '<tool_call>\n{"name":"look","arguments":{"text":"%s","count":%d}}\n</tool_call>'
+    spaced = '<tool_call>\n{"name": "look", "arguments": {"text": "Rio", "count": 3}}\n</tool_call>'
+    examples = [
+        Example(
+            compact % (text, count),
+            Message(calls=(ToolCall("look", {"text": text, "count": count}),)),
+        )
+        for text, count in (("Oslo", 3), ("Bergen", 4))
+    ]
+    learned = learn(analysis_of("j1-json-in-tags"), examples).analysis
+    grammar = learned.grammar([offered("look", count={"type": "integer"})], tool_choice="required")
+    assert grammar.accepts(spaced).accepted
+    assert grammar.accepts(compact % ("Rio", 3)).accepted
+
+
+def test_texts_that_differ_in_a_lone_surrogate_have_different_names() -> None:
+    assert text_mark("a\ud800") != text_mark("a?")
