@@ -203,8 +203,8 @@ def _exit_code(
 ) -> int:
     """Return `NOT_ALL_READ` if a call is lost, also where only an explanation shows that."""
     if why is not None and why.cause.lost:
-        # A call that the request refuses, or that only an engine misreads, was parsed as asked.
-        lost = why.cause.reason not in (wings.LossReason.REFUSED, wings.LossReason.PARSER)
+        # Without its markers, or where the template writes none, a call is read as content.
+        lost = lost or why.cause.reason in (wings.LossReason.STRIPPED, wings.LossReason.NO_CALLS)
     return 0 if wings.all_read(message) and not lost else NOT_ALL_READ
 
 

@@ -20,7 +20,7 @@ from autoparser.analysis.parsing.parsed_message import ParsedMessage, all_read
 
 from .explanation import cause_sentence, departures, outcome_words, way_out
 from .markdown import code_span, fenced, inline, markdown_lines, plain
-from .visible import number_of, visible_lines
+from .visible import number_of, shell_word, visible_lines
 
 MOST_SHOWN = 8_000
 """Longest text in a fence, in characters: trackers refuse a body of more than 65,536."""
@@ -58,7 +58,9 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
     yield f"### {plain(_title(report))}"
     yield from ("", inline(cause_sentence(explained, text)))
     # The paths of the reporter say nothing to a reader.
-    way = way_out(replace(explained, template=_template_name(report), tools="tools.json"))
+    way = way_out(
+        replace(explained, template=shell_word(_template_name(report)), tools="tools.json")
+    )
     yield from ("", f"Way out: {plain(way)}") if way else ()
     yield from ("", *_facts(report))
     yield from ("", f"#### The output ({number_of(len(text), 'character')})")

@@ -154,8 +154,9 @@ def loss_cause(
         if reason is LossReason.SCHEMA and repaired and behind is not None:
             # The arguments of a call that is not closed may lack the rest.
             return LossCause(LossReason.DEPARTURE, behind, lost, schema=place.found)
-        # Without its markers a call is read as content, so that the status shows no loss.
-        return LossCause(reason, place, lost or reason is LossReason.STRIPPED)
+        # Without its markers a call may be read as content, so that the status shows no loss.
+        stripped = reason is LossReason.STRIPPED and not message.tool_calls
+        return LossCause(reason, place, lost or stripped)
     if message.status is Status.NEEDS_ALL:
         return LossCause(LossReason.DEPARTURE, lost=True)
     if _calls_in_reasoning(reading, message):
