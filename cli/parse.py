@@ -193,9 +193,9 @@ def parse(
     give = partial(_write_stream, size=chunk or CHUNK) if stream else _write_message
     writing = _Writing(analysis, text, why, loses_call, as_json=form is ParsedForm.JSON)
     with open_outlet(output) as outlet:
-        message = give(parser, writing, outlet, complete=not cut)
+        message, lost = give(parser, writing, outlet, complete=not cut)
 
-    return _exit_code(message, why, lost=loses_call(message))
+    return _exit_code(message, why, lost=lost)
 
 
 def _exit_code(
@@ -372,18 +372,19 @@ def _issue(
 
 def _write_message(
     parser: wings.OutputParser, writing: _Writing, outlet: Outlet, *, complete: bool
-) -> wings.ParsedMessage:
+) -> tuple[wings.ParsedMessage, bool]:
+    """Write a parsed output; return the message, and whether `loses_call` says that it lost one."""
     analysis, text, why = writing.analysis, writing.text, writing.why
     message = parser.parse(text, complete=complete)
+    lost = writing.loses_call(message)
     if writing.as_json:
         outlet.json(wings.message_document(message, text, analysis.template, why))
-        return message
-    lost = writing.loses_call(message)
+        return message, lost
     # The requested explanations come last.
     advice = _advice(analysis, message, lost=lost) if why is None else ""
     outlet.report(wings.message_report(message, text, outlet.width, advice, lost=lost))
     _write_explanations(why, text, outlet)
-    return message
+    return message, lost
 
 
 def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage, *, lost: bool) -> str:
@@ -405,7 +406,8 @@ def _write_explanations(why: wings.ExplainedOutput | None, text: str, outlet: Ou
 
 def _write_stream(
     parser: wings.OutputParser, writing: _Writing, outlet: Outlet, *, size: int, complete: bool
-) -> wings.ParsedMessage:
+) -> tuple[wings.ParsedMessage, bool]:
+    """Write the deltas of an output piece by piece; return what `_write_message` returns."""
     text, why = writing.text, writing.why
     stream = parser.stream()
     for start in range(0, len(text), size):
@@ -417,11 +419,11 @@ def _write_stream(
             outlet.report(wings.chunk_report(chunk, deltas, size))
     deltas = stream.finish(complete=complete)
     message = stream.message
+    lost = writing.loses_call(message)
     if writing.as_json:
         end = wings.end_document(deltas, message, text, writing.analysis.template, why)
         outlet.json(end, indent=None)
     else:
-        lost = writing.loses_call(message)
         outlet.report(wings.end_report(deltas, message, size, lost=lost))
         _write_explanations(why, text, outlet)
-    return message
+    return message, lost

@@ -182,12 +182,16 @@ class ClosedEntries(Struct, frozen=True):
     """The rows of entries without a close of their own, and the values in each."""
 
 
+_MadeEntry: TypeAlias = tuple[tuple[Row, RuleReference] | None, list[tuple[Row, list[Path]]] | None]
+"""The text before a value and the rule from there, or else its rows and the values in each."""
+
+
 class _KeptEntry(NamedTuple):
     """An entry of a schema that means the same in every tool."""
 
     closed: tuple[Row, RuleReference] | None
     """The text before the value and the rule from there, if it has a close of its own."""
-    ways: list[tuple[Row, list[Path]]]
+    ways: list[tuple[Row, list[Path]]] | None
     """Its rows and the values in each, otherwise."""
     part: RulePart
     """The rules of the value."""
@@ -439,57 +443,44 @@ class ValueWriter(Struct, frozen=True):
         entry = _Entry(schema, container, outer, exclude, read_as)
         key: Path = made_up or (container.key.write(name),)
         known = self.closed.rules.get(case)
-        is_kept = self.takes_kept and self.table.mark and not refers_back
-        if known is None and is_kept and case not in self.closed.ways:
-            known = self._take_kept(entry, case)
-        elif known is None and not refers_back:
-            alone = _ALONE.of(
-                (container, outer, self.table.brancher.opaque),
-                (schema_text, self.order, repr(read_as and sorted(read_as)), *exclude),
-                lambda: self._apart.alone(entry),
-            )
-            if alone is not None:
-                before, node = alone
-                hints = f"alone {len(self.closed.rules)}", f"{name} value"
-                value = self.table.rule(*hints, lambda: node)
-                known = self.closed.rules[case] = (before, value)
-        if known is not None:
-            before, closed = known
-            path = join_path(*fill_row(before, key, ()), closed)
-            if not made_up:
-                self.closed.paths[name, case] = path
-            return [path]
         open_ways = self.closed.ways.get(case)
-        ways = {} if open_ways else self._ways_by_row(entry)
-        head = None if open_ways else closed_alike(list(ways), self.table.brancher.shared)
-        if head is None:
-            if open_ways is None:
-                open_ways = [(row, made()) for row, made in ways.items()]
-                self.closed.ways[case] = open_ways
+        if known is None and open_ways is None and not refers_back:
+            owners = (container, outer, self.table.brancher.opaque)
+            kept_key = (schema_text, self.order, repr(read_as and sorted(read_as)), *exclude)
+            if self.takes_kept and self.table.mark:
+                known, open_ways = self._take_kept(entry, owners, kept_key)
+            else:
+                alone = _ALONE.of(owners, kept_key, lambda: self._apart.alone(entry))
+                if alone is not None:
+                    before, node = alone
+                    hints = f"alone {len(self.closed.rules)}", f"{name} value"
+                    known = before, self.table.rule(*hints, lambda: node)
+        if known is None and open_ways is None:
+            known, open_ways = self._made(entry, f"value {case!r}", f"{name} value")
+        if known is None:
+            self.closed.ways[case] = open_ways or []
             return [
-                join_path(*fill_row(row, key, way)) for row, found in open_ways for way in found
+                join_path(*fill_row(row, key, way))
+                for row, found in self.closed.ways[case]
+                for way in found
             ]
-        made = partial(self._closed, ways, head, schema)
-        value = self.table.rule(f"value {case!r}", f"{name} value", made)
-        self.closed.rules[case] = (head, value)
-        return [join_path(*fill_row(head, key, ()), value)]
+        before, closed = self.closed.rules[case] = known
+        path = join_path(*fill_row(before, key, ()), closed)
+        if not made_up:
+            self.closed.paths[name, case] = path
+        return [path]
 
-    def _take_kept(self, entry: _Entry, case: _EntryCase) -> tuple[Row, RuleReference] | None:
-        """Take the rules of an entry that are kept for all tools; return its row if it has one."""
-        _, schema_text, _, exclude, read_as = case
-        key = (schema_text, self.order, repr(read_as and sorted(read_as)), *exclude)
-        owners = (entry.container, entry.outer, self.table.brancher.opaque)
+    def _take_kept(
+        self, entry: _Entry, owners: tuple[object, ...], key: tuple[object, ...]
+    ) -> _MadeEntry:
+        """Take the rules of an entry that are kept for all tools; return them as `_made` does."""
         kept = _KEPT.of(
             owners,
             (self.table.names_alone, *key),
             lambda: self._made_kept(entry, f"{owners[:2]} {key}"),
         )
         self.table.parts[kept.part] = None
-        if kept.closed is None:
-            self.closed.ways[case] = kept.ways
-        else:
-            self.closed.rules[case] = kept.closed
-        return kept.closed
+        return kept.closed, kept.ways
 
     def _made_kept(self, entry: _Entry, key: str) -> _KeptEntry:
         """Make the rules of an entry, named by all that they depend on."""
@@ -498,15 +489,19 @@ class ValueWriter(Struct, frozen=True):
 
     def kept(self, entry: _Entry) -> _KeptEntry:
         """Make the rules of an entry, in a table of its own."""
+        closed, ways = self._made(entry, "value", "value")
+        nodes = (way for _, found in ways or () for way in found)
+        entries = path_nodes(nodes) if closed is None else [closed[1]]
+        return _KeptEntry(closed, ways, RulePart.of("", entries, self.table.rules_by_name))
+
+    def _made(self, entry: _Entry, key: str, name: str) -> _MadeEntry:
+        """Write an entry: the beginning that its rows share and a rule, or else its ways by row."""
         ways = self._ways_by_row(entry)
         head = closed_alike(list(ways), self.table.brancher.shared)
         if head is None:
-            open_ways = [(row, made()) for row, made in ways.items()]
-            nodes = path_nodes(way for _, found in open_ways for way in found)
-            return _KeptEntry(None, open_ways, RulePart.of("", nodes, self.table.rules_by_name))
+            return None, [(row, made()) for row, made in ways.items()]
         made = partial(self._closed, ways, head, entry.schema)
-        value = self.table.rule("value", "value", made)
-        return _KeptEntry((head, value), [], RulePart.of("", [value], self.table.rules_by_name))
+        return (head, self.table.rule(key, name, made)), None
 
     def _ways_by_row(self, entry: _Entry) -> dict[Row, Callable[[], list[Path]]]:
         """Return the rows of an entry, each with the factory of the ways to write its values."""
