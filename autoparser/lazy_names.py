@@ -1,4 +1,4 @@
-r"""What is imported or compiled when it is first used: names of a module, regular expressions.
+r"""Import names of a module, and compile regular expressions, when they are first used.
 
     if TYPE_CHECKING:
         from .analysis.core.conversation import Message as Message

@@ -55,7 +55,7 @@ Form = TypeVar("Form", bound=StrEnum)
 # Every command has several, and `dataclass` would take longer than typer does to read the options.
 @dataclass_transform(kw_only_default=True)
 class OptionGroup:
-    """Values of options by name; a field without a value has that of its class."""
+    """Values of options by name; missing ones have the default of the class."""
 
     def __init__(self, **values: object) -> None:
         self.__dict__.update(values)

@@ -345,7 +345,7 @@ def _junk(
 
 @dataclass(frozen=True, slots=True)
 class ReasoningCall:
-    """A call in reasoning that the output never closes, so that it is no call of the message."""
+    """A call in unclosed reasoning, which the message therefore lacks."""
 
     offset: int
     """The start of the reasoning, in characters of the output, e.g. `8`."""

@@ -1,4 +1,4 @@
-r"""Tell texts without quotes from the values of other types that they look like.
+r"""Distinguish unquoted texts from the values of other types that they resemble.
 
 If a schema allows `"ab"` of two letters or an integer, `12` is an integer and `123` another one, so
 both can be written. If the integer must be above 20, `12` would still be read as one, and be

@@ -174,9 +174,9 @@ class _LarkWriter:
         self.tool = ""
         """The tool whose rule is being written."""
         self.open: dict[str, None] | None = None
-        """The rules of a part that are being written, or None where rules are of a list."""
+        """Rules of a part that are being written; None while the rules of a whole list are."""
         self.named: list[str] = []
-        """Those of them that keep their names: others refer to them before they are written."""
+        """Rules that keep their names, since they were referred to before their text was known."""
         self.plain = True
         """Whether all texts are ASCII. Of forced text, llguidance allows only the tokens that it
         would choose itself, and it chooses others where a token ends within a character.
@@ -215,7 +215,7 @@ class _LarkWriter:
         return self
 
     def _absorb(self, part: RulePart) -> None:
-        """Add what is written of a part; equal rules and terminals of several have one name."""
+        """Add the Lark of a part; parts share the names of equal rules and terminals."""
         written = _PARTS.of((part,), None, lambda: _LarkWriter(self.opaque).take_part(part))
         for table in ("lines", "terminals", "values", "rule_texts", "signs"):
             vars(self)[table].update(vars(written)[table])
@@ -239,9 +239,9 @@ class _LarkWriter:
         return self
 
     def _of_part(self, name: str, node: Node) -> str:
-        """Return the name of a rule of a part: that of its text, if it does not refer to itself.
+        """Return the name of a rule of a part, made from its text unless it refers to itself.
 
-        A name by the text is the same in every list, and for all tools that have the rule.
+        So the name is the same in every list, and for every tool with this rule.
         """
         if self.open is None:
             return _rule(name)
