@@ -16,10 +16,13 @@ left to typer. For example, `autoparser parse x --reasoning inlne` exits with 2 
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -480,4 +483,21 @@ def main() -> None:
     # The log of a server is read by its operator, who wants to see all of it.
     if sys.argv[1:2] != ["serve"]:
         hold_library_messages()
-    sys.exit(run(sys.argv[1:]))
+    _leave(run(sys.argv[1:]))
+
+
+def _leave(code: int) -> None:
+    """Exit, without taking down the interpreter where nothing needs that.
+
+    Taking down each module is a tenth of the instructions of a short command. mypy leaves in the
+    same way.
+    """
+    if threading.active_count() == 1:
+        atexit._run_exitfuncs()  # noqa: SLF001 - the only way to run them before the end
+        for stream in (sys.stdout, sys.stderr):
+            # What the command wrote is flushed already, and a failure to do so reported.
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    # Threads at work are waited for by the interpreter alone.
+    sys.exit(code)

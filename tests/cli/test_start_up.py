@@ -264,3 +264,28 @@ def test_plain_option_conversion_equals_typers() -> None:
             assert outcome(plain, given, parameter, context) == expected, (name, given)
             seen += 1
     assert seen > 1000
+
+
+@pytest.mark.parametrize("at_work", [False, True], ids=["alone", "beside a thread"])
+def test_command_ends_without_taking_down_the_interpreter_unless_a_thread_is_at_work(
+    at_work: bool,
+) -> None:
+    code = f"""
+import atexit, sys, threading, time
+class Module:
+    def __del__(self):
+        print("taken down")
+sys.modules["held"] = Module()
+atexit.register(print, "left")
+if {at_work}:
+    threading.Thread(target=lambda: (time.sleep(0.5), print("done"))).start()
+sys.argv[1:] = ["rule", "AP999"]
+from autoparser.__main__ import main
+main()
+"""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, check=False, cwd=ROOT, text=True
+    )
+    assert done.returncode == 2
+    assert "AP999" in done.stderr
+    assert done.stdout.split("\n")[:-1] == (["done", "left", "taken down"] if at_work else ["left"])
