@@ -27,7 +27,6 @@ import errno
 import ipaddress
 import os
 import re
-import socket
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -361,6 +360,9 @@ def leads_to_hub(target: str) -> bool:
 
 def _networks(host: str | None) -> set[str]:
     """Return the kinds of networks that a host's addresses are in; empty for an unknown host."""
+    # Imported lazily: only a redirect needs it, and a local template has none.
+    import socket  # noqa: PLC0415
+
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
