@@ -86,8 +86,10 @@ def analysis_report(
     token_rows = rows(list(unwritten_rows(analysis, unwritten)), indent=0)
     tokens = [*blank(), *token_rows] if token_rows else []
     opened = [finding.phase for finding in analysis.phases] if diffs else []
+    # Tokens that no render contains come after the format, which may lack them.
     drawn = [*_format(analysis), *tokens, *phases_section(analysis, opened)]
     drawn += [] if tools is None else tools_in_prompt_section(tools)
+    # The end of a long report is what a terminal still shows without scrolling.
     return report_text([*drawn, *bounds_section(analysis), *_faults(analysis)], width)
 
 
@@ -101,6 +103,7 @@ def section_report(learned: LearnedFormat, name: str, width: int) -> Text:
     drawn = SECTIONS[name](learned)
     if not drawn:
         drawn = prose(f"{name}: nothing to show", indent=0)
+    # A section alone is the whole output, which begins without an empty line.
     return report_text(drawn, width, first_gap=False)
 
 
@@ -170,8 +173,10 @@ def screen_report(
     The verdict and the next command come last. `unwritten` are added tokens of the model's
     tokenizer that no render writes.
     """
+    # Not counted in `HEIGHT`: who passes tools asks for this section, however long it is.
     asked = [] if tools is None else drawn_lines(tools_in_prompt_section(tools), width)
     about, found = [*screen_rows(learned)], own_findings(learned)
+    # Computed once: the loop below draws the rows for several heights.
     worst = [("Findings", findings_words(learned, found))]
     verdict = _short_rows([("Verdict", format_verdict(learned))], width, VERDICT_LINES)
     command = _next(learned, found, width, unwritten)
@@ -210,6 +215,7 @@ def _short_rows(pairs: Iterable[Row], width: int, most: int) -> Lines:
         if len(lines) > most:
             pointer = POINTERS.get(str(label), "--full")
             lines = lines[:most]
+            # Three cells are for the ellipsis and the spaces beside it.
             cut_at_word(lines[-1], width - len(pointer) - 3)
             lines[-1].append(f" … {pointer}", style="dim")
         drawn += lines
@@ -223,6 +229,7 @@ def _head(learned: LearnedFormat, width: int) -> Iterator[Row]:
     # Keep the end of a long path, which names the file.
     origin = Text(name if len(name) <= room else f"…{name[1 - room :]}")
     if template.name not in (None, "default"):
+        # `default` is the name of a template that has no other.
         origin.append(f" (named {visible(str(template.name))})")
     provenance = provenance_words(template.source)
     if provenance is not None:
@@ -238,12 +245,14 @@ def screen_rows(learned: LearnedFormat) -> Iterator[Row]:
     if format_.reasoning is None:
         yield "Reasoning", Text(absent_words(learned, Presence(reasoning=True)))
     else:
+        # A template may cut reasoning out of the content and read no field of its own.
         field = learned.shape.reasoning_field
         cut = "cut from content" if format_.reasoning_cut else NO_FIELD
         given = f"field {visible(field)}" if field else cut
         yield "Reasoning", sentence(given, kept_words(format_.retention))
     if format_.calls is None:
         yield "Calls", Text(absent_words(learned, Presence(calls=True)))
+    # Limits and forms of arguments are known only of rendered calls.
     elif TurnPart.CALLS in format_.unconfirmed:
         yield "Calls", Text("described in the prompt, but never rendered")
     else:
@@ -311,15 +320,18 @@ def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = 
     """
     format_ = learned.formats.united
     message = example_message(format_)
+    # A list, because the parts that are too high are replaced in place.
     parts = [*_parts(learned, message)]
     column = max((len(name) for name, _ in parts), default=0)
     title = Text(_title(learned), style=HEADING_STYLE)
+    # The title names a setting, whose values may be long.
     title.truncate(width, overflow="ellipsis")
     notes = [line for note in _notes(format_, message) for line in drawn_lines(prose(note), width)]
     room = height - 1 - len(notes)
     cells = max(width - column - 4, NARROWEST // 2)
     # Join within the width first: longer lines wrap, sometimes in the middle of a marker.
     for most in (cells, LINE_LONGEST):
+        # Joining the longest part first saves most lines, and leaves short parts as they are.
         for at in sorted(range(len(parts)), key=lambda at: -len(parts[at][1])):
             if len(_drawn(parts, width, column)) > room:
                 name, lines = parts[at]
@@ -327,6 +339,7 @@ def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = 
     drawn = _drawn(parts, width, column)
     if cut and len(drawn) > room:
         left = len(drawn) - room + 1
+        # The middle is cut: the turn's opening and its end are at the edges.
         at = max(room // 2, 1)
         words = Text(f"… {left} more lines: --show turn", style="dim")
         drawn[at : at + left] = drawn_lines(prose(words), width)
@@ -353,12 +366,14 @@ def _parts(learned: LearnedFormat, message: Message) -> Iterator[Part]:
     format_ = learned.formats.united
     spans = turn_spans(format_, learned.markers, format_.with_naming_ids(message))
     begun = learned.formats.under(format_.setting)
+    # The united format has the openings of all settings; the sample follows that of its own.
     prompt = "" if begun is None or begun.opening is None else begun.opening.text
     before, after = cut_at_prompt(spans, prompt)
     if before:
         yield "prompt", _lines([ExampleSpan("", span.text) for span in before], PROMPT)
     second = _second_call(format_, message)
     if second is not None:
+        # The separator is named in the sentence about the second call.
         after = [span for span in after if span.label != "separator"]
     for part, group in groupby(_by_part(after), key=lambda pair: pair[0]):
         if part == SECOND and second is not None:
@@ -386,6 +401,7 @@ def _second_call(format_: TurnFormat, message: Message) -> Text | None:
     # A template may close only its later calls: then both calls are drawn.
     if [pair.label for pair in pairs[0]] != [pair.label for pair in pairs[1]]:
         return None
+    # An id and an index differ between any two calls; other differences need the call itself.
     changed = [new for old, new in zip(*pairs, strict=True) if old.text != new.text]
     if any(piece.label not in (RowSlot.ID, RowSlot.INDEX) for piece in changed):
         return None
@@ -404,6 +420,7 @@ def _by_part(spans: Sequence[ExampleSpan]) -> Iterator[tuple[str, ExampleSpan]]:
     part = ""
     for span in spans:
         first = span.label.partition(" ")[0]
+        # Whitespace that the model wrote is part of its text.
         inner = span.text if span.written or part == SECOND else span.text.lstrip()
         if part and len(inner) < len(span.text):
             yield part, replace(span, text=span.text[: len(span.text) - len(inner)])

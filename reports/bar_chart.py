@@ -16,8 +16,9 @@ class ChartBar:
     count: int
     """The counted part of the whole, which sets the length, e.g. `12`."""
     whole: int
+    """The total of which `count` is a part, e.g. `921` templates."""
     good: bool = False
-    """Whether a long bar is good news, which makes it blue."""
+    """Whether a long bar is good news, which makes it blue, e.g. `True` for notations of calls."""
 
 
 _WIDTH, _LABEL, _BAR, _ROW, _TOP = 900, 430, 290, 34, 44

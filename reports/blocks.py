@@ -61,11 +61,14 @@ LineOrigins: TypeAlias = Sequence[tuple[int, int | None]]
 unknown."""
 
 
+# Structs, not data classes: each start of the program would take longer to make those.
 class DifferencePiece(Struct, frozen=True):
     """A run of characters of one text, or of both."""
 
     side: Side
+    """The text or texts that contain it, e.g. `Side.LEFT` for the first alone."""
     text: str
+    """The characters, e.g. `"look"`."""
 
 
 class Gap(Struct, frozen=True):
@@ -76,69 +79,79 @@ class Heading(Struct, frozen=True):
     """A section heading."""
 
     title: Text
+    """The words of the heading, e.g. `Text("Round trip")`."""
     anchor: str = ""
-    """The anchor of a page's section, or empty within a section."""
+    """The anchor of a page's section, e.g. `"round-trip"`; empty within a section."""
     note: str = ""
-    """A word on the section, shown beside its title in a page's contents."""
+    """A word on the section, e.g. `"42/56"`, shown beside its title in a page's contents."""
     short: str = ""
-    """A shorter title for a page's contents, or empty to use the title."""
+    """A shorter title for a page's contents, e.g. `"Renders"`; empty to use the title."""
     lead: str = ""
-    """An introduction on a page, for readers who have not read a command's help."""
+    """An introduction on a page, e.g. `"Templates are of one family if they write a call alike:
+    …"`, for readers who have not read a command's help."""
     hint: str = ""
-    """The options that show more, below the heading on a terminal."""
+    """The options that show more, below the heading on a terminal, e.g. `"--diffs"` for phases."""
     folded: bool = False
-    """Whether a page folds the section until a click, a key or a link opens it."""
+    """Whether a page folds the section until it is opened, e.g. `True` for `"phases"`."""
 
 
 class Paragraph(Struct, frozen=True):
     """Sentences."""
 
     words: Text
+    """The sentences, e.g. `Text("No findings.")`."""
     indent: int = 2
+    """Cells before each line, e.g. `0` for a report's first sentence."""
     hang: int = 0
-    """Additional indent of the lines after the first, in cells."""
+    """Additional indent of the lines after the first, in cells, e.g. `2`."""
     look: str = ""
-    """Style on a page: lead, note, badges, bad."""
+    """Style on a page: `lead`, `note`, `badges`, `bad`."""
 
 
 class Facts(Struct, frozen=True):
     """Labels, and a text for each."""
 
     rows: tuple[tuple[Words, Text], ...]
+    """The labels and texts, e.g. `(("after content", quoted("<|im_end|>")),)`."""
     indent: int = 2
+    """Cells before each label, e.g. `4` below a paragraph."""
     at_words: bool = True
-    """Whether lines are broken between words; otherwise at the full width."""
+    """Whether lines are broken between words, e.g. `False` for texts of a template."""
     label: int = 0
-    """The minimum width of the labels' column."""
+    """The minimum width of the labels' column, e.g. `9`; several blocks with it are aligned."""
     asides: tuple[str, ...] = ()
-    """A page's remark beside each text; a terminal has no room for it."""
+    """A page's remark beside each text, e.g. `("line 18",)`; a terminal has no room for it."""
     sizes: tuple[int, ...] = ()
-    """The numbers in the texts, which a page also draws as bars."""
+    """The numbers in the texts, e.g. `(12, 3)`, which a page also draws as bars."""
     look: str = ""
-    """Style on a page: small, said, rules."""
+    """Style on a page: `small`, `said`, `rules`."""
 
 
 class Excerpt(Struct, frozen=True):
     """Verbatim lines of a text, such as a template's."""
 
     lines: tuple[Text, ...]
+    """The lines, e.g. `(Text("{{ b.c }}"), Text("   ^"))`."""
     indent: int = 0
+    """Cells before each line, e.g. `4`."""
     broken: bool = True
-    """Whether a long line is broken; a line with a caret under it is not."""
+    """Whether a long line is broken, e.g. `False` for one with a caret under it."""
     label: str = ""
-    """A description for screen readers."""
+    """A description for screen readers, e.g. `"The command for vLLM"`."""
 
 
 class ShownDifference(Struct, frozen=True):
     """Two texts and their differences, character by character."""
 
     pieces: tuple[DifferencePiece, ...]
+    """The texts, cut, e.g. `"Hi <think>"` of both, then `"look"` of the left one alone."""
     indent: int = 2
+    """Cells before the signs, e.g. `6` below an example."""
     origins: tuple[LineOrigins, LineOrigins] | None = None
-    """The origins of both texts: a run of only one text begins with the template line that wrote
-    it."""
+    """The origins of both texts, e.g. `([(0, 24)], [(0, 31)])`: a run of only one text begins with
+    the template line that wrote it."""
     label: str = ""
-    """A description for screen readers."""
+    """A description for screen readers, e.g. `"The turn, nothing set"`."""
 
 
 class DepartureSide(Struct, frozen=True):
@@ -147,81 +160,94 @@ class DepartureSide(Struct, frozen=True):
     label: str
     """The mark before the line, e.g. `- 48`: the sign, and the template line that wrote it."""
     text: Text | None
-    """The text, or None if `error` has the reason for its absence."""
+    """The text, e.g. `Text("It is sunny.")`, or None if `error` has the reason for its absence."""
     error: Text | None = None
+    """The reason, e.g. `Text("raises: roles must alternate")`, or None if there is a text."""
     end: Text | None = None
-    """A note shown if the text ends at the departure."""
+    """A note shown if the text ends at the departure, e.g. `Text("(the end)")`."""
     title: str = ""
-    """The label in full words."""
+    """The label in full words, e.g. `"before, written by line 48"`."""
 
 
 class Departure(Struct, frozen=True):
     """Two texts from shortly before their departure, a line each."""
 
     before: str
-    """The shared text before the departure."""
+    r"""The shared text before the departure, e.g. `"<|im_start|>assistant\n"`."""
     sides: tuple[DepartureSide, ...]
+    """The texts, e.g. one labeled `"- line 39"`, and one labeled `"+ line 33"`."""
     facts: tuple[Row, ...] = ()
+    """Further rows below both texts; `()` for none."""
     margin: int = 10
-    """Cells of a line that are taken by the label and the margins."""
+    """Cells of a line that are taken by the label and the margins, e.g. `16`."""
     by_cells: bool = False
-    """Whether the texts are cut by terminal cells instead of characters."""
+    """Whether the texts are cut by cells, not characters, e.g. `True` for round trips."""
     places: tuple[str, ...] = ()
-    """All places with this departure, which a page folds."""
+    """All places with this departure, which a page folds, e.g. `("content, last",)`."""
 
 
 class ValueChange(Struct, frozen=True):
     """A value that changed, before and after."""
 
     name: Text
+    """The value's name, e.g. `Text("tools")`."""
     left: Text
+    """The value before, e.g. `Text("TAG_WITH_TAGGED")`."""
     right: Text
+    """The value after, e.g. `Text("TAG_WITH_JSON")`."""
 
 
 class ValueChanges(Struct, frozen=True):
     """Values before and after."""
 
     title: str
+    """The group of the values, e.g. `"modes"`."""
     changes: tuple[ValueChange, ...]
+    """The values, e.g. the one named `tools`."""
 
 
 class TableColumn(Struct, frozen=True):
     """A column of a table, and its layout on a terminal."""
 
     head: str
+    """The heading, e.g. `"count"`."""
     cells: int = 0
-    """Its width; 0 fits its texts, and in the last column the rest of the line."""
+    """Its width, e.g. `29`; 0 fits its texts, and in the last column the rest of the line."""
     right: bool = False
-    """Whether its texts are aligned to the right."""
+    """Whether its texts are aligned to the right, e.g. `True` for counts."""
     gap: int = 2
-    """Cells between this column and the next."""
+    """Cells between this column and the next, e.g. `1`."""
     cut: bool = False
-    """Whether a long text is cut; otherwise it is continued in the next line."""
+    """Whether a long text is cut, e.g. `True` for calls of a family, and not continued below."""
     at_words: bool = True
-    """Whether lines are broken between words; otherwise at the full width."""
+    """Whether lines are broken between words, e.g. `False` for markers: at the full width."""
     title: str = ""
-    """The full heading, for which a terminal has no room."""
+    """The full heading, e.g. `"self-check passes"`, for which a terminal has no room."""
     bar_of: int = 0
-    """The value of a full bar, which a page draws beside each number, or 0 for no bars."""
+    """The value of a full bar, e.g. `921`, drawn beside each number on a page; 0 for no bars."""
 
 
 class Table(Struct, frozen=True):
     """Rows of cells; the first cell is the row's name."""
 
     columns: tuple[TableColumn, ...]
+    """The columns, e.g. `(TableColumn("marker"), TableColumn("text"))`."""
     rows: tuple[tuple[Text, ...], ...]
+    """A cell for each column, e.g. `((Text("reasoning_end"), Text("</think>")),)`."""
     indent: int = 0
+    """Cells before the first column, e.g. `2`."""
     head: str = ASIDE
-    """Style of the column headings."""
+    """Style of the column headings, e.g. `"bold"`."""
     caption: str = ""
+    """The table's name for screen readers, e.g. `"Round trips"`."""
     asides: tuple[str, ...] = ()
-    """A page's remark below the name of each row."""
+    """A page's remark below the name of each row, e.g. `("such as a.jinja, b.jinja",)`."""
     look: str = ""
-    """Classes on a page that set the widths of its columns."""
+    """Classes on a page that set the widths of its columns, e.g. `"shares wide"`."""
     grouped: bool = False
-    """Whether a name that several rows share is shown only in the first of them."""
+    """Whether a name that several rows share is shown only once, e.g. `True` for switches."""
     most: int = 0
-    """Rows that a terminal shows before it counts the rest, or 0 for all."""
+    """Rows that a terminal shows before it counts the rest, e.g. `4`, or 0 for all."""
 
     def repeats(self, at: int) -> bool:
         """Return whether a row's name is omitted because the row before has the same."""
@@ -232,33 +258,41 @@ class Fitted(Struct, frozen=True):
     """Alternative blocks, chosen by the available width."""
 
     choose: Callable[[int], Blocks]
+    """Returns the blocks for a width in cells, e.g. shorter words for `80` than for `100`."""
 
 
 class Fold(Struct, frozen=True):
     """Blocks that a page hides until they are opened."""
 
     summary: Text
+    """The line that is shown while it is closed, e.g. `Text("All 56 verdicts")`."""
     blocks: Blocks
+    """The hidden blocks, e.g. one `Table`."""
     opened: bool = False
+    """Whether it is open at first, e.g. `True` for `"Where it breaks"`."""
     printed: bool = True
-    """Whether they are printed on paper even if closed."""
+    """Whether they are printed on paper even if closed, e.g. `False` for a copy of other blocks."""
     anchor: str = ""
+    """The target of links to it, e.g. `"verdicts"`; empty if there are none."""
 
 
 class Entry(Struct, frozen=True):
     """A line that can be unfolded."""
 
     title: str
+    """Its name, e.g. `"content-dropped-beside-calls"`."""
     text: Text
-    """The result, in a few words."""
+    """The result, in a few words, e.g. `Text("content beside a call is not in the prompt")`."""
     label: str = ""
-    """A short name before the title, such as a phase's."""
+    """A short name before the title, such as a phase's, e.g. `"T3"`."""
     mark: Text | None = None
-    """A badge that a page shows before the title."""
+    """A badge that a page shows before the title, e.g. `badge("error", "bad")`."""
     blocks: Blocks = field(default_factory=list["Block"])
-    """The details that unfold."""
+    """The details that unfold, e.g. one `ComparedTexts`; empty if there are none."""
     opened: bool = False
+    """Whether it is unfolded at first, e.g. `True` for the phase of `--phase T3`."""
     anchor: str = ""
+    """The target of links to it, e.g. `"phase-T3"`."""
 
     @property
     def name(self) -> str:
@@ -273,35 +307,42 @@ class Entries(Struct, frozen=True):
     """
 
     entries: tuple[Entry, ...]
+    """The lines, e.g. one for each phase."""
     kind: str = ""
-    """The noun for one entry, which a terminal shows above the full entry: ``Phase``."""
+    """The noun for one entry, which a terminal shows above the full entry, e.g. `"Phase"`."""
 
 
 class TextSide(Struct, frozen=True):
     """One of two compared texts, or a text alone."""
 
     title: str
+    """The name of the text, e.g. `"the template renders"`."""
     note: str = ""
-    """A remark beside the title."""
+    """A remark beside the title, e.g. `"with tools, with the generation prompt"`."""
     above: Blocks = field(default_factory=list["Block"])
-    """The origin of the text, such as a conversation."""
+    """The origin of the text, such as a conversation of `"user"` and `"assistant"`."""
     error: Text | None = None
-    """The reason for an absent text."""
+    """The reason for an absent text, e.g. `Text("no text, it raises")`."""
     below: Blocks = field(default_factory=list["Block"])
+    """Blocks after the text, e.g. a `Fold` with the conversation as JSON."""
     label: str = ""
-    """A description for screen readers."""
+    """A description for screen readers, e.g. `"the template's render"`."""
 
 
 class ComparedTexts(Struct, frozen=True):
     """One text, or two: a page puts them side by side, a terminal shows their differences."""
 
     sides: tuple[TextSide, ...]
+    """The texts' names, e.g. `(TextSide("nothing set"), TextSide("enable_thinking=false"))`."""
     pieces: tuple[DifferencePiece, ...]
+    """The texts, cut as by `compare_texts`, e.g. one piece of `Side.BOTH` for a text alone."""
     caption: str = ""
+    """The subject of the comparison, e.g. `"with content / without"`; empty without one."""
 
     @property
     def same(self) -> bool:
         """Return whether there are two equal texts."""
+        # Two texts that both raised have no pieces, and are not called the same.
         alike = bool(self.pieces) and all(piece.side is Side.BOTH for piece in self.pieces)
         return alike and len(self.sides) > 1 and not any(side.error for side in self.sides)
 
@@ -319,9 +360,12 @@ class Picture(Struct, frozen=True):
     """A drawing on a page, such as a plot, and the blocks that other painters show instead."""
 
     name: str
-    """The name of a macro in ``page_templates/pictures.jinja``."""
+    """The name of a macro in `page_templates/pictures.jinja`, e.g. `"turn"`."""
+    # Each macro has data of its own; their types would tie blocks to the modules that draw.
     data: object
+    """The macro's argument, e.g. the groups of a turn."""
     instead: Blocks
+    """Blocks of the same content, e.g. `Facts`; empty if the drawing is only for pages."""
 
 
 Block: TypeAlias = (
@@ -365,6 +409,7 @@ def lead(words: Words) -> Blocks:
 
 def entry_blocks(entry: Entry, kind: str = "") -> Blocks:
     """Return an entry in full, with its name as the heading."""
+    # A terminal cannot unfold a line, so an opened entry is drawn below the list.
     return [*heading(f"{kind} {entry.name}".strip()), *prose(entry.text), *entry.blocks]
 
 
@@ -450,9 +495,12 @@ class StyledRun(Struct, frozen=True):
     """A run of words with the same style."""
 
     words: str
+    """The characters, e.g. `"</s>"`."""
     styles: tuple[str, ...]
+    """The names of its styles, e.g. `("cyan",)`."""
     tags: tuple[Mapping[str, str], ...]
-    """Elements of a page around the run, outermost first, each with its attributes."""
+    """Elements of a page around the run, outermost first, each with its attributes, e.g. `({"tag":
+    "a", "href": "#turn"},)`."""
 
 
 def styled_runs(text: Text) -> Iterator[StyledRun]:
@@ -475,6 +523,7 @@ def styled_runs(text: Text) -> Iterator[StyledRun]:
 
 def _runs(text: Text) -> Iterator[StyledRun]:
     plain = text.plain
+    # Spans of `rich` overlap; a page needs runs that do not.
     cuts = sorted({0, len(plain), *(edge for span in text.spans for edge in span[:2])})
     for start, end in pairwise(cuts):
         styles = [text.style]
@@ -512,6 +561,7 @@ def _aligned(left: str, right: str) -> Iterator[DifferencePiece]:
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     at_left = at_right = 0
     for match in matcher.get_matching_blocks():
+        # The last match has size 0, and brings what is left of both texts.
         if match.size and match.size < SHORTEST_MATCH:
             continue
         yield DifferencePiece(Side.LEFT, left[at_left : match.a])
@@ -524,4 +574,5 @@ def line_at(origins: LineOrigins, at: int) -> str:
     """Return the template line that wrote a character, or an empty text if it is unknown."""
     number = bisect_right(origins, at, key=lambda origin: origin[0]) - 1
     line = origins[number][1] if number >= 0 else None
+    # The text of an encoder has no line: its Python code is not traced.
     return "" if line is None else str(line)

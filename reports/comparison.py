@@ -84,6 +84,7 @@ def comparison_report(comparison: Comparison, width: int, *, in_full: bool = Fal
     Without `in_full`, each section shows its first differences and counts the rest, round trips are
     counted by verdict, and the requests are omitted if anything differs.
     """
+    # Equal templates have nothing to shorten, and the verdict needs its range.
     blocks = _whole(comparison) if in_full or comparison.equal else _at_first(comparison)
     return report_text(blocks, width)
 
@@ -99,6 +100,7 @@ def comparison_page(comparison: Comparison | FormatComparison, version: str) -> 
     """Return the page: one static file that loads no resources."""
     names = f"{short_name(comparison.left)} → {short_name(comparison.right)}"
     badges = [badge("equal", "good") if comparison.equal else badge("different", "doubt")]
+    # A failed self-check of either side casts doubt on every difference.
     badges += [
         badge(
             f"{side} {check_score(template_side.check)}",
@@ -192,6 +194,7 @@ def _head(comparison: Comparison) -> Blocks:
     drawn = _compared_sides(comparison)
     if comparison.equal:
         return [*drawn, *prose(Text(equal_words(comparison), style="green"), indent=0)]
+    # A maintainer asks first whether the change is for the better, then what it does.
     verdict, counts = verdict_sentence(comparison), difference_counts(comparison)
     return [*prose(verdict, indent=0), *drawn, *prose(counts, indent=0)]
 
@@ -214,6 +217,7 @@ def _end(effects: Sequence[str]) -> str:
 
 def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
     """Yield what got worse, or better, each with its count."""
+    # A finding that only changed is neither better nor worse.
     fates = Counter(change.fate for change in comparison.findings)
     if worse and fates[FindingFate.NEW]:
         yield number_of(fates[FindingFate.NEW], "new finding")
@@ -233,6 +237,7 @@ def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
             f" (before: {before.lost} of {before.turns})"
         )
     checks = comparison.left.check, comparison.right.check
+    # By failures, not by passing: the second may fail, and still be the better one.
     failed_before, failed_after = (len(check.failures) for check in checks)
     if (failed_after > failed_before) if worse else (failed_after < failed_before):
         yield (
@@ -292,6 +297,7 @@ def _facts(facts: Sequence[FactChange], most: int | None = None) -> Blocks:
 
 def _value_change(change: FactChange) -> ValueChange:
     turns = f", in turns of {'; '.join(change.turns)}" if change.turns else ""
+    # A name of a switch is the template's own text.
     words = visible(f"{change.name}{turns}")
     name = code(words) if change.aspect in _OF_THE_TEMPLATE else Text(words)
     return ValueChange(name, _value(change.left, _LEFT), _value(change.right, _RIGHT))
@@ -358,6 +364,7 @@ def _ways(
     drawn: Blocks = [
         Heading(Text(f"{title}, in {ways}"), anchor, short=title.partition(":")[0], lead=_RENDERED)
     ]
+    # A change of one line may differ in five ways, with five excerpts of the same two renders.
     by_line: dict[tuple[int | None, int | None], list[RenderChange]] = {}
     for change in changes if most is not None else changes[:WAYS]:
         by_line.setdefault((change.left_line, change.right_line), []).append(change)
@@ -389,6 +396,7 @@ def _way(change: RenderChange, asked_renders: AskedRenders) -> Blocks:
 def _line_words(change: RenderChange, comparison: Comparison) -> Text:
     """Return the template lines that wrote a difference, with their source."""
     sides = (
+        # The newer template comes first: its lines are the ones that can be edited.
         (change.right_line, comparison.right, "line"),
         (change.left_line, comparison.left, "before: line"),
     )
@@ -464,6 +472,7 @@ def _trips_counted(comparison: Comparison) -> Blocks:
     """Count the round trips by their verdicts before and after."""
     if not comparison.trips:
         return []
+    # Many scenarios change for one cause, so the first view counts them by their verdicts.
     became = Counter((change.left, change.right) for change in comparison.trips)
     pairs = [
         (f"{count}", sentence((left, _LEFT), " → ", (right, _RIGHT)))
@@ -499,5 +508,6 @@ def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blo
     )
     lines = [change.finding.line for change in shown]
     asides = tuple("" if line is None else f"line {line}" for line in lines)
+    # Not by `rows`, which has no asides.
     listed = Facts(tuple(pairs), asides=asides)
     return [title, listed, *_more(len(ordered) - len(pairs))]

@@ -60,9 +60,9 @@ class DrawnText:
     """A text laid out for a pane."""
 
     text: Text
-    """The lines, joined by newlines."""
+    r"""The lines, joined by newlines, e.g. `Text("::user↵\nHi↵")`."""
     rows: tuple[int, ...]
-    """The row, from 0, in which each piece of a prompt or each line of a template begins."""
+    """The row, from 0, in which each piece or template line begins, e.g. `(0, 1, 1)`."""
 
 
 def drawn_prompt(trace: RenderTrace, width: int, current: int, marks: PromptMarks) -> DrawnText:
@@ -85,6 +85,7 @@ def drawn_prompt(trace: RenderTrace, width: int, current: int, marks: PromptMark
             flat.append(visible(part), _learned_style(marks, start) + style)
             flat.append("\n" if part.endswith("\n") else "")
         at += len(piece.text)
+    # A window may be narrower than any text fits.
     return DrawnText(*_broken(flat, begins, max(width, 10)))
 
 
@@ -165,6 +166,7 @@ def drawn_template(trace: RenderTrace, width: int, current: int) -> DrawnText:
         style = style or (_RAN if number in ran else _MISSED)
         margin = "▸" if number == inner else "▹" if number in outer else " "
         begins.append(len(drawn))
+        # Tabs would be drawn as their sign, and an empty line would show no highlight.
         words = Text(visible(line.expandtabs(4)) or " ", style)
         parts = wrapped(words, max(width - _MARGIN, 10), words=False)
         for at, part in enumerate(parts):
@@ -186,10 +188,12 @@ def piece_text(trace: RenderTrace, current: int, width: int, marks: PromptMarks)
         return Text("Nothing was written.", style="dim")
     piece = trace.pieces[current]
     at, line = f"{current + 1} of {len(trace.pieces)}", f"  line {line_words(trace, piece)}  "
+    # Cut before it is made visible: a piece may be a whole list of tools.
     text, room = marker_text(piece.text[:LONGEST_SHOWN]), max(width - len(at + line), 20)
     text = text if len(text) <= room else f"{text[: room - 1]}…"
     drawn = prose(sentence((at, "bold"), line, (text, "cyan")), indent=0)
     drawn += _mark_rows(trace, current, marks)
+    # The text of an encoder has no place: its Python code is not traced.
     if piece.site is None:
         return _painted(drawn, width)
     drawn += rows([("written by", source_words(trace, piece.site))], words=False, label=12)
@@ -197,6 +201,7 @@ def piece_text(trace: RenderTrace, current: int, width: int, marks: PromptMarks)
     if wrote is not None and wrote.seen:
         drawn += rows([("where", seen_words(wrote.seen))], label=12)
     for site in piece.through:
+        # A macro's text is written in one line, and output where the macro is called.
         called = sentence((f"line {trace.sites[site].line}  ", _NUMBER), source_words(trace, site))
         drawn += rows([("called from", called)], words=False, label=12)
     # The innermost test or loop is next to the line that wrote the piece.
@@ -287,6 +292,7 @@ def switched_text(
         words = Text(f"{visible(name)}={value_words(value)}", style="bold")
         if other.failure is not None:
             drawn += prose(sentence(words, (f"  {visible(str(other.failure))}", "red")))
+        # A switch may change only conversations of another kind, such as those with reasoning.
         elif other.prompt == trace.prompt:
             drawn += prose(sentence(words, ("  changes nothing here", "dim")))
         else:

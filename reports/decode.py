@@ -35,22 +35,23 @@ class DecodeSetting:
     """The conditions under which the answers were written."""
 
     tokenizer: str
-    """The tokenizer's file, or its origin."""
+    """The tokenizer's file, or its origin, e.g. `model/tokenizer.json`."""
     sampler: str
     """E.g. `at random`, or `the model models/small`."""
     seed: int
-    """The seed of the first answer."""
+    """The seed of the first answer, e.g. `0`."""
     limit: int
-    """Tokens of an answer at most."""
+    """Tokens of an answer at most, e.g. `4000`."""
     plain_markers: tuple[str, ...] = ()
-    """Markers of the template that are not single tokens."""
+    """Markers of the template that are not single tokens, e.g. `("<think>", "</think>")`."""
     model: ModelFigures | None = None
-    """The speed of a model, and its answers without the mask, or None if no model is run here."""
+    """The speed of a model, e.g. with 8 answers side by side, and its answers without the mask, or
+    None if no model is run here."""
     free_reasoning: bool = False
-    """Whether the grammar applies only after the end of the reasoning."""
+    """Whether the grammar applies only after the reasoning, e.g. with `--free-reasoning`."""
     usual_form: AskedForm | None = None
-    """The OpenAI-style messages that the template alters, so that only another form is judged by
-    renders."""
+    """The OpenAI-style messages that the template alters, e.g. `arguments as an object`, so that
+    only another form is judged by renders."""
 
 
 def decode_report(
@@ -82,6 +83,7 @@ def _tokens(report: DecodingReport) -> str:
     if report.tokens is None:
         return "unknown (the server does not report them)"
     if report.served:
+        # A server does not report which tokens its grammar forced.
         return f"{report.tokens}, as reported by the server"
     return f"{report.tokens}, of which {report.forced} were forced"
 
@@ -96,6 +98,7 @@ def _apart(report: DecodingReport) -> Iterator[Row]:
     if report.not_asked:
         yield "Unchecked", Text(f"{report.not_asked}, which the template does not render")
     if report.unknown_formats:
+        # An answer may pass although such a string is wrong, so this is no fault.
         names = ", ".join(report.unknown_formats)
         yield "Formats", Text(visible(f"no checker for: {names}"))
 
@@ -141,6 +144,7 @@ def _faults(report: DecodingReport) -> Blocks:
         drawn += heading("Faults")
         pairs = [(f"{count:>5}", Text(fault.value)) for fault, count in report.faults.items()]
         drawn += rows(pairs)
+    # Counts come before the examples, which may fill several screens.
     for fault, example in report.examples.items():
         drawn += heading(f"{fault.value[0].upper()}{fault.value[1:]}: first in {example.name}")
         drawn += _example("what", example)
@@ -198,76 +202,100 @@ class FaultDocument(JsonDocument, frozen=True):
     """A fault of some answers."""
 
     fault: _FaultKey
+    """The kind of fault, e.g. `"rendering"`."""
     answers: Count
+    """Number of answers with it, e.g. `4`."""
     example: AnswerExample
-    """The first of them."""
+    """The first of them, e.g. `"walk 0"`."""
 
 
 class DifferenceDocument(JsonDocument, frozen=True):
     """A difference between answers and the template's own render."""
 
     rendering: _RenderingKey
+    """The kind of difference, e.g. `"spelling"`."""
     example: AnswerExample
-    """The shortest answer with this difference."""
+    """The shortest answer with this difference, e.g. `"walk 4"`."""
 
 
 class ComplaintDocument(JsonDocument, frozen=True):
     """A fault of one answer."""
 
     fault: _FaultKey
+    """The kind of fault, e.g. `"not_ended"`."""
     detail: str
+    """The details, in words, e.g. `"no end after 9 tokens"`."""
 
 
 class AnswerDocument(JsonDocument, frozen=True):
     """One answer with its verdict."""
 
     name: str
+    """The answer's label, e.g. `"walk 0"`."""
     text: str
+    """The whole answer, e.g. `"It is 2^10"`."""
     calls: Count
+    """Number of calls that were parsed, e.g. `2`."""
     clean: bool
+    """Whether it has no fault, e.g. `false` beside one of the kind `"rendering"`."""
     rendering: _RenderingKey | None
+    """How the template renders its message, e.g. `"same"`; null if a fault leaves no message."""
     difference: str
+    """What the template renders differently, e.g. `"after '1' stands '.0'"`; empty if nothing."""
     faults: tuple[ComplaintDocument, ...]
+    """The answer's faults, e.g. one of the kind `"rendering"`; empty if it has none."""
 
 
 class DecodedDocument(JsonDocument, frozen=True, kw_only=True):
     """The results of all answers."""
 
     answers: Count
+    """Number of all answers, e.g. `6`."""
     clean: Count
+    """Answers without a fault that the template renders to the same text, e.g. `1`."""
     reformed: Count
-    """Answers that the template renders slightly differently."""
+    """Answers that the template renders slightly differently, e.g. `1`."""
     not_asked: Count
-    """Answers that no render can confirm."""
+    """Answers that no render can confirm, e.g. `1`."""
     unknown_formats: tuple[str, ...]
-    """Values of `format` in schemas for which no check is known."""
+    """Values of `format` in schemas for which no check is known, e.g. `["zip-code"]`."""
     with_calls: Count
+    """Answers with at least one call, e.g. `2`."""
     calls: Count
+    """Number of calls in all answers, e.g. `3`."""
     tokens: Count | None
-    """Null if a server does not report how many it wrote."""
+    """Number of tokens in all answers, e.g. `600`; null if a server does not report it."""
     forced: Count
-    """Tokens without an alternative under the mask."""
+    """Tokens without an alternative under the mask, e.g. `18`."""
     renderings: dict[_RenderingKey, Count]
+    """Number of answers by the template's rendering, e.g. `{"same": 1, "spelling": 1}`."""
     faults: tuple[FaultDocument, ...]
+    """The faults, each with its first answer, e.g. one of the kind `"rendering"`."""
     differences: tuple[DifferenceDocument, ...]
+    """The differences that are not faults, e.g. one of the kind `"spelling"`."""
     each: tuple[AnswerDocument, ...]
+    """Every answer with its verdict, e.g. `"walk 0"` first."""
 
 
 class DecodingModelDocument(JsonDocument, frozen=True):
     """Cost of a model's answers, and its output without the mask."""
 
     device: str
+    """The device's name, e.g. `"cpu"`."""
     batch: Count
-    """Answers written in one batch."""
+    """Answers written in one batch, e.g. `8`."""
     tokens_per_second: float
-    """Of all answers of a batch together, under the mask."""
+    """Of all answers of a batch together, under the mask, e.g. `31.7` for a tiny model on a CPU."""
     unmasked_tokens_per_second: float
+    """The same without the mask; `0.0` if nothing was written."""
     unmasked: DecodedDocument
+    """The verdicts on the answers without the mask, e.g. none clean of 8."""
 
 
+# A class between, so that the model's figures follow the results in the JSON.
 class _ModelDecodedDocument(DecodedDocument, frozen=True, kw_only=True):
     model: DecodingModelDocument | UnsetType = UNSET
-    """Only with `--sampler transformers`."""
+    """The model's figures, e.g. of the device `"cpu"`; only with `--sampler transformers`."""
 
 
 # msgspec puts these positional fields before the keyword-only ones of the base classes.
@@ -275,20 +303,24 @@ class DecodeDocument(_ModelDecodedDocument, frozen=True):
     """Answers under a grammar, with their conditions and results."""
 
     template: TemplateDocument
+    """The template of the grammar, e.g. from `"chat_template.jinja"`."""
     tokenizer: str
-    """The tokenizer's file, or its origin."""
+    """The tokenizer's file, or its origin, e.g. `"model/tokenizer.json"`."""
     plain_markers: tuple[str, ...]
-    """Markers of the template that are not single tokens."""
+    """Markers of the template that are not single tokens, e.g. `["<think>", "</think>"]`."""
     sampler: str
+    """The writer of the answers, e.g. `"at random"`."""
     seed: Count
+    """The seed of the first answer, e.g. `0`."""
     limit: Count
-    """Tokens of an answer at most."""
+    """Tokens of an answer at most, e.g. `4000`."""
     free_reasoning: bool
-    """Whether the grammar applies only after the end of the reasoning."""
+    """Whether the grammar applies only after the end of the reasoning, e.g. after `</think>`."""
     ok: bool
-    """Whether no answer has a fault, and OpenAI-style messages render unaltered."""
+    """Whether no answer has a fault, e.g. `true`, and OpenAI-style messages render unaltered."""
     usual_form: AskedForm | None
-    """OpenAI-style messages that the template silently alters; null if none."""
+    """OpenAI-style messages that the template silently alters, e.g. `"arguments as an object"`;
+    null if none."""
 
 
 def decode_document(
@@ -305,6 +337,7 @@ def decode_document(
         model=UNSET
         if figures is None
         else copy_fields(DecodingModelDocument, figures, unmasked=unmasked),
+        # The results are beside their conditions, not in an object of their own.
         **structs.asdict(_decoded(report)),
     )
     return json_of(document)

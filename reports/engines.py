@@ -44,6 +44,7 @@ def engines_report(engine_trial: EnginesTried, width: int) -> Text:
         words += f"; {number_of(engine_trial.not_asked, 'message')} skipped"
     title = Text(visible(engine_trial.template), style="bold")
     drawn = [*excerpt([title], broken=False), *prose(words), *blank()]
+    # Flags are copied, so where they are broken depends on the width.
     drawn += [Fitted(partial(_to_pass, engine_trial.rankings))]
     for ranking in engine_trial.rankings:
         drawn += _engine(ranking)
@@ -90,7 +91,9 @@ def _fitness(best: PairScore, *, has_parsers: bool) -> str:
     """Return in words whether the best parsers of an engine are fit for this template."""
     if best.all_right:
         return "fit: reads every text"
+    # An engine that derives its own parser takes no plugin.
     instead = "autoparser's plugin (last line)" if has_parsers else "autoparser serve in front"
+    # The worse delivery counts, since a client decides whether to stream.
     right = min(best.whole.right, best.streamed_right)
     if 2 * right < best.total:
         return f"unfit: misreads most texts; use {instead}"
@@ -110,11 +113,13 @@ def _engine(ranking: EngineRanking) -> Blocks:
         counts = "its own parser, derived from the template"
     drawn = heading(visible(ranking.engine))
     drawn += prose(visible(f"{counts}; {ranking.python}"))
+    # Pairs are ranked, the best first; the JSON has all of them.
     for score in ranking.pairs[:SHOWN]:
         drawn += [*blank(), *_pair(score, _flag_words(ranking, score), ranking.alike)]
     if ranking.auto is not None:
         words = f"auto (guessed from the template's text): {parser_flags(ranking.auto.pair)}"
         drawn += [*blank(), *_pair(ranking.auto, words, ())]
+    # Several parsers may be unusable for the same reason.
     reasons: dict[str, list[str]] = {}
     for parser in ranking.unusable:
         names = reasons.setdefault(parser.reason, [])
@@ -246,11 +251,13 @@ class PluginsDocument(JsonDocument, frozen=True):
     """All checks of one environment."""
 
     schema: Literal["autoparser.plugins/1"]
+    """The schema's name and version, `"autoparser.plugins/1"`."""
     python: str
-    """The path of its interpreter."""
+    """The path of its interpreter, e.g. `"venv/bin/python"`."""
     ok: bool
-    """Whether all checks pass."""
+    """Whether all checks pass, e.g. `false` if an engine does not find the plugin."""
     points: tuple[CheckedPoint, ...]
+    """The checks and their outcomes, e.g. first `"autoparser-chat"` with `"yes"`."""
 
 
 def plugins_report(check: PluginCheck, width: int) -> Text:

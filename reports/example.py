@@ -40,6 +40,7 @@ _PART_OF = {TurnPart.REASONING: "reasoning", TurnPart.CONTENT: "content", TurnPa
 
 def example_message(format_: TurnFormat) -> Message:
     """Return a sample message with all parts that the format writes in one turn."""
+    # Of messages with as many parts, those with calls show more of the notation.
     by_size = sorted(
         format_.layouts, key=lambda presence: (sum(presence), presence.calls), reverse=True
     )
@@ -103,6 +104,7 @@ def _turn(
 
 
 def _written_part(format_: TurnFormat, layout: TurnLayout, part: TurnPart, message: Message) -> str:
+    # The format itself strips edges, so that the span is what stands in the turn.
     alone = TurnLayout((part,), ("", ""), layout.reasoning, layout.content)
     return replace(format_, layouts={message.presence: alone}).write(message)
 
@@ -119,6 +121,7 @@ def _joint(
     if before is None and rest.startswith(format_.header):
         yield ExampleSpan("header", format_.header)
         rest = rest[len(format_.header) :]
+    # Calls have their closers in the format of calls, not in a literal between parts.
     closer = {TurnPart.REASONING: markers.reasoning_end, TurnPart.CONTENT: markers.content_end}
     marker = closer.get(before, "") if before is not None else ""
     if marker and marker in rest and before is not None:
@@ -151,6 +154,7 @@ def call_parts(format_: TurnFormat, message: Message, span: ExampleSpan) -> Sequ
     if calls is None or not span.label.startswith("call ") or not span.written:
         return [span]
     position = int(span.label.removeprefix("call ")) - 1
+    # In some formats only the id names the function, as in `functions.weather:0`.
     written = calls.written_calls(format_.with_naming_ids(message).calls)
     return call_part_spans(calls, written[position], position)
 
@@ -161,11 +165,12 @@ class ExampleSpan(Struct, frozen=True):
     label: str
     """The role, e.g. `call opens` or `argument's key`."""
     text: str
-    """E.g. `::do `."""
+    """The characters, e.g. `::do `."""
     written: bool = False
-    """Whether the model's own words, rather than markup."""
+    """Whether it is the model's own words, e.g. `True` for `weather`, rather than markup."""
 
 
+# The ids have nine letters and digits, since some templates refuse all others.
 _CALLS = (
     ToolCall("weather", {"city": "Rio", "day": 3}, "aB3dE6gH1"),
     ToolCall("weather", {"city": "Ulm", "day": 1}, "kL5mN7pQ2"),
@@ -191,6 +196,7 @@ def call_part_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> lis
     for row in (calls.row, calls.empty_row or ()):
         drawn = [*_call(calls, row, call, position)]
         if position:
+            # Some templates write a closer after every call but the first.
             drawn.append(ExampleSpan("call closes", calls.later_close))
         spans = [span for span in drawn if span.text]
         if "".join(span.text for span in spans) == text:
@@ -295,7 +301,8 @@ class TypeWords(Struct, frozen=True):
     """The type words in rows of arguments, e.g. `string` in `type="string"`."""
 
     edges: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
-    """By piece of the row: the number of characters before the type word, and after it."""
+    """By piece of the row: the number of characters before the type word, and after it, e.g. `{1:
+    (1, 3)}` for the second piece `":whole = "`."""
     spoken: tuple[tuple[str, tuple[JsonType, ...]], ...] = ()
     """Each type word with its types, e.g. `("number", ("integer", "number"))`."""
 
@@ -346,6 +353,7 @@ def _spoken(
     rows: Mapping[JsonType, FormatRow], edges: Mapping[int, tuple[int, int]]
 ) -> tuple[tuple[str, tuple[JsonType, ...]], ...]:
     word_kinds: dict[str, list[JsonType]] = {}
+    # A row may write its word twice, as in a tag and its closer; the first is enough.
     for at, (before, after) in [*edges.items()][:1]:
         for kind, row in rows.items():
             text = str(row[at])
@@ -364,6 +372,7 @@ def call_section(learned: LearnedFormat) -> Blocks:
     if calls is None:
         return []
     spans = call_part_spans(calls, example_call(learned.formats.united, 0))
+    # Calls may be known from the prompt alone, which describes them in words.
     doubted = TurnPart.CALLS in learned.formats.united.unconfirmed
     described = "the system prompt describes it" if doubted else "the model writes it"
     instead = rows(list(_span_rows(spans)), words=False)
@@ -376,6 +385,7 @@ class TurnGroup(Struct, frozen=True):
     kind: str
     """The group's name for the page's styles, e.g. `calls`; `cut` is the end of the prompt."""
     spans: tuple[ExampleSpan, ...] = ()
+    """The pieces, e.g. that of `::why ` with the label `reasoning opens`; none at the cut."""
 
 
 def turn_section(learned: LearnedFormat) -> Blocks:
@@ -383,6 +393,7 @@ def turn_section(learned: LearnedFormat) -> Blocks:
     format_ = learned.formats.united
     message = example_message(format_)
     spans = turn_spans(format_, learned.markers, message)
+    # The page shows the prompt under each setting elsewhere.
     prompt = next((opening.text for opening in format_.openings if not opening.setting), "")
     before, after = cut_at_prompt(spans, prompt)
     cut = [TurnGroup("cut")] if before else []
@@ -448,6 +459,7 @@ def cut_at_prompt(
 def turn_notes(format_: TurnFormat, message: Message) -> Iterator[str]:
     """Return notes on parts that the example does not show."""
     if format_.calls is not None and not message.calls:
+        # Calls that only the prompt describes are in no layout, so no sample has them.
         seen = TurnPart.CALLS not in format_.unconfirmed
         why = "the template drops calls next to other parts" if seen else "no render has one"
         yield f"No call shown: {why}."

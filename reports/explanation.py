@@ -73,6 +73,7 @@ def departures(explanations: Sequence[DeviationExplanation], text: str) -> Block
     for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
         drawn += blank() if at else []
         drawn += _place_section(explanation, text, same_cause=before == explanation.cause)
+    # A text in another format departs at every call; the first places show that.
     left = len(explanations) - MOST
     if left > 0:
         drawn += blank() + prose(f"… and {left} more places; --json has them all.")
@@ -177,6 +178,7 @@ def _reason_words(explained: ExplainedOutput, text: str) -> Text:
         case LossReason.UNKNOWN_TOOL if place is not None:
             return sentence(quoted(place.found), " was not offered", where)
         case LossReason.PARSER:
+            # The reason `PARSER` implies an engine that reads the output wrong.
             wrong = next(outcome for outcome in explained.engines if outcome.wrong)
             return sentence(
                 "the output is as the template writes it, and ", outcome_words(wrong, best=False)
@@ -195,8 +197,10 @@ def _reason_words(explained: ExplainedOutput, text: str) -> Text:
 def _departure_words(place: DeviationExplanation | None, text: str) -> Text:
     """Return how the model departed, in a few words."""
     if place is None:
+        # Such a call departs as a whole, not at a place.
         return Text("a call without markup, or with arguments by position; --forgive all reads it")
     expected, found = _piece(place.expected), _piece(place.found)
+    # Nothing but whitespace is left there, so the model wrote nothing else instead.
     if not text[place.offset :].strip():
         return sentence("the model stopped, or the output was truncated, before ", expected)
     match place.deviation:
@@ -264,6 +268,7 @@ def outcome_words(outcome: EngineOutcome, *, best: bool = True) -> Text:
         " with " if not best else "",
         (name, "bold"),
     )
+    # A parser that raises has no reading of any part.
     if verdict.part == "message":
         words.append_text(sentence(" cannot parse it: ", _piece(verdict.actual)))
     else:
@@ -299,6 +304,7 @@ def _place_section(explanation: DeviationExplanation, text: str, *, same_cause: 
 
 
 def _found_text(explanation: DeviationExplanation, text: str) -> Text:
+    # `nothing` would also fit a place in the middle where markup is missing.
     if not explanation.found and explanation.offset >= len(text):
         return Text("the end of the output")
     return _piece(explanation.found)
@@ -307,6 +313,7 @@ def _found_text(explanation: DeviationExplanation, text: str) -> Text:
 def _expected(explanation: DeviationExplanation) -> Text:
     if explanation.deviation is not OutputDeviation.UNKNOWN_TOOL:
         return _piece(explanation.expected)
+    # A name that is unlike all offered ones has no closest tool.
     if not explanation.expected:
         return Text("one of the tools offered", style="dim")
     return sentence(_piece(explanation.expected), ", a tool that was offered")
@@ -345,6 +352,7 @@ def cause_words(cause: PossibleCause, deviation: OutputDeviation) -> Text:
 
 def _place_lines(text: str, offset: int, line: int, column: int) -> list[Text]:
     """Return the line of a place after its number, and a caret under the place."""
+    # An output may be one line of many thousand characters.
     begin = offset - (column - 1)
     end = text.find("\n", offset)
     # Include the newline, which is shown as a sign, since the place may be there.

@@ -58,6 +58,7 @@ def _limits(export: Export) -> Blocks:
 
 def _trial(trial: ExportTrial | None) -> Blocks:
     if trial is None:
+        # transformers is no requirement of this package.
         return prose(Text("Not checked with transformers' own parser.", style="dim"), 0)
     words = f"transformers' own parser returns {trial.passed} of {trial.total} messages"
     kinds = ", ".join(f"{number} with {kind}" for kind, number in trial.kinds.items())
@@ -69,6 +70,7 @@ def _trial(trial: ExportTrial | None) -> Blocks:
     if trial.foretold:
         words = f"{trial.foretold} of them follow no prompt that the template renders."
         found += prose(words, 0)
+    # One limit of the form fails many messages alike, so one of each kind is shown.
     kind_of: dict[str, list[ExportMismatch]] = {}
     for mismatch in trial.mismatches:
         kind_of.setdefault(mismatch.kind, []).append(mismatch)
@@ -79,6 +81,7 @@ def _trial(trial: ExportTrial | None) -> Blocks:
 
 
 def _mismatch(mismatch: ExportMismatch) -> Iterator[Row]:
+    # Only the end of a prompt can hold a part of the turn, such as the opening of reasoning.
     yield "prompt", Text(f"…{marker_text(mismatch.prefix[-PROMPT_SHOWN:])}")
     yield "text", Text(marker_text(mismatch.text))
     yield "expected", Text(visible(str(mismatch.expected)))

@@ -54,9 +54,9 @@ class OwnFinding(Struct, frozen=True):
     code: str | None = None
     """The rule that reports it, e.g. `AP515`, or None for a remark on this report."""
     line: int | None = None
-    """The template's line, from 1."""
+    """The template's line, from 1, e.g. `10`, or None if it is about no single line."""
     fix: str | None = None
-    """Options of `autoparser fix` that may fix it, or None if no edits are known."""
+    """Options of `autoparser fix` that may fix it, e.g. ` --select AP503`; None without edits."""
 
     @property
     def level(self) -> FindingLevel:
@@ -64,18 +64,21 @@ class OwnFinding(Struct, frozen=True):
         if self.code is None:
             return FindingLevel.NOTE
         rule = rule_of(self.code)
+        # `analyze` must not count what `lint` hides by default.
         shown = Profile.RELEASE.shows(rule, rule.severity)
         return FindingLevel[rule.severity.name] if shown else FindingLevel.NOTE
 
 
 def own_findings(learned: LearnedFormat) -> Sequence[OwnFinding]:
     """Return the faults that the verdicts and the format show, the most severe first."""
+    # A stable sort: findings of one level keep their order.
     return sorted(_each_finding(learned), key=lambda finding: finding.level)
 
 
 def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
     checked: list[OwnFinding] = []
     for format_, check in zip(learned.formats, learned.checks, strict=True):
+        # With one format the setting is the default, which needs no words.
         under = setting_words(format_.setting) if len(learned.formats) > 1 else ""
         checked += _check_findings(check, f" with {under}" if under else "")
     # Once for each form, though the check of every setting has it.
@@ -105,6 +108,7 @@ def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
     for part in united.unconfirmed:
         if part is not TurnPart.CALLS:
             yield OwnFinding(f"{part.value} {UNCONFIRMED}")
+    # A stand-in looks like the token itself.
     if learned.stand_ins:
         names = ", ".join(sorted(learned.stand_ins))
         yield OwnFinding(f"{names}: unknown without the tokenizer, shown as its name")
@@ -127,6 +131,7 @@ def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
             count = len(crash.titles)
             crashes = f"{number_of(count, 'message')} crash{'es' * (count == 1)} the template"
             yield _crashing(crash, f"{crashes}{under}", "AP604")
+    # The message with the clearest cause stands for the others.
     if check.different:
         first = min(check.different, key=lambda failure: failure.rank)
         yield OwnFinding(
@@ -186,6 +191,7 @@ def _finding_words(learned: LearnedFormat, finding: OwnFinding, room: int | None
     code = "" if finding.code is None else f"{finding.code} "
     if finding.line is None:
         return Text(f"{code}{finding.words}")
+    # A saved format has no template, and so no column.
     text = learned.template.text if isinstance(learned, Analysis) else ""
     place = place_in_line(learned.template.origin or "a text", finding.line, text)
     return sentence(code, place_text(place, room), f" {finding.words}")

@@ -70,10 +70,12 @@ def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
     yield "finding", Text(visible(fix.finding.message))
     if fix.why:
         counted = f" ({number_of(fix.tried, 'edit')} tried)"
+        # Some reasons have the number of edits already.
         yield "why", Text(fix.why + counted * (fix.tried > 0 and " tried" not in fix.why))
     proof = fix.proof
     if proof is None:
         if fix.reason is None:
+            # One edit may fix several findings, and belongs to the first.
             yield "edits", Text("none: another fix removed the finding")
         return
     yield "edits", Text(f"{len(fix.edits)} ({fix.tried} tried)")
@@ -89,6 +91,7 @@ def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
 def _summary(run: FixRun, *, files_written: bool, unwritten: int) -> Iterable[str]:
     fixes = run.fixes
     fixed = sum(fix.reason is None for fix in fixes)
+    # A file that could not be written is not changed, though its template is fixed.
     many = sum(template.fixed.changed for template in run.templates) - unwritten
     if run.problems:
         yield f"Not finished: {number_of(len(run.problems), 'problem')}, see above."
@@ -115,6 +118,7 @@ _END = 160
 
 def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
     """Return a unified diff that `patch` accepts; empty if both have the same text."""
+    # `patch` ignores the names of files with an absolute path.
     name = (original.origin or original.name or "template").lstrip("/")
     lines = unified_diff(
         original.text.splitlines(keepends=True),
@@ -147,6 +151,7 @@ def preserving_report(template: PreservingTemplate, width: int) -> Text:
     else:
         drawn += prose("All scenarios pass; no edit needed.", indent=0)
     for fault, words in _LEFT.items():
+        # An edit of the template can fix only the breaks that are its fault.
         left = [step for step in template.left if step.fault is fault]
         if left:
             drawn += heading(f"{words}: {len(left)}")
@@ -171,6 +176,7 @@ def _reasons(left: Iterable[LeftStep]) -> Iterable[tuple[str, Text]]:
 
 def _steps(steps: Iterable[tuple[Scenario, Next]]) -> str:
     """Name some steps, and count the rest."""
+    # A scenario has a step for each role of the next message.
     names = [*dict.fromkeys(visible(scenario.name) for scenario, _ in steps)]
     return some_of(names, _NAMED, " · ")
 
@@ -229,6 +235,7 @@ def training_lines(
         yield proof_words(same)
     elif same is not None:
         yield f"a conversation renders differently: {visible(same.name)}"
+    # Sorted, because `groupby` joins only neighbors.
     for _, alike in groupby(sorted(proof.deviations, key=_deviation_kind), _deviation_kind):
         yield _deviation(list(alike))
 
@@ -265,75 +272,89 @@ class FixProofDocument(JsonDocument, frozen=True):
     """The renders of both templates."""
 
     conversations: Count
-    """Number of all conversations."""
+    """Number of all conversations, e.g. `508`."""
     changed: Count
-    """Conversations whose render changed, each with fewer faults."""
+    """Conversations whose render changed, each with fewer faults, e.g. `12`."""
     better: Count
-    """Number of faults that were fixed."""
+    """Number of faults that were fixed, e.g. `12`."""
     raising: Count
-    """Conversations that both templates refuse; no new ones raise."""
+    """Conversations that both templates refuse, e.g. `82`; no new ones raise."""
     kinds: dict[str, Count]
-    """Number of conversations of each kind, such as those with tools."""
+    """Number of conversations of each kind, such as those with tools, e.g. `{"tools": 280}`."""
     beyond: Count
-    """Changed conversations that no shown finding covers; the edit is unsafe if there are any."""
+    """Changed conversations that no shown finding covers, e.g. `0`; any make the edit unsafe."""
     spoiled: Count
-    """Changed conversations at which the original crashed, and which now render unintended text."""
+    """Changed conversations that crashed, and now render unintended text, e.g. `0`."""
     examples: tuple[ChangedRender, ...]
-    """One render for each kind of fix."""
+    """One render for each kind of fix, e.g. one with `"an answer is stripped"` fixed."""
 
 
 class FindingFixDocument(JsonDocument, frozen=True):
     """A finding and its fix."""
 
     code: RuleCode
+    """The rule, e.g. `"AP306"`."""
     name: str
+    """The rule's name, e.g. `"content-dropped-beside-calls"`."""
     message: str
-    """The finding's message."""
+    """The finding's message, e.g. `"content beside a call is not in the prompt"`."""
     fixed: bool
+    """Whether the fix removes it, e.g. `false` for a rule without edits."""
     reason: UnfixedReason | None
-    """Why the finding is not fixed; null if it is."""
+    """Why the finding is not fixed, e.g. `"no edits are known for this rule"`; null if it is."""
     why: str
-    """The reason in a sentence; empty if it is fixed."""
+    """The reason in a sentence, e.g. `"AP101 has no automatic fix: no render shows the correct
+    text"`; empty if it is fixed."""
     safe: bool | None
-    """Whether the edits change only renders that shown findings cover; null if there are no
-    edits."""
+    """Whether the edits change only renders that shown findings cover, e.g. `false` if `beyond` is
+    not 0; null if there are no edits."""
     edits: Count
-    """Number of edits made together."""
+    """Number of edits made together, e.g. `1`."""
     tried: Count
-    """Number of edits tried."""
+    """Number of edits tried, e.g. `92`."""
     proof: FixProofDocument | None
+    """The renders with and without the edits, e.g. of 508 conversations; null without edits."""
 
 
 class FixedTemplateDocument(JsonDocument, frozen=True):
     """A checked template."""
 
     path: str
+    """The file or source, e.g. `"chat_template.jinja"`."""
     name: str | None
-    """The template's name if its source has several."""
+    """The template's name if its source has several, e.g. `"tool_use"`."""
     changed: bool
+    """Whether a finding was fixed, so that `text` is not the original."""
     diff: str
-    """A unified diff; empty if nothing was fixed."""
+    """A unified diff, e.g. with a hunk at `@@ -27,7 +27,7 @@`; empty if nothing was fixed."""
     text: str
-    """The whole template with its fixes."""
+    """The whole template with its fixes, e.g. `"{%- for message in messages %}…"`."""
     findings: tuple[FindingFixDocument, ...]
+    """The findings and their fixes, e.g. of the rule `"AP306"`."""
 
 
 class FixProblemDocument(JsonDocument, frozen=True):
     """An input that could not be checked, only in part, or not be written."""
 
     path: str
+    """The input, e.g. `"no-such.jinja"`."""
     message: str
+    """The problem, e.g. `"no such file or directory"`."""
     hint: str
+    """The way out, e.g. `"pass a template file, a model directory, …"`; empty if none is known."""
 
 
 class FixDocument(JsonDocument, frozen=True):
     """The findings and fixes of `autoparser fix`."""
 
     schema: Literal["autoparser.fix/1"]
+    """The schema's name and version, `"autoparser.fix/1"`."""
     written: bool
-    """Whether the files were changed."""
+    """Whether the files were changed, as with `--write`."""
     templates: tuple[FixedTemplateDocument, ...]
+    """The checked templates, e.g. `"chat_template.jinja"`."""
     problems: tuple[FixProblemDocument, ...]
+    """Inputs that were not checked as a whole, or not written, e.g. `"no-such.jinja"`."""
 
 
 def fix_document(

@@ -31,19 +31,19 @@ class ReportedOutput:
     """Everything that a bug report about an output has."""
 
     template: NamedTemplate
-    """The template."""
+    """The names of the template, e.g. with the origin `"chat_template.jinja"`."""
     digest: str
-    """SHA-256 of the template's text."""
+    """SHA-256 of the template's text, e.g. `"4cd5d704…"`."""
     version: str
-    """The version of this package."""
+    """The version of this package, e.g. `"0.1.0"`."""
     text: str
-    """The output of the model."""
+    r"""The output of the model, e.g. `"Let me look.\n<tool_call>…"`."""
     message: ParsedMessage
-    """The message that was parsed from it."""
+    """The message that was parsed from it, e.g. with the status `"repaired"`."""
     explained: ExplainedOutput
-    """Its departures, and why a call was lost or wrong."""
+    """Its departures, e.g. a missing `"</tool_call>"`, and why a call was lost or wrong."""
     tools: Sequence[Tool] | None
-    """The offered tools, or None if they are not known."""
+    """The offered tools, e.g. `get_weather`, or None if they are not known."""
     request: str
     """The options of the request as they were given, such as `"--tool-choice none"`."""
 
@@ -56,6 +56,7 @@ def issue_markdown(report: ReportedOutput) -> str:
 def _lines(report: ReportedOutput) -> Iterator[str]:
     explained, text = report.explained, report.text
     yield f"### {plain(_title(report))}"
+    # A maintainer reads the cause before the text that shows it.
     yield from ("", inline(cause_sentence(explained, text)))
     # The paths of the reporter say nothing to a reader.
     way = way_out(
@@ -65,6 +66,7 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
     yield from ("", *_facts(report))
     yield from ("", f"#### The output ({number_of(len(text), 'character')})")
     yield from ("", *_fence(text, _middle(report)))
+    # A message that had to be guessed must not be called the expected one.
     sound = all_read(report.message) and explained.cause.reason in _SOUND
     title = "Expected" if sound else "As autoparser reads it"
     yield from ("", f"#### {title}", "", *_fence(_message_text(report.message), 0, "json"))
@@ -73,6 +75,7 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
         for outcome in explained.engines:
             yield f"- {code_span(outcome.title)}: {inline(outcome_words(outcome))}"
     yield from markdown_lines(departures(explained.places, text))
+    # A part that is the whole text would show the same fence twice.
     if explained.smallest and explained.smallest != text:
         size = number_of(len(explained.smallest), "character")
         yield from ("", f"#### The smallest part that shows the same ({size})")
@@ -107,6 +110,7 @@ def _facts(report: ReportedOutput) -> Iterator[str]:
     source = report.template.source
     named = _template_name(report)
     if source is not None and source.commit:
+        # A commit names the text for everybody; a path only on this machine.
         named = f"{source.id} at {source.commit}"
     offered = "not given" if report.tools is None else number_of(len(report.tools), "tool")
     yield f"- template: {code_span(named)}, SHA-256 {code_span(report.digest)}"
@@ -141,6 +145,7 @@ def _fence(text: str, at: int, language: str = "text") -> Iterator[str]:
 
 def _message_text(message: ParsedMessage) -> str:
     """Return the parsed message as JSON, with arguments as objects."""
+    # Without ids and statuses, which would not matter to another parser.
     found: dict[str, Json] = {"content": message.content}
     if message.reasoning_content:
         found["reasoning_content"] = message.reasoning_content

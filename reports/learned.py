@@ -37,31 +37,35 @@ class LearnedReadingDocument(JsonDocument, frozen=True):
     place: str
     """Where it was given, e.g. `examples.yaml:3`."""
     read: bool
-    """Of an example: whether it parses to its label. Of an output: whether it is read whole, and
-    written back to the same text."""
+    """Of an example: whether it parses to its label, e.g. `true`. Of an output: whether it is read
+    whole, and written back to the same text."""
     problem: str
-    """The reason if it is not read, otherwise empty."""
+    """The reason if it is not read, e.g. `"no other example has these parts"`, otherwise empty."""
 
 
 class LearnedDocument(JsonDocument, frozen=True):
     """The format in use after `autoparser learn`, with the reason."""
 
     template: TemplateDocument
+    """The template that the examples are for, e.g. from `"chat-only.jinja"`."""
     ok: bool
-    """Whether every example or output is read by the format in use."""
+    """Whether every example or output is read by the format in use, e.g. `true`."""
     used: UsedFormat
-    """The template's own format, the learned one, or both: the parser reads either."""
+    """The template's own format, the `"learned"` one, or both: the parser reads either."""
     reason: str
-    """The reason in a sentence."""
+    """The reason, e.g. `"it reads 3 of 3 examples, the template's own format alone 0"`."""
     given: Count
+    """Number of examples or outputs, e.g. `3`."""
     read: Count
+    """Number of those that the format in use reads, e.g. `3`."""
     readings: tuple[LearnedReadingDocument, ...]
+    """Each of them, e.g. `"examples[0]"`."""
     misread: tuple[str, ...]
-    """The places of inputs that the learned format does not read, even if it is not used."""
+    """Inputs that the learned format does not read, even if unused, e.g. `["examples[1]"]`."""
     evidence: dict[str, EvidenceKind]
-    """By part of a turn, the evidence for its format."""
+    """By part of a turn, the evidence for its format, e.g. `{"calls": "example"}`."""
     guesses: tuple[str, ...]
-    """Assumptions that no input confirms, in words."""
+    """Assumptions that no input confirms, in words, e.g. `["calls without arguments"]`."""
 
 
 def learned_document(learning: TaughtFormat | InferredFormat, *, ok: bool) -> dict[str, Json]:
@@ -108,6 +112,7 @@ def learned_report(learning: TaughtFormat | InferredFormat, width: int) -> Text:
 
 
 def _taught_lines(learning: TaughtFormat) -> Iterator[Block]:
+    # A format may read more than it writes, so both are counted.
     exact = sum(example.exact for example in learning.examples)
     read = sum(example.read for example in learning.examples)
     total = len(learning.examples)
@@ -129,6 +134,7 @@ def _inferred_lines(learning: InferredFormat) -> Iterator[Block]:
     yield from prose(Text(words, style="green" if learning.ok else "yellow"), indent=0)
     yield from _used_lines(learning)
     yield from _evidence_lines(learning)
+    # Outputs have no labels: one call as written shows whether the conclusion is right.
     call = next((reading.message for reading in learning.readings if _is_call(reading)), None)
     learned = _learned_format(learning)
     if call is not None and learned.calls is not None:
@@ -181,8 +187,10 @@ def _departing_example(verdict: ExampleVerdict) -> Text:
     if verdict.exact:
         return Text("parses to a different message")
     if verdict.written is None:
+        # The format has not seen such parts together, so it writes nothing to compare.
         return Text("no other example has these parts")
     at = verdict.departs
+    # An example may go on where the others end.
     usual = _departing(verdict.written, at) or "the end"
     if verdict.cut:
         return Text(f"ends instead of {usual}")

@@ -76,6 +76,7 @@ def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a
             yield from ("", *fenced([line.plain for line in block.lines]))
         case ShownDifference():
             drawn = difference_lines(block.pieces, WIDTH, 0, block.origins)
+            # In a fence of `diff`, GitHub colors the lines by their signs.
             yield from ("", *fenced([line.plain for line in drawn], "diff"))
         case Departure():
             yield from _departure(block)
@@ -95,6 +96,7 @@ def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a
             drawn = drawn_lines([block], WIDTH)
             yield from ("", *fenced([line.plain for line in drawn], "diff"))
         case Picture():
+            # A comment can show no drawing of a page.
             yield from markdown_lines(block.instead)
         case Fitted():
             yield from markdown_lines(block.choose(WIDTH))
@@ -121,6 +123,7 @@ def _folded(summary: str, blocks: Blocks) -> Iterator[str]:
 
 def _departure(block: Departure) -> Iterator[str]:
     yield ""
+    # A line of a comment is narrow, and the texts after the departure matter more.
     before = block.before[-_BEFORE:]
     if before != block.before:
         before = f"…{before}"
@@ -146,6 +149,7 @@ def _table(block: Table) -> Iterator[str]:
     yield from ("", f"| {' | '.join(plain(column.head) for column in block.columns)} |")
     yield f"|{'---|' * len(block.columns)}"
     for at, cells in enumerate(block.rows):
+        # Markdown has no cells over several rows.
         named = [Text(), *cells[1:]] if block.repeats(at) else cells
         yield f"| {' | '.join(map(inline, named))} |"
 

@@ -102,6 +102,7 @@ def _parts(message: ParsedMessage) -> Iterator[Row]:
     for at, call in enumerate(message.tool_calls, 1):
         yield from _call(f"Call {at}", call)
     if message.partial_call is not None:
+        # Not numbered: a call that was cut is none of `tool_calls`.
         yield from _call("Cut call", message.partial_call)
 
 
@@ -155,6 +156,7 @@ def _span_rows(spans: tuple[Span, ...], text: str, width: int) -> Iterator[Row]:
         style = _SPAN_STYLES.get(span.kind, WRITTEN_STYLE)
         drawn = lines(text[span.start : span.end], style)
         if span.kind is SpanKind.MARKUP:
+            # Markup often has many short lines, which would push the content off the screen.
             drawn = packed_lines(drawn, room)
         for at, line in enumerate(drawn):
             yield ("" if at else span.kind.value), line
@@ -178,6 +180,7 @@ def end_report(
 
 
 def _line(chunk: Text, deltas: Sequence[Delta], size: int) -> Text:
+    # Chunks of one size begin the deltas in one column.
     column = max(size, len(END))
     space = " " * max(column - cell_len(chunk.plain), 0)
     given = joined([_delta(delta) for delta in deltas], ", ") if deltas else Text("-", style="dim")

@@ -40,71 +40,91 @@ class FunctionDocument(JsonDocument, frozen=True):
     """The called function, with its arguments as JSON text."""
 
     name: str
+    """The function's name, e.g. `"get_weather"`."""
     arguments: str
+    r"""The arguments, e.g. `"{\"city\": \"Oslo\", \"days\": 3}"`."""
 
 
 class ToolCallDocument(JsonDocument, frozen=True):
     """A call in OpenAI's form."""
 
     id: str
+    """The call's id, e.g. `"call_0"`; made up if the output has none."""
     type: Literal["function"]
+    """The kind of tool, always `"function"`."""
     function: FunctionDocument
+    """The called function, e.g. `get_weather`."""
 
 
 class UnfinishedCallDocument(JsonDocument, frozen=True):
     """A call that was truncated, or that could not be read."""
 
     id: str | None
+    """The call's id, e.g. `"call_0"`; null if none was read."""
     name: str
+    """The function's name, e.g. `"get_weather"`."""
     arguments: str
-    """The received part of the arguments."""
+    r"""The received part of the arguments, e.g. `"{\"city\": \"Oslo\", \"da"`."""
 
 
 class SchemaErrorDocument(JsonDocument, frozen=True):
     """A violation of the tool's schema by a call's arguments."""
 
     call: Count
-    """Index of the call in `tool_calls`."""
+    """Index of the call in `tool_calls`, e.g. `0`."""
     place: str
     """The place in the arguments, such as `items[0].id`; empty for the arguments as a whole."""
     keyword: str
     """The keyword in the schema, such as `properties.days.type`."""
     message: str
+    """The violation in words, e.g. `"'x' is not of type 'integer'"`."""
 
 
 class SpanDocument(JsonDocument, frozen=True):
     """A part of the text and its kind."""
 
     start: Count
+    """Offset of its first character in the text, e.g. `0`."""
     end: Count
+    """Offset after its last character, e.g. `22`."""
     kind: SpanKind
+    """The kind of text, e.g. `"markup"`."""
     text: str
+    r"""The characters, e.g. `"<tool_call>\n{\"name\": \""`."""
 
 
 class CauseDocument(JsonDocument, frozen=True):
     """A likely cause of a deviation."""
 
     kind: str
+    """The kind of cause, e.g. `"special tokens stripped"`."""
     markers: tuple[str, ...]
-    """The stripped markers."""
+    """The stripped markers, e.g. `["<|im_end|>"]`."""
     setting: SettingValues
-    """The switches of the other prompt; empty for the template's defaults."""
+    """The switches of the other prompt, e.g. `{"enable_thinking": false}`; empty for defaults."""
     words: str
+    """The cause as a sentence, e.g. `"the model uses another format than this template"`."""
 
 
 class ExplanationDocument(JsonDocument, frozen=True):
     """One place with the expected text, the found text, and the likely cause."""
 
     what: str
+    """The deviation, e.g. `"missing text"`."""
     expected: str
+    r"""The text that the template writes there, e.g. `"\n</tool_call>"`."""
     found: str
+    r"""The text of the output there, e.g. `"}}\n</tool_call>"`; empty if nothing is there."""
     offset: Count
-    """Offset in the output, in characters."""
+    """Offset in the output, in characters, e.g. `80`."""
     line: Positive
+    """The line of the output, from 1, e.g. `2`."""
     column: Positive
+    """The column, from 1, e.g. `69`."""
     more: Count
-    """Number of later places with the same deviation."""
+    """Number of later places with the same deviation, e.g. `0`."""
     cause: CauseDocument | None
+    """A likely cause, e.g. `"special tokens stripped"`; null if none was found."""
 
 
 class EngineOutcomeDocument(JsonDocument, frozen=True):
@@ -113,47 +133,48 @@ class EngineOutcomeDocument(JsonDocument, frozen=True):
     engine: str
     """The engine and its version, such as `"vllm 0.32.0"`; its name alone if it does not start."""
     tool_parser: str | None
-    """The parser of tool calls, or null for none."""
+    """The parser of tool calls, e.g. `"hermes"`, or null for none."""
     reasoning_parser: str | None
-    """The parser of reasoning, or null for none."""
+    """The parser of reasoning, e.g. `"qwen3"`, or null for none."""
     right: bool | None
-    """Whether they read it as this package does; null without an answer."""
+    """Whether they read it as this package does, e.g. `false`; null without an answer."""
     part: str
     """The part of the message that differs, such as `content`; empty if none does."""
     expected: str
-    """This package's reading of that part."""
+    """This package's reading of that part, e.g. `"Let me look."`."""
     actual: str
-    """The engine's reading of that part."""
+    r"""The engine's reading of that part, e.g. `"Let me look.\n<tool_call>…"`."""
     left_out: str
-    """Why the engine was not asked, or did not answer in time; empty if it answered."""
+    """Why the engine was not asked, or did not answer in time, e.g. `"the output has calls, and no
+    tools are offered"`; empty if it answered."""
     way_out: str
-    """An action that lets the engine be asked, or empty."""
+    """An action that lets the engine be asked, e.g. `"add --tools FILE"`, or empty."""
 
 
 class LossCauseDocument(JsonDocument, frozen=True):
     """Why a call was lost or wrong."""
 
     origin: str
-    """The part of a system with the fault; `nothing` if nothing was lost."""
+    """The part of a system with the fault, e.g. `model`; `nothing` if nothing was lost."""
     reason: str
     """The reason, such as `special tokens were stripped`."""
     lost: bool
-    """Whether a call is missing or unusable; a departure may also have been repaired."""
+    """Whether a call is missing or unusable, e.g. `false` if it was repaired."""
     words: str
-    """The cause as a sentence."""
+    """The cause in a sentence, e.g. `"The token limit: the output ends inside a call …"`."""
     way_out: str
     """An action against the cause, e.g. `raise max_tokens, or ask the model to go on`; or empty."""
     offset: Count | None
-    """Offset of the departure in the output, in characters; null if it does not depart."""
+    """Offset of the departure in the output, in characters, e.g. `80`; null without a departure."""
     engines: tuple[EngineOutcomeDocument, ...]
-    """The readings of engines, with `--python`."""
+    """The readings of engines, e.g. of `"vllm 0.32.0"`, with `--python`."""
 
 
 class DepartureDocument(JsonDocument, frozen=True):
     """A deviation from the template's writing in a recovered call."""
 
     call: Count
-    """The index of the call in `tool_calls`."""
+    """The index of the call in `tool_calls`, e.g. `0`."""
     what: str
     """The deviation, such as "`</tool_call>` is missing"."""
 
@@ -162,81 +183,107 @@ class ParsedDocument(JsonDocument, frozen=True, kw_only=True):
     """An output as OpenAI's message, with its statuses and the parts of its text."""
 
     template: TemplateDocument | UnsetType = UNSET
+    """The template whose format was used, e.g. from `"chat_template.jinja"`."""
     role: Literal["assistant"]
+    """The speaker, always `"assistant"`."""
     content: str | None
+    """The text of the answer, e.g. `"Let me look."`; null if there is none."""
     reasoning_content: str | UnsetType = UNSET
+    """The reasoning, e.g. `"Two cities, so two lookups."`."""
     tool_calls: tuple[ToolCallDocument, ...] | UnsetType = UNSET
+    """The calls, e.g. one of `get_weather`."""
     finish_reason: FinishReason | UnsetType = UNSET
+    """Why the output ended, e.g. `"tool_calls"`."""
     status: Status
+    """How it was parsed, e.g. `"repaired"`."""
     missing_end: str | None
-    """The missing end of the turn; null if it was seen or is not required."""
+    """The missing end of the turn, e.g. `"<|im_end|>"`; null if it was seen or is not required."""
     partial_call: UnfinishedCallDocument | None
-    """The truncated call."""
+    r"""The truncated call, e.g. of `get_weather` with the arguments `"{\"city\": \"Os"`."""
     malformed_calls: tuple[UnfinishedCallDocument, ...]
+    """The calls with the status `"malformed"`, their partial arguments closed; usually `[]`."""
     call_statuses: tuple[Status, ...]
-    """The status of each of `tool_calls`."""
+    """The status of each of `tool_calls`, e.g. `["repaired"]`."""
     schema_errors: tuple[SchemaErrorDocument, ...]
-    """Violations of the offered tool's schema by arguments; such calls are calls all the same."""
+    """Violations of the offered tool's schema by arguments, e.g. at `"days"`; such calls are calls
+    all the same."""
     departures: tuple[DepartureDocument, ...] | UnsetType = UNSET
-    """Differences between recovered calls and the template's own."""
+    """Differences between recovered calls and the template's own, e.g. a missing `</tool_call>`."""
     unread: str | UnsetType = UNSET
-    """The text of calls that could not be read, with `--markup separate`."""
+    r"""The text of calls that could not be read, e.g. `"<tool_call>\n{\"name\": …"`, with `--markup
+    separate`."""
     spans: tuple[SpanDocument, ...]
-    """Parts of the text; every character belongs to one of them."""
+    """Parts of the text, e.g. one of `"markup"`; every character belongs to one of them."""
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
-    """Deviations from the template's writing; only with `--explain`."""
+    """Deviations from the template's writing, e.g. `"missing text"`; only with `--explain`."""
     cause: LossCauseDocument | UnsetType = UNSET
-    """Why a call was lost or wrong; only with `--explain`."""
+    """Why a call was lost or wrong, e.g. `"the output was truncated"`; only with `--explain`."""
 
 
 class FunctionDeltaDocument(JsonDocument, frozen=True):
     """New text of a function: its name, or more of its arguments."""
 
     name: str | UnsetType = UNSET
+    """The function's name, e.g. `"get_weather"`, once for each call."""
     arguments: str | UnsetType = UNSET
+    r"""More of the arguments, e.g. `"{\"city\": \"Os"`."""
 
 
 class CallDeltaDocument(JsonDocument, frozen=True):
     """New text of a call; its first delta has the id."""
 
     index: Count
+    """The index of the call in the message, e.g. `0`."""
     id: str | UnsetType = UNSET
+    """The call's id, e.g. `"call_0"`."""
     type: Literal["function"] | UnsetType = UNSET
+    """The kind of tool, always `"function"`, beside the id."""
     function: FunctionDeltaDocument | UnsetType = UNSET
+    """The new text, e.g. the name `"get_weather"`."""
 
 
 class DeltaDocument(JsonDocument, frozen=True):
     """A delta as OpenAI streams it, with one of these keys."""
 
     content: str | UnsetType = UNSET
+    """More of the answer, e.g. `"Let"`."""
     reasoning_content: str | UnsetType = UNSET
+    """More of the reasoning, e.g. `"o cities"`."""
     tool_calls: tuple[CallDeltaDocument, ...] | UnsetType = UNSET
+    """New text of calls, e.g. of the call with the index `0`."""
     finish_reason: FinishReason | UnsetType = UNSET
+    """Why the output ended, e.g. `"tool_calls"`; only in the last delta."""
 
 
 class StreamedDocument(JsonDocument, frozen=True, kw_only=True):
     """One line of a stream: a chunk and its deltas. The last line also has all other keys."""
 
     chunk: str | None
-    """A piece of the text; null at its end."""
+    """A piece of the text, e.g. `"<too"`; null at its end."""
     deltas: tuple[DeltaDocument, ...]
+    """The new parts that the chunk completes, e.g. `[{"content": "Let"}]`; often none."""
     status: Status | UnsetType = UNSET
+    """How the output was parsed, e.g. `"cut"`."""
     missing_end: str | UnsetType | None = UNSET
-    """The missing end of the turn; null if it was seen or is not required."""
+    """The missing end of the turn, e.g. `"<|im_end|>"`; null if it was seen or is not required."""
     partial_call: UnfinishedCallDocument | UnsetType | None = UNSET
-    """The truncated call."""
+    """The truncated call, e.g. of `get_weather`."""
     malformed_calls: tuple[UnfinishedCallDocument, ...] | UnsetType = UNSET
+    """The calls with the status `"malformed"`, their partial arguments closed; usually `[]`."""
     schema_errors: tuple[SchemaErrorDocument, ...] | UnsetType = UNSET
-    """Violations of the offered tool's schema by arguments; such calls are calls all the same."""
+    """Violations of the offered tool's schema by arguments, e.g. at `"days"`; such calls are calls
+    all the same."""
     departures: tuple[DepartureDocument, ...] | UnsetType = UNSET
-    """Differences between recovered calls and the template's own."""
+    """Differences between recovered calls and the template's own, e.g. a missing `</tool_call>`."""
     unread: str | UnsetType = UNSET
-    """The text of calls that could not be read, with `--markup separate`."""
+    r"""The text of calls that could not be read, e.g. `"<tool_call>\n{\"name\": …"`, with `--markup
+    separate`."""
     template: TemplateDocument | UnsetType = UNSET
+    """The template whose format was used, e.g. from `"chat_template.jinja"`."""
     explanations: tuple[ExplanationDocument, ...] | UnsetType = UNSET
-    """Deviations from the template's writing; only with `--explain`."""
+    """Deviations from the template's writing, e.g. `"missing text"`; only with `--explain`."""
     cause: LossCauseDocument | UnsetType = UNSET
-    """Why a call was lost or wrong; only with `--explain`."""
+    """Why a call was lost or wrong, e.g. `"the output was truncated"`; only with `--explain`."""
 
 
 def parsed_document(
@@ -246,12 +293,14 @@ def parsed_document(
     why: ExplainedOutput | None = None,
 ) -> ParsedDocument:
     """Return a message with its statuses, the parts of its text, and explanations."""
+    # With their texts: in another language, offsets may count units of UTF-16.
     spans = [
         SpanDocument(span.start, span.end, span.kind, text[span.start : span.end])
         for span in message.spans
     ]
     return convert(
         {
+            # The message inside of an acceptance has its template's name outside.
             **({} if template is None else {"template": named_template(template)}),
             # A call that the end cut off has its own field, `partial_call`.
             **replace(message, partial_call=None).to_openai(),
@@ -326,16 +375,19 @@ def _facts(message: ParsedMessage) -> dict[str, Any]:
         for at, call in enumerate(message.tool_calls)
         for what in call.departures
     ]
+    # Empty is a value here: nothing was unreadable, while the option was given.
     unread = {} if message.unread is None else {"unread": message.unread}
     recovered = {"departures": tuple(differ)} if differ else {}
     return {"schema_errors": tuple(found), **recovered, **unread}
 
 
 def _unfinished(call: ParsedCall) -> UnfinishedCallDocument:
+    # Null for a missing id, which some formats do not write at all.
     return UnfinishedCallDocument(call.id or None, call.name, call.arguments)
 
 
 def _explained(why: ExplainedOutput | None, text: str) -> dict[str, Any]:
+    # Absent without `--explain`: null would mean that there is no cause.
     if why is None:
         return {}
     return {"explanations": tuple(_explanations(why.places, text)), "cause": _loss(why, text)}

@@ -62,6 +62,7 @@ def trace_section(trace: RenderTrace) -> Blocks:
     ran = {trace.sites[step.site].line for step in trace.steps}
     ran |= {trace.sites[piece.site].line for piece in trace.pieces if piece.site is not None}
     data = {
+        # Every sign of a page is shown, but a tab in source is only its width.
         "lines": [line.expandtabs(4) for line in trace.text.split("\n")],
         "ran": ran,
         "pieces": [_piece(trace, piece) for piece in trace.pieces],
@@ -168,6 +169,7 @@ def _verdict_cells(row: TripRow, at: int, round_trip: RoundTrip) -> tuple[Text, 
     verdict = row.verdict
     tokens = verdict.tokens
     cause = "" if verdict.cause is None else verdict.cause.value
+    # A dash, since 0 tokens would be a verdict.
     reused = Text("–")
     if tokens is not None:
         reused = Text(f"{tokens.reused}/{tokens.sampled}", "green" if tokens.holds else "red")
@@ -229,7 +231,9 @@ def conversation_section(talk: PortraitConversation) -> Blocks:
     title = Heading(Text("Ten turns"), "conversation", note)
     if not talk.steps:
         return [title, *lead(f"No conversation can be had: {visible(talk.stopped)}")]
+    # All turns have one scale, so that the growth of the prompts can be seen.
     longest = max(max(step.rendered, step.bridged or 0) for step in talk.steps)
+    # If both ways always give the same, the page draws one of them.
     alike = all(step.bridged == step.rendered and not step.breaks for step in talk.steps)
     data = {"longest": longest, "turns": [_turn(step, talk) for step in talk.steps]}
     data |= {"breaks": bool(broken), "alike": alike}
@@ -283,6 +287,7 @@ def _turn(step: PortraitStep, talk: PortraitConversation) -> Mapping[str, object
         "rendered_words": f"Turn {step.turn}, rendered again: {rendered}",
         "computed": f"{rest:,}" if step.breaks else "",
         "refusal": visible(step.refusal) if step.bridged is None else "",
+        # Without a bridge there is no length, which 0 stands for.
         "bridged": [(before, "kept", ""), (max(0, bridged - before), "fresh", "")],
         "bridged_words": f"Turn {step.turn}, by bridge: {words}",
         "keeps": bool(step.note),
@@ -335,6 +340,7 @@ def mask_section(cost: MaskCost | None) -> Blocks:
     """Draw the time that a mask takes."""
     title = Heading(Text("Mask cost"), "masks")
     if cost is None:
+        # The section stays, so that a reader learns how to get it.
         return [title, *lead("Masks are made for a tokenizer: --tokenizer PATH gives one.")]
     if cost.refusal:
         return [title, *lead(f"No mask can be made: {visible(cost.refusal)}")]
@@ -354,6 +360,7 @@ def _columns(times: Sequence[float]) -> Iterator[tuple[str, int]]:
     """Count times by decade, each divided into three."""
     # From 0.1 µs to 5 s.
     bounds = [step * 10.0**power for power in range(-1, 7) for step in _DECADE]
+    # The times are sorted, and columns outside of them would all be empty.
     first = max((at for at, bound in enumerate(bounds) if bound <= times[0]), default=0)
     last = next((at for at, bound in enumerate(bounds) if bound > times[-1]), len(bounds) - 1)
     for low, high in pairwise(bounds[first : last + 1]):

@@ -71,13 +71,13 @@ class PageTop:
     title: str
     """The title in a browser, e.g. `chat.jinja · autoparser report`."""
     kind: str
-    """The command that writes the page."""
+    """The command that writes the page, e.g. `autoparser report`."""
     name: str
-    """The page's subject."""
+    """The page's subject, e.g. `chat.jinja`."""
     badges: Sequence[Text]
-    """The verdicts beside the name, each a `badge`."""
+    """The verdicts beside the name, each a `badge`, e.g. `47/47 test messages match`."""
     index: str | None = None
-    """A page beside it that lists this one among others."""
+    """A page beside it that lists this one among others, e.g. `index.html`, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,9 @@ class PageSection:
     """A heading with an anchor, and the blocks below it."""
 
     heading: Heading
+    """The heading, e.g. with the anchor `round-trip`."""
     blocks: Blocks = field(default_factory=list[Block])
+    """The blocks up to the next heading with an anchor, e.g. one `Table`."""
 
     @property
     def place(self) -> str:
@@ -113,6 +115,7 @@ def page(
             top=top,
             badges=joined(top.badges, " "),
             sections=list(_sections(blocks)),
+            # By digest: even markup that got onto the page could run no script and no style.
             policy=f"default-src 'none'; style-src {_digest(style)};{allowed} img-src data:;"
             " base-uri 'none'; form-action 'none'",
             # The style sheet and the script are the package's own, and the only unescaped texts.
@@ -139,6 +142,7 @@ def _sections(blocks: Iterable[Block]) -> Iterator[PageSection]:
 
 @cache
 def _own_file(name: str) -> str:
+    # By `importlib`, since a package may be read from a zip file.
     folder = files("autoparser.reports") / "page_templates"
     return folder.joinpath(name).read_text(encoding="utf-8")
 
@@ -194,6 +198,7 @@ def address(value: str) -> str:
     """Return an address, or raise ValueError if it leads out of the page's folder."""
     if value.startswith("#") or _BESIDE.fullmatch(value):
         return value
+    # Addresses come from our code, so another one is a bug, not an input.
     raise ValueError(f"this address leads out of the page: {value!r}")
 
 
@@ -205,6 +210,7 @@ def _styled_words(words: Words) -> Markup:
 
 
 def _run(run: StyledRun) -> Markup:
+    # Other colors, such as those of the messages in a prompt, have no meaning on a page.
     classes = [_CLASSES.get(name, name) for name in run.styles if name in _CLASSES or name in _KEPT]
     found = escape(visible_lines(run.words))
     if "mark" in classes:
@@ -238,6 +244,7 @@ def signs(text: str, *, breaks: bool = True) -> Markup:
             pieces.append(escape(run))
             continue
         pieces.append(Markup('<span class="sign">{}</span>').format(run))
+        # A browser breaks lines at the newline, which the sign alone would not show.
         if breaks and run == "↵":
             pieces.append(Markup("\n"))
     return Markup().join(pieces)
@@ -245,6 +252,7 @@ def signs(text: str, *, breaks: bool = True) -> Markup:
 
 def _edges(text: str, *, breaks: bool = True) -> Markup:
     """Return a template's text with the whitespace at its edges set apart."""
+    # Of whitespace alone the core is empty, and all of it is the second edge.
     core = text.strip()
     start = text.index(core)
     pieces = [

@@ -93,6 +93,7 @@ def phase_entries(learned: LearnedFormat, opened: Collection[str] = ()) -> Itera
 
 
 def _renders(evidence: Evidence) -> ComparedTexts:
+    # A difference is named by both renders, as in `one argument / two arguments`.
     first, _, second = evidence.difference.partition(" / ")
     split = evidence.split
     pieces = (
@@ -121,6 +122,7 @@ def _render(name: str, probe: Probe) -> TextSide:
 
 def render_conditions(probe: Probe) -> str:
     """Return the other inputs of a render, in words."""
+    # Tools change most prompts, so their absence is named, too.
     words = ["with tools" if probe.tools else "without tools"]
     if probe.generation:
         words.append("with the generation prompt")
@@ -139,6 +141,7 @@ def dialogue_rows(dialogue: Dialogue) -> list[Row]:
             case ToolResult():
                 pairs.append(("tool", Text(marker_text(entry.text))))
             case Message():
+                # A probe may send an empty message on purpose.
                 texts = _message(entry) or ["(nothing)"]
                 pairs += [("" if at else "assistant", Text(text)) for at, text in enumerate(texts)]
     return pairs
@@ -165,9 +168,11 @@ def marker_section(learned: LearnedFormat) -> Blocks:
         (code(name), _phase_link(sources.get(name, "")), _doubted(learned, name, literal(text)))
         for name, text in markers.items()
     ]
+    # Stop strings are no markers of a part, so no phase has them.
     stops = learned.formats.united.stop_strings
     cells += [(code("stop string"), _phase_link(""), literal(text)) for text in stops]
     title = Heading(Text("Markers"), "markers", str(len(markers)))
+    # A template of plain text has no markers, and that is a result.
     if not cells:
         return [title, *lead("None: no part has markers around it.")]
     heads = ("marker", "found by", TableColumn("text", at_words=False))

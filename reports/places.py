@@ -31,8 +31,11 @@ class FilePlace(Struct, frozen=True):
     """A place in a file; lines and columns count from 1."""
 
     path: str
+    """The file or source, e.g. `chat.jinja`."""
     line: int
+    """The line, e.g. `2`."""
     column: int = 1
+    """The column in characters, e.g. `3`."""
 
     def __str__(self) -> str:
         """Return the place as compilers write it, such as `template.jinja:3:5`."""
@@ -51,6 +54,7 @@ def place_in_line(path: str, line: int, text: str = "", column: int | None = Non
     """
     if column is not None:
         return FilePlace(path, line, column)
+    # A slice: a line beyond the end is no error, as in a template that was edited since.
     written = jinja_lines(text)[line - 1 : line]
     indent = len(written[0]) - len(written[0].lstrip()) if written else 0
     return FilePlace(path, line, indent + 1)
@@ -68,6 +72,7 @@ def place_text(place: FilePlace, room: int | None = None) -> Text:
     """
     shown = str(place)
     if room is not None and len(shown) > room:
+        # A path cut in the middle of a name could be neither read nor opened.
         shown = f"…/{PurePath(shown).name}"
     return Text(shown, style=Style(bold=True, meta={"place": place.path}))
 
@@ -105,4 +110,5 @@ def short_name(learned: LearnedFormat) -> str:
     """Return the last part of a template's origin."""
     template = learned.template
     origin = template.origin or template.name or "a template"
+    # A path of any system, or a model's name on the Hub: the last part is what differs.
     return visible(origin.replace("\\", "/").rstrip("/").rpartition("/")[2] or origin)

@@ -93,6 +93,7 @@ def _server(probe: ServerProbe, template: str) -> Iterator[Row]:
 
 
 def _parsers(served: ServedModel) -> str:
+    # Only some servers tell their parsers; a name of none would be a claim.
     if not served.parsers_told:
         return "; ".join(served.notes) or "not reported"
     pair = (("calls", served.tool_parser), ("reasoning", served.reasoning_parser))
@@ -113,15 +114,18 @@ def _counted(probe: ServerProbe) -> Iterator[Row]:
         if ReadVerdict.EDGES in streams:
             words += f", {streams.count(ReadVerdict.EDGES)} except for whitespace at the edges"
         yield "Streams", Text(words, style="red" if probe.streams_differ else "green")
+    # Several messages may be skipped for one reason, which is shown once.
     skipped: dict[str, list[str]] = {}
     for prompt in probe.not_asked:
         skipped.setdefault(prompt.reason, []).append(prompt.title)
     for reason, titles in skipped.items():
         yield "Skipped", Text(visible(f"{', '.join(titles)}: {reason}"))
+    # The method limits what the verdicts can show, so it is part of the result.
     yield "Method", Text(_RUNGS[probe.rung])
 
 
 def _verdicts(probe: ServerProbe) -> Text:
+    # 0 of 0 would read as a failure of the parsers.
     if not probe.texts:
         return Text("none could be tested, so the parsers have no verdict", style="yellow")
     count = {verdict: len(probe.texts_with(verdict)) for verdict in ReadVerdict}
@@ -142,12 +146,14 @@ def _verdicts(probe: ServerProbe) -> Text:
 def _prompts(prompts: Sequence[ComparedPrompt]) -> Blocks:
     drawn: Blocks = []
     for prompt in prompts:
+        # Equal prompts are counted above.
         if prompt.same:
             continue
         drawn += heading(f"The prompt of {prompt.title} differs")
         if prompt.served is None:
             drawn += prose(visible(prompt.refusal))
             continue
+        # Prompts with tools are long, and differ late.
         start = max(0, prompt.parting - AROUND)
         pairs = [
             ("template", Text(marker_text(_cut(prompt.rendered[start:])))),
@@ -180,6 +186,7 @@ def _parts(differences: Sequence[PartDifference]) -> Iterator[Row]:
 
 
 def _value(value: Json) -> str:
+    # Both are how a message without this part is compared.
     if value in ("", []):
         return "nothing"
     text = value if isinstance(value, str) else json_text(value)
@@ -188,6 +195,7 @@ def _value(value: Json) -> str:
 
 def _at_edges(probe: ServerProbe) -> Blocks:
     """Show the first text for each part whose edges differ."""
+    # One case of each part is enough: a parser strips the edges of every text alike.
     first: dict[str, PartDifference] = {}
     for text in probe.texts:
         for found in text.differences:
@@ -207,6 +215,7 @@ def _streams(probe: ServerProbe) -> Blocks:
         if text.stream_refusal:
             drawn += heading(f"The server fails on the stream of {text.known_text.title}")
             drawn += prose(visible(text.stream_refusal))
+        # Compared with the whole answer, not with the meaning: that is judged above.
         elif text.stream_differences:
             drawn += heading(f"The stream differs: {text.known_text.title}")
             pairs: list[Row] = []
@@ -277,7 +286,9 @@ def _advice(probe: ServerProbe, template: str) -> Blocks:
     drawn: Blocks = heading("What to do") if found else []
     for advised in found:
         drawn += prose(_ADVICE[advised.kind])
+        # Advice is made without the name by which the caller knows the template.
         command = advised.command.replace("TEMPLATE", shell_word(template))
+        # Not broken, so that the command can be copied.
         drawn.append(Excerpt((Text(visible(command), style="cyan"),), 4, broken=False))
     return drawn
 
@@ -290,68 +301,96 @@ class ServerDocument(JsonDocument, frozen=True):
     """The server's description of itself; null if it does not state a value."""
 
     url: str
+    """The address, without `/v1`, e.g. `"http://127.0.0.1:8000"`."""
     engine: ServerEngine
+    """The engine behind it, e.g. `"vllm"`."""
     version: str | None
+    """The engine's version, e.g. `"0.32.0"`."""
     model: str
+    """The name of the model in requests, e.g. `"Qwen/Qwen3-8B"`."""
     template_place: str | None
-    """The directory, file or model from which it takes its template."""
+    """The directory, file or model from which it takes its template, e.g. `"Qwen/Qwen3-8B"`."""
     parsers_told: bool
-    """Whether it states the parsers with which it was started."""
+    """Whether it states the parsers with which it was started, e.g. `true` for SGLang."""
     tool_parser: str | None
+    """The parser of tool calls, e.g. `"hermes"`."""
     reasoning_parser: str | None
+    """The parser of reasoning, e.g. `"qwen3"`."""
 
 
 class ProbedPromptDocument(JsonDocument, frozen=True):
     """A prompt as rendered by the template, and as made by the server."""
 
     title: str
+    """The conversation, e.g. `"a call and its result"`."""
     same: bool
+    """Whether both have the same text, e.g. `false` if the server adds a space."""
     rendered: str
+    """The template's render, e.g. `"<|user|>Will it rain in Oslo?<|end|><|assistant|>"`."""
     served: str | None
-    """Null if the server refuses."""
+    """The server's prompt, e.g. `"<|user|>Will it rain in Oslo? <|end|><|assistant|>"`; null if the
+    server refuses."""
     refusal: str
+    """Why the server refuses, e.g. `"500: tools param requires --jinja flag"`; else empty."""
 
 
 class ProbedTextDocument(JsonDocument, frozen=True):
     """A text, and the server's reading of it."""
 
     title: str
+    """The message that the text means, e.g. `"1 call"`."""
     text: str
+    """The text, as the template renders the message, e.g. `"Here is what I found."`."""
     verdict: ReadVerdict
+    """How the server reads it, e.g. `"exact"`."""
     refusal: str
+    """Why the server refuses, in its words, e.g. `"500: no such thing"`; else empty."""
     differences: tuple[PartDifference, ...]
+    r"""The parts that it reads differently, e.g. a content of `"\n\nHere it is."`."""
     streamed: bool
-    """Whether the streamed answer was compared with the whole one."""
+    """Whether the streamed answer was compared with the whole one, e.g. `true`."""
     stream_refusal: str
+    """Why the stream failed, e.g. `"in the middle of the stream: …"`; else empty."""
     stream_differences: tuple[PartDifference, ...]
+    """The parts in which the streamed answer differs from the whole one, e.g. `"content"`."""
 
 
 class ProbeDocument(JsonDocument, frozen=True):
     """The results of a server's probe."""
 
     schema: Literal["autoparser.probe/1"]
+    """The schema's name and version, `"autoparser.probe/1"`."""
     template: TemplateDocument
+    """The template that the server should use, e.g. from `"Qwen/Qwen3-8B"`."""
     server: ServerDocument
+    """The probed server, e.g. at `"http://127.0.0.1:8000"`."""
     ok: bool
-    """Whether the server agrees with the template, except for whitespace at the edges of parts."""
+    """Whether the server agrees with the template, e.g. `true` if only whitespace at the edges of
+    parts differs."""
     prompts: tuple[ProbedPromptDocument, ...]
+    """The compared prompts, e.g. of `"a question"`."""
     prompts_refused: tuple[str, ...]
-    """Conversations that the template itself refuses."""
+    """Conversations that the template itself refuses, e.g. `["a call and its result"]`."""
     rung: TextRoute
-    """The way in which texts reached the server's parser."""
+    """The way in which texts reached the server's parser, e.g. `"given"`."""
     blind: tuple[str, ...]
-    """Faults that this method cannot detect."""
+    """Faults that this method cannot detect, e.g. `["the stream: …"]`."""
     texts: tuple[ProbedTextDocument, ...]
+    """The texts and their readings, e.g. of `"1 call"`."""
     not_asked: tuple[NotAsked, ...]
+    """Messages whose text the server did not read, e.g. `"2 calls"`, with the reason."""
     setting: dict[str, Json]
-    """The variables of the template under which the texts were asked, `{}` for its defaults."""
+    """The variables of the template under which the texts were asked, e.g. `{"enable_thinking":
+    true}`, `{}` for its defaults."""
     ranking: ParserRanking | None
-    """Null if the server offers no choice of parsers."""
+    """The scores of the server's parsers, e.g. 15 texts read by `"qwen3"`; null if the server
+    offers no choice of parsers."""
     template_served: bool | None
-    """Whether the server uses this template; null if it does not report its text."""
+    """Whether the server uses this template, e.g. `true`; null if it does not report its text."""
     installed: InstalledParsers | None
-    """The best of the engine's own parsers; null if its installation was not asked."""
+    """The best of the engine's own parsers, e.g. `"hermes"`; null if it was not asked."""
     advice: tuple[ProbeAdvice, ...]
+    """Ways out, e.g. the flags `"--tool-call-parser hermes"`; empty if there is nothing to do."""
 
 
 def probe_document(probe: ServerProbe, template: ChatTemplate) -> dict[str, Json]:

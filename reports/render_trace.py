@@ -82,6 +82,7 @@ def _place(trace: RenderTrace, ended: OpenSite) -> Blocks:
 def _prompt(trace: RenderTrace) -> Blocks:
     written = {piece.site for piece in trace.pieces}
     ended = "so far " if trace.failure is not None else ""
+    # The text of an encoder has no place: its Python code is not traced.
     places = "code" if None in written else f"{number_of(len(written), 'place')} of the template"
     words = f"The prompt {ended}has {len(trace.prompt)} characters, written by {places}."
     drawn = prose(words, indent=0)
@@ -91,6 +92,7 @@ def _prompt(trace: RenderTrace) -> Blocks:
         drawn += prose(Text(f"{_UNKNOWN} which of its lines is not known", style="dim"))
     drawn += blank()
     pairs: list[Row] = []
+    # Neighbors of one line are one row, as in `{{ a }}{{ b }}`.
     for label, pieces in groupby(trace.pieces, key=lambda piece: line_words(trace, piece)):
         texts = lines("".join(piece.text for piece in pieces))
         pairs += [("" if at else f"{label:>{_NUMBER}}", text) for at, text in enumerate(texts)]
@@ -107,6 +109,7 @@ def line_words(trace: RenderTrace, piece: PromptPiece) -> str:
 
 def source_words(trace: RenderTrace, site: int) -> Text:
     """Return a place's source on one line."""
+    # An expression may be written over several lines.
     source = " ".join(trace.source(site).split())
     if len(source) > LONGEST_SOURCE:
         source = f"{source[:LONGEST_SOURCE]}…"
@@ -128,6 +131,7 @@ def _steps_by_site(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, 
     for step in trace.steps:
         if step.kind in kinds:
             found.setdefault(step.site, []).append(step)
+    # In the order of the source, where a reader looks them up.
     yield from sorted(found.items(), key=lambda item: (trace.sites[item[0]].line, item[0]))
 
 
@@ -148,6 +152,7 @@ def _tests(trace: RenderTrace) -> Blocks:
     if missed:
         which = f"line{'' if len(missed) == 1 else 's'} {', '.join(map(str, missed))}"
         drawn += prose(Text(f"never reached: {which}", style="dim"))
+    # Steps beyond the limit may have reached a line that seems missed.
     if trace.left_out:
         drawn += prose(f"{number_of(trace.left_out, 'later step')} left out")
     return drawn
@@ -183,6 +188,7 @@ def steps_words(
     """Return the outcomes of tests with their values, and the number of times each occurred."""
     outcomes: dict[tuple[bool | None, tuple[SeenValue, ...]], int] = {}
     for step in steps:
+        # A test in a loop runs hundreds of times, with few different values.
         key = (step.held, step.seen)
         outcomes[key] = outcomes.get(key, 0) + 1
     for held, seen in [*outcomes][:most]:
@@ -224,6 +230,7 @@ def _assignments(trace: RenderTrace) -> Blocks:
     drawn = heading("Variables that were set")
     for site, steps in found:
         drawn += _site_row(trace, site)
+        # In their order: how a variable grows is what a reader follows.
         values = list(dict.fromkeys(step.words for step in steps))
         words = [marker_text(value) for value in values[:MOST_OUTCOMES]]
         if len(values) > MOST_OUTCOMES:
@@ -236,60 +243,70 @@ class TracedSiteDocument(JsonDocument, frozen=True):
     """A place of the template that writes, tests, loops or assigns."""
 
     kind: StepKind
+    """The action, e.g. `"test"`."""
     line: Positive
+    """The line, from 1, e.g. `8`."""
     start: Count
-    """Offset in the template's text, in which every line ends in one newline, in characters."""
+    """Offset in the template's text, with line ends of one newline, in characters, e.g. `220`."""
     end: Count
-    """Offset after its last character."""
+    """Offset after its last character, e.g. `240`."""
     source: str
-    """Its source text."""
+    """Its source text, e.g. `"tools or system_text"`."""
     within: Count | None
-    """The index of the enclosing test or loop; null if there is none."""
+    """The index of the enclosing test or loop, e.g. `5`; null if there is none."""
 
 
 class TracedPieceDocument(JsonDocument, frozen=True):
     """A piece of the prompt."""
 
     text: str
+    r"""The characters, e.g. `"<|im_start|>assistant\n"`."""
     start: Count
-    """Offset in the prompt, in characters."""
+    """Offset in the prompt, in characters, e.g. `54`."""
     end: Count
-    """Offset after its last character."""
+    """Offset after its last character, e.g. `76`."""
     site: Count | None
-    """The index of the place that wrote it; null if unknown."""
+    """The index of the place that wrote it, e.g. `19`; null if unknown."""
     through: tuple[Count, ...]
-    """Indices of the places that output it after a macro or a block had written it."""
+    """Indices of the places that output it after a macro or a block had written it, e.g. `[17]`."""
     after: Count
-    """Number of steps before it was written."""
+    """Number of steps before it was written, e.g. `11`."""
 
 
 class TraceFailureDocument(JsonDocument, frozen=True):
     """The reason why the render failed."""
 
     message: str
+    """The error, e.g. `"refuses the conversation: Only one call at a time."`."""
     line: Positive | None
+    """The template's line, from 1, e.g. `33`; null if unknown."""
     refused: bool
-    """Whether the template itself refused the conversation."""
+    """Whether the template itself refused the conversation, e.g. by `raise_exception`."""
     ended_in: tuple[OpenSite, ...]
-    """The running places, the innermost last."""
+    """The running places, the innermost last, e.g. that with the index 23."""
 
 
 class RenderTraceDocument(JsonDocument, frozen=True):
     """All contents of the trace."""
 
     schema: Literal["autoparser.trace/1"]
+    """The schema's name and version, `"autoparser.trace/1"`."""
     template: TemplateDocument
+    """The template that was rendered, e.g. from `"chat_template.jinja"`."""
     prompt: str
-    """The rendered text, up to the failure if there is one."""
+    r"""The rendered text, up to the failure if there is one, e.g. `"<|im_start|>user\nHow is the
+    weather in Rio?…"`."""
     pieces: tuple[TracedPieceDocument, ...]
-    """The prompt, split where another place begins to write."""
+    """The prompt, split where another place begins to write, e.g. `"Let me look."`."""
     sites: tuple[TracedSiteDocument, ...]
-    """Every place that writes, tests, loops or assigns, in template order."""
+    """Every place that writes, tests, loops or assigns, in template order, e.g. `"tools or
+    system_text"` in line 8."""
     steps: tuple[TraceStep, ...]
-    """The steps in their order; plain text is only among the pieces."""
+    """The steps in their order, e.g. a test that was false; plain text is only among the pieces."""
     left_out: Count
-    """Number of further steps that are not listed."""
+    """Number of further steps that are not listed, e.g. `0`."""
     failure: TraceFailureDocument | None
+    """The error that ended the render, e.g. in line 33; null if it is complete."""
 
 
 def render_trace_document(trace: RenderTrace, template: NamedTemplate) -> dict[str, Json]:

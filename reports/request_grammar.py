@@ -78,6 +78,7 @@ def acceptance_report(
     acceptance: TextAcceptance, message: ParsedMessage | None, text: str, unit: str, width: int
 ) -> Text:
     """Show whether a text was accepted; `unit` is the unit of its pieces."""
+    # An accepted text is shown as parsed, since the grammar alone does not say what it means.
     if message is not None:
         words = f"{acceptance.tokens} {unit}{'' if acceptance.tokens == 1 else 's'}"
         return sentence(("accepted", "green"), f": {words}\n", message_report(message, text, width))
@@ -95,6 +96,7 @@ def acceptance_report(
 
 
 def _facts(acceptance: TextAcceptance, unit: str) -> list[Row]:
+    # The most precise place that is known: argument, call, part.
     where = Text("at the beginning" if acceptance.part is None else _PARTS[acceptance.part])
     if acceptance.argument:
         where = sentence("in the argument ", quoted(acceptance.argument))
@@ -107,6 +109,7 @@ def _facts(acceptance: TextAcceptance, unit: str) -> list[Row]:
             refused = sentence(refused, ", which completes ", quoted(acceptance.completes))
         facts.append(("Refused", refused))
     ways = [_way(*range_) for range_ in _ranges(acceptance.allowed)]
+    # Too many choices to list, such as any letter.
     if acceptance.choices and not ways:
         ways.append(Text(f"{acceptance.choices} {unit}s"))
     if acceptance.may_end:
@@ -134,6 +137,7 @@ def _way(first: str, last: str) -> Text:
 
 def _place_lines(text: str, acceptance: TextAcceptance) -> list[Text]:
     """Draw the line of the place, with a caret for each refused cell."""
+    # A call in JSON may be one line of thousands of characters.
     start = max(text.rfind("\n", 0, acceptance.place) + 1, acceptance.place - _AROUND)
     end = text.find("\n", acceptance.place)
     end = min(len(text) if end < 0 else end + 1, acceptance.place + _AROUND)
@@ -157,73 +161,94 @@ class LooseningDocument(JsonDocument, frozen=True):
     """A schema keyword that a grammar does not enforce."""
 
     tool: str | None
-    """The tool with these parameters; null for the schema of content."""
+    """The tool with these parameters, e.g. `"get_weather"`; null for the schema of content."""
     pointer: str
-    """JSON pointer of the keyword in that schema."""
+    """JSON pointer of the keyword in that schema, e.g. `"#/properties/n/multipleOf"`."""
     reason: str
+    """Why the grammar cannot enforce it, e.g. `"multipleOf cannot be written as a grammar: without
+    bounds there is no end to them"`."""
 
 
 class TriggerDocument(JsonDocument, frozen=True):
     """A member of `grammar_triggers` in a request to llama-server."""
 
     type: Count
+    """The kind of trigger in llama.cpp, e.g. `1` for a word."""
     value: str
+    """The text or pattern that activates the grammar, e.g. `"<tool_call>"`."""
 
 
 class GrammarDocument(JsonDocument, frozen=True):
     """A grammar in every available form."""
 
     template: TemplateDocument
+    """The template of the grammar, e.g. from `"chat_template.jinja"`."""
     gbnf: str | None
+    """The grammar as GBNF, e.g. `"root ::= …"`; null if it cannot be written."""
     lark: str | None
+    """The grammar as llguidance's Lark; null without a tokenizer, as `not_written` says."""
     structural_tag: Annotated[Json, Meta(description="As xgrammar reads it, or null.")]
+    """As xgrammar reads it, e.g. `{"type": "structural_tag", …}`, or null."""
     loosened: dict[GrammarForm, tuple[LooseningDocument, ...]]
-    """The keywords that each available form does not enforce."""
+    """The keywords that each available form does not enforce, e.g. `{"gbnf": []}`."""
     lazy: bool
+    """Whether it is off until a trigger occurs, as with `--lazy`."""
     triggers: tuple[str, ...]
-    """The texts that activate a lazy grammar."""
+    """The texts that activate a lazy grammar, e.g. `["<tool_call>"]`."""
     grammar_triggers: tuple[TriggerDocument, ...]
+    """The same for a request to llama-server, e.g. `[{"type": 1, "value": "<tool_call>"}]`."""
     preserved_tokens: tuple[str, ...]
-    """Markers that have to be single tokens."""
+    """Markers that have to be single tokens, e.g. `["<think>", "</think>"]`."""
     stop_strings: tuple[str, ...]
+    """The texts at which generation stops, e.g. `["<|im_end|>"]`."""
     not_written: dict[str, str]
-    """Why the other forms are not available."""
+    """Why the other forms are not available, e.g. `{"lark": "Lark needs the tokenizer; name one
+    with --tokenizer"}`."""
 
 
 class PlaceDocument(JsonDocument, frozen=True):
     """A place in a text."""
 
     character: Count
+    """Offset in characters, from 0, e.g. `74`."""
     line: Positive
+    """The line, from 1, e.g. `2`."""
     column: Positive
+    """The column, from 1, e.g. `63`."""
 
 
 class AcceptanceDocument(JsonDocument, frozen=True):
     """A text checked by a grammar: the message in it, or the place and reason of its refusal."""
 
     accepted: bool
+    """Whether the grammar accepts the whole text, e.g. `false` if an integer is `"x"`."""
     unit: Literal["byte", "token"]
+    """The unit of the counts, `"token"` with a tokenizer."""
     count: Count
-    """Number of units in the text."""
+    """Number of units in the text, e.g. `92`."""
     taken: Count
-    """Number of units accepted before the refused one."""
+    """Number of units accepted before the refused one, e.g. `74`."""
     message: ParsedDocument | UnsetType = UNSET
+    """The message in an accepted text, e.g. with a call of `get_weather`."""
     place: PlaceDocument | UnsetType = UNSET
+    """The place of a refusal, e.g. line 2, column 63."""
     refused: str | UnsetType | None = UNSET
-    """The refused unit's text; null if the text only ends too early."""
+    """The refused unit's text, e.g. a quote before `x` where an integer begins; null if the text
+    only ends too early."""
     part: SpanKind | UnsetType | None = UNSET
-    """The kind of the last part before that place."""
+    """The kind of the last part before that place, e.g. `"arguments"`."""
     call: str | UnsetType | None = UNSET
-    """The function of the unfinished call there."""
+    """The function of the unfinished call there, e.g. `"get_weather"`."""
     argument: str | UnsetType | None = UNSET
-    """The argument with an unfinished value there."""
+    """The argument with an unfinished value there, e.g. `"days"`."""
     completes: str | UnsetType | None = UNSET
-    """The format's marker that the refused text completes."""
+    """The format's marker that the refused text completes, e.g. `"</think>"`."""
     allowed: tuple[str, ...] | UnsetType = UNSET
-    """The allowed continuations; empty if there are too many."""
+    """The allowed continuations, e.g. `["-", "0", "1", …]`; empty if there are too many."""
     choices: Count | UnsetType = UNSET
-    """Number of allowed units."""
+    """Number of allowed units, e.g. `11`."""
     may_end: bool | UnsetType = UNSET
+    """Whether the text may end there, e.g. `false` within a call."""
 
 
 def grammar_document(
@@ -244,11 +269,13 @@ def grammar_document(
             return None
 
     gbnf = attempt("gbnf", grammar.gbnf)
+    # Lark names special tokens by their ids, which only the tokenizer has.
     lark = None if tokenizer is None else attempt("lark", lambda: grammar.lark(tokenizer))
     tag = attempt("structural_tag", grammar.structural_tag)
     if tokenizer is None:
         refused["lark"] = "Lark needs the tokenizer; name one with --tokenizer"
     forms: dict[GrammarForm, object] = {"gbnf": gbnf, "lark": lark, "structural_tag": tag}
+    # Each form can express other keywords, so each has a list of its own.
     loosened: dict[GrammarForm, tuple[LooseningDocument, ...]] = {
         form: tuple(_loosened(grammar, form)) for form, text in forms.items() if text is not None
     }
@@ -296,6 +323,7 @@ def acceptance_document(
         count=acceptance.tokens,
         message=UNSET,
         place=PlaceDocument(acceptance.place, *line_and_column(text, acceptance.place)),
+        # Null for unknown, as in the other fields of a place.
         call=acceptance.call or None,
         argument=acceptance.argument or None,
         completes=acceptance.completes or None,
@@ -332,9 +360,11 @@ def grammar_section(turn: TurnTree) -> Blocks:
 
 def grammar_rows(turn: TurnTree) -> Iterator[Row]:
     """Return each rule with its text; inner rules have indented names."""
+    # The same text means something else after a prompt that opens reasoning.
     yield "prompt", _note(f"the text begins {turn.start.value}")
     reasoning = "reasoning? " if turn.reasoning is not None else ""
     body = "(content / calls)*" if turn.calls is not None else "content"
+    # In such a format, an end may occur inside of a turn, with another header after it.
     if turn.goes_on:
         body = f"({reasoning}{body} end)*"
         yield "turn", Text(body)
@@ -352,6 +382,7 @@ def grammar_rows(turn: TurnTree) -> Iterator[Row]:
 
 
 def _block(block: MarkerBlock) -> Text:
+    # A part may open otherwise beside other parts, and the parser takes either.
     opens = [literal for literal in (block.open, *block.others) if literal.text]
     pieces = [_choice(opens)] if opens else []
     pieces.append(Text("text"))
@@ -368,6 +399,7 @@ def _choice(literals: Sequence[TemplateLiteral]) -> Text:
 def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
     pieces = [_literal(section.open)] if section.open.text else []
     pieces.append(Text("call"))
+    # For all other limits the template writes one call.
     if section.limit is CallLimit.MANY:
         later = [_literal(section.separator)] if section.separator.text else []
         later.append(Text("call"))
@@ -431,6 +463,7 @@ def _json(call: JsonCall) -> Text:
     pieces.append(inside)
     if call.after.text:
         pieces.append(_literal(call.after))
+    # Models write members in another order than the template, so the parser takes any.
     return sentence(joined(pieces, " "), _note("  (JSON, members in any order)"))
 
 
@@ -447,6 +480,7 @@ def _name(offered: Sequence[str]) -> Text:
 def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
     members = arguments.members
     values = members.values or arguments.values
+    # Rules of JSON would say nothing about this template.
     if arguments.verbatim or (members.values is None and values.is_json):
         words = "JSON text inside a JSON string" if arguments.encoded else "a JSON object"
         yield "    arguments", Text(words)

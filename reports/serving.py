@@ -44,6 +44,7 @@ def serving_section(learned: LearnedFormat) -> Blocks:
         return []
     drawn: Blocks = [Heading(Text("Serve it"), "serve"), *lead(_ABOUT)]
     for engine, *lines in _commands(learned, source):
+        # Each line but the last goes on, so that the command can be pasted whole.
         breaks = [" \\"] * (len(lines) - 1) + [""]
         shown = [Text(f"{line}{end}") for line, end in zip(lines, breaks, strict=True)]
         words = f"The command for {engine}"
@@ -62,14 +63,17 @@ def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[lis
     gguf = name if kind is SourceKind.GGUF else "model.gguf"
     saved = ""
     if isinstance(learned, SavedFormat):
+        # A plugin learns the template's format at start, unless this names a saved one.
         saved = f"AUTOPARSER_FORMAT={shell_word(learned.file)} "
     flags = ParserFlags()
     calls = f"{flags.tools} autoparser" if format_.calls is not None else ""
     reasoning = f"{flags.reasoning} autoparser" if format_.reasoning is not None else ""
+    # vLLM parses no calls without this flag, whatever parser it has.
     auto = " --enable-auto-tool-choice" if calls else ""
     parsers = [f"  {' '.join(filter(None, (calls, reasoning)))}"] if calls or reasoning else []
     vllm, sglang = ServerEngine.VLLM.record, ServerEngine.SGLANG.record
     llama = ServerEngine.LLAMA_SERVER.record
+    # A model's own template needs no flag, as from a directory or the Hub.
     own = [f"  {vllm.template_flag} {file}"] if file else []
     yield [vllm.title, f"{saved}vllm serve {model}{auto}", *parsers, *own]
     yield [sglang.title, f"{saved}sglang serve --model-path {model}", *parsers, *own]
@@ -87,6 +91,7 @@ def _notes(learned: LearnedFormat) -> Iterator[Row]:
         words = json.dumps({"chat_template_kwargs": setting}, ensure_ascii=False)[1:-1]
         yield "In a request", code(visible(words))
     if learned.lacks_calls:
+        # A text that was given directly has no name to repeat.
         source = learned.template.origin or "TEMPLATE"
         yield (
             "Tool calls",

@@ -43,6 +43,7 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
         ),
         *table("Settings", heads, cells),
     ]
+    # Prompts that end alike do not show which format follows.
     for group in formats.alike:
         settings = [Text(_of(begun.opening)) for begun in group if begun.opening is not None]
         prompt = group[0].opening
@@ -54,6 +55,7 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
                 chosen = "the parser assumes the first, unless you pass the setting"
             alike_words = sentence(same, joined(settings, " and "), f": {chosen}.")
             drawn += prose(alike_words)
+    # Combinations grow exponentially, so that not all are tried.
     if formats.untried:
         drawn += prose(f"{formats.untried} more combinations of values were not tried.")
     return drawn
@@ -71,6 +73,7 @@ def _writes(format_: TurnFormat) -> Text:
 
 
 def _ends(openings: Sequence[TurnOpening]) -> Text:
+    # Several settings may end the prompt alike.
     texts = dict.fromkeys(opening.text for opening in openings)
     return joined([quoted(text) if text else Text("nothing") for text in texts], " or ")
 
@@ -121,6 +124,7 @@ def _by_place(learned: LearnedFormat, words: Callable[[StopText], Text]) -> Text
         joined([words(stop) for stop in stops], ", ") or Text("nothing")
         for stops in (texts.after_content, texts.after_calls)
     )
+    # A model may end a turn with calls by another token, such as one that hands over to tools.
     if texts.after_calls and texts.after_calls != texts.after_content:
         also = [stop for stop in texts.after_calls if stop not in texts.after_content]
         if texts.after_content and set(texts.after_content) < set(texts.after_calls):
@@ -155,6 +159,7 @@ def _any_inside(learned: LearnedFormat) -> bool:
 
 def _stop_words(stop: StopText) -> Text:
     words = quoted(stop.text)
+    # An engine that stops at one token stops at the last marker.
     if stop.last != stop.text:
         words = sentence(words, " (complete at ", quoted(stop.last), ")")
     return sentence(words, f" ({INSIDE})") if stop.inside else words
@@ -171,6 +176,7 @@ def prompt_warning(formats: Formats, prompt: str) -> str | None:
     """
     format_ = formats.fullest
     expected = list(dict.fromkeys(opening.text for opening in formats.openings))
+    # A template without a generation prompt expects nothing.
     cores = [text.rstrip() for text in expected if text.strip()]
     if not cores or formats.behind(prompt):
         return None

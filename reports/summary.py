@@ -72,6 +72,7 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
     forbidden = sandbox_words(analysis.check)
     if forbidden:
         yield "Sandbox", Text(forbidden, style="red")
+    # Without a prompt there are no turns after one, which the gate would test.
     if analysis.formats.openings:
         yield "Turns", gate_words(analysis, " (listed at the end)")
     doubted = format_.unconfirmed
@@ -83,6 +84,7 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
         yield "Values", value_samples(format_.calls.arguments)
         yield "Call ids", _ids(analysis)
     if isinstance(analysis, Analysis):
+        # A saved format does not record the treatment of media.
         yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default)
     yield "Stop strings", stop_notes(analysis)
@@ -159,6 +161,7 @@ def _forced(formats: Formats) -> str:
 def kept_words(retention: ReasoningRetention) -> str:
     """Describe how long reasoning is kept, with and without tools if these differ."""
     kept, bare = retention.next_user, retention.next_user_without_tools
+    # Some templates keep reasoning only for agents, which pass tools.
     if retention.differs:
         return f"; kept in history only if {'tools' if kept else 'no tools'} are passed"
     if kept is None and bare is None:
@@ -199,6 +202,7 @@ LIMIT_WORDS = {
 
 def limit_words(calls: CallFormat) -> str:
     """Describe the maximum number of calls per turn, and whether it is enforced."""
+    # A caller cannot compute the index of a call from its own turn then.
     counted = ", numbered across turns" if calls.index_goes_on else ""
     return f"{LIMIT_WORDS[calls.limit]}{counted}"
 
@@ -223,12 +227,14 @@ def _calls(analysis: LearnedFormat) -> Text:
 
 def _around(markers: MarkerRegistry) -> Text:
     """Describe the markers around each call, or around all of them."""
+    # Markers of each call say more than those of all calls.
     for which, opening, close in (
         ("each", markers.per_call_start, markers.per_call_end),
         ("all", markers.tool_section_start, markers.tool_section_end),
     ):
         if opening and close:
             return sentence(f", {which} between ", quoted(opening), " and ", quoted(close))
+        # Calls at the end of a turn may have no closer of their own.
         if opening:
             return sentence(f", {which} after ", quoted(opening))
     return Text()
@@ -326,6 +332,7 @@ def content_parts_words(parts: ContentParts) -> Text:
     """
     if parts.texts is not PartsOutcome.WRITTEN:
         return sentence(f"content as a list of parts: {_SAID[parts.texts]}", _why(parts.reason))
+    # Kinds that are treated alike, such as dropped ones, share a sentence.
     grouped: dict[str, tuple[list[str], Text]] = {}
     for media in parts.media:
         words = _media_words(media)
@@ -339,6 +346,7 @@ def _media_words(media: MediaTreatment) -> Text:
         lost = ", and the text next to them is lost" if media.loses_text else ""
         return sentence(_SAID[media.outcome], lost, _why(media.reason))
     many = "for each part" if media.each else "once, however many there are"
+    # Some templates number the parts only if there are several.
     alone = sentence(" (", quoted(placeholder_text(media.alone)), " for the only one)")
     only = alone if media.alone else ""
     written = quoted(placeholder_text(media.placeholder))
@@ -370,6 +378,7 @@ SAMPLES: Mapping[JsonType, Json] = {
 
 def value_samples(arguments: ArgumentFormat) -> Text:
     """Show one value of each type in the template's writing."""
+    # Arguments may be written unlike the values inside of arrays and objects.
     notation = arguments.members.values or arguments.values
     texts: list[Text] = []
     dropped: list[str] = []

@@ -91,6 +91,7 @@ def survey_page(
 def shared_folder(sources: Sequence[str]) -> str:
     """Return the folder shared by all sources, with its slash, or an empty text."""
     folders = [PurePath(source).parent.parts for source in sources]
+    # Folder by folder, since `commonprefix` would cut inside of a name.
     shared: list[str] = []
     for names in zip(*folders, strict=False):
         if len(set(names)) > 1:
@@ -168,6 +169,7 @@ def _table(
     named_shares: Sequence[tuple[str, RecordShare]], whole: int, asides: tuple[str, ...] = ()
 ) -> Table:
     columns = (
+        # Calls of a family may be longer than a line; their beginnings tell them apart.
         TableColumn("", cut=True),
         TableColumn("count", 6, right=True, gap=1, title="templates", bar_of=whole),
         TableColumn("checked", 8, right=True, gap=1, title="self-check passes"),
@@ -230,11 +232,11 @@ class ColumnFilter:
     name: str
     """The filter's label, e.g. `verdict`."""
     column: int
-    """The index of the column in the table."""
+    """The index of the column in the table, e.g. `1`."""
     options: tuple[tuple[str, str], ...]
-    """Values and their labels."""
+    """Values and their labels, e.g. `(("some", "with errors"), ("none", "without errors"))`."""
     counts: bool = False
-    """Whether the column is a count, and the values are `some` and `none`."""
+    """Whether the column is a count, as `errors` is, and the values are `some` and `none`."""
 
 
 _SEVERITIES = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "notes"}
@@ -244,6 +246,7 @@ _WORDS = {"passes": "good", "fails": "bad", "not analyzed": "bad"}
 
 def _index(records: Sequence[SurveyRecord], folder: str, pages: Mapping[str, str]) -> Blocks:
     """List all templates; `pages` maps a source to the name of its own page."""
+    # Records of several runs may be mixed, some of them without lint.
     linted = any(record.findings is not None for record in records)
     heads = ["template", "verdict", "round trips"]
     heads += [*_SEVERITIES.values()] if linted else []
@@ -278,11 +281,13 @@ def _verdict(record: SurveyRecord) -> str:
 
 def _cells(record: SurveyRecord, *, linted: bool) -> Iterator[Text]:
     verdict = _verdict(record)
+    # A template that was not analyzed has no score, not a score of 0.
     figure = "" if record.error else small(f"{record.check.passed}/{record.check.total}")
     yield sentence(badge(verdict, _WORDS[verdict]), " " if figure else "", figure)
     yield Text(f"{record.trips_holding}/{record.trip_count}" if record.trip_count else "")
     if linted:
         found = record.findings
+        # Empty if lint was not run on this one; 0 would be a result.
         yield from (
             Text("" if found is None else str(found.get(severity, 0))) for severity in _SEVERITIES
         )

@@ -35,6 +35,7 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     switches = sorted(learned.switches, key=_weight)
     whole_lines, folded = _folded_switches(switches, width, most)
     shown = [_switch_sentence(learned, switch) for switch in switches[:whole_lines]]
+    # Only of the shown ones: a folded switch may have the longest name.
     widest = max((len(str(name)) for name, _ in shown), default=0)
     lines = [
         sentence("  ", (f"{name:<{widest}}", LABEL_STYLE), "  ", words) for name, words in shown
@@ -146,6 +147,7 @@ def switch_section(learned: LearnedFormat) -> Blocks:
 
 def unset_words(switch: Switch, formats: Formats) -> str:
     """Describe the template's behavior with the switch unset."""
+    # The template renders nothing without it, so its default is never seen.
     if switch.name in formats.base:
         return f"{value_words(formats.base[switch.name])} here: unset raises"
     if switch.default is None:
@@ -162,6 +164,7 @@ def switch_rows(analysis: LearnedFormat, switch: Switch) -> Iterator[Row]:
     """Describe the effect of each value, with the text of each generation prompt."""
     for label, value, effects, only in _value_effects(switch):
         words = sentence(f"only {only}: " if only else "", _effects(effects))
+        # A value of free text has no prompt of its own.
         prompt = None if value is None else analysis.formats.prompt_under({switch.name: value})
         if prompt is not None and not only and SwitchEffect.GENERATION_PROMPT in effects:
             words.append(": ").append_text(quoted(prompt) if prompt else Text("empty"))
@@ -179,6 +182,7 @@ def _value_effects(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffe
         yield free, None, switch.text_effects, switch.only
     for at, group in enumerate(switch.groups):
         effects = switch.effects_of(group[0])
+        # Values without an effect are named with the default, to which they are equal.
         if not effects:
             continue
         names = [
@@ -216,6 +220,7 @@ def _values(formats: Formats, switch: Switch) -> Iterator[tuple[str, Text]]:
 
 def _effects(effects: Sequence[SwitchEffect]) -> str:
     changed = [effect for effect in effects if effect is not SwitchEffect.RAISES]
+    # A value may do nothing but make some conversations raise.
     if not changed:
         return SwitchEffect.RAISES.value
     # Name the other effects first, since the prompt's text follows.

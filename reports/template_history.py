@@ -38,12 +38,14 @@ def history_report(
     difference.
     """
     words = prose(Text(_lead_words(changes, source)), indent=0)
+    # A history of many revisions would scroll its verdicts away.
     drawn = [*words, *_verdicts(changes), *_revisions(changes, in_full=in_full)]
     return report_text(drawn, width)
 
 
 def history_markdown(changes: Sequence[RevisionChange], source: str) -> str:
     """Write a template's revisions as Markdown."""
+    # A comment has limits of length, and a page shows all.
     drawn = [*_verdicts(changes), *_revisions(changes, in_full=False)]
     return markdown_text(visible(_lead_words(changes, source)), drawn)
 
@@ -96,6 +98,7 @@ def _verdict(change: RevisionChange) -> Text:
     """Return the effect of a revision as a sentence."""
     if change.problem:
         return Text(f"no analysis: {visible(change.problem)}", style="red")
+    # The first revision, or one after a revision that has no analysis.
     if change.comparison is None:
         return Text("no earlier revision to compare with", style="dim")
     if change.comparison.equal:
@@ -110,6 +113,7 @@ def _revision_blocks(change: RevisionChange, *, in_full: bool) -> Blocks:
     counted = [*verdict, *prose(difference_counts(comparison))]
     if in_full:
         return [*counted, *comparison_blocks(comparison)]
+    # In full, each difference names its line.
     lines = _template_lines(comparison)
     where = ("line" if len(lines) == 1 else "lines", Text(", ".join(map(str, lines))))
     return [*counted, *first_differences(comparison), *(rows([where]) if lines else [])]
@@ -125,25 +129,30 @@ class RevisionDocument(JsonDocument, frozen=True):
     """A revision of a template."""
 
     commit: str | None
-    """The full hash; null for changes that are not committed."""
+    """The full hash, e.g. `"b7f4723dd19d171102b63dcbb80392aaeb9eb945"`; null for changes that are
+    not committed."""
     date: str | None
+    """The day of the commit, e.g. `"2026-11-21"`; null if there is none."""
     author: str | None
+    """The author's name, e.g. `"Ada Lovelace"`; null if there is no commit."""
     subject: str
+    """The first line of the message, e.g. `"Found the format of a template by rendering it"`."""
     problem: str | None
-    """The reason if the revision has no analysis."""
+    """The reason if the revision has no analysis, e.g. `"line 3: unexpected '}'"`."""
     comparison: dict[str, Json] | None
-    """The difference from the revision before, as `autoparser.compare/3`; null for the first, and
-    if one of the two has no analysis."""
+    """The difference from the revision before, as `autoparser.compare/3`, e.g. `{"equal": true,
+    …}`; null for the first, and if one of the two has no analysis."""
 
 
 class HistoryDocument(JsonDocument, frozen=True):
     """The revisions that changed a template, the newest first."""
 
     schema: Literal["autoparser.history/1"]
-    """The schema's name and version, which grows with each incompatible change."""
+    """Name and version, `"autoparser.history/1"`, which grows with each incompatible change."""
     source: str
-    """The file, directory or model."""
+    """The file, directory or model, e.g. `"chat_template.jinja"`."""
     revisions: tuple[RevisionDocument, ...]
+    """The revisions, e.g. first that of `"2026-11-21"`."""
 
 
 def history_document(changes: Sequence[RevisionChange], source: str) -> dict[str, Json]:

@@ -232,6 +232,7 @@ def _prompts(prompts: Sequence[PlainPrompt]) -> Blocks:
     """Show the default prompt beside the one under another setting; others are folded."""
     if not prompts:
         return []
+    # The prompts come with the most different endings first.
     usual, *others = prompts
     if not others:
         pieces = (DifferencePiece(Side.BOTH, usual.text),)
@@ -301,6 +302,7 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
     Findings outside the default profile are folded, as in `autoparser lint`.
     """
     at_once = _released(report)
+    # Conventions of most templates would bury the faults.
     folded = [finding for finding in report.findings if finding not in at_once]
     drawn: Blocks = [Heading(Text("Findings"), "findings", str(len(at_once)))]
     if at_once:
@@ -336,6 +338,7 @@ def _finding(finding: LintFinding, template: ChatTemplate) -> Entry:
     if finding.also:
         facts.append(("Also found by", Text(", ".join(finding.also))))
     if place is not None:
+        # The page names the template's path once, in its provenance.
         place = replace(place, path=PurePath(place.path).name)
     where = "" if place is None else sentence(" ", small(str(place)))
     return Entry(
@@ -357,6 +360,7 @@ def _shown_evidence(evidence: HitEvidence) -> ComparedTexts:
 
 
 def _text_side(shown: ShownText) -> TextSide:
+    # Not escaped as ASCII: a page is UTF-8, and other scripts stay readable.
     messages = json.dumps(list(shown.messages), indent=2, ensure_ascii=False)
     return TextSide(
         visible(shown.label),
@@ -373,6 +377,7 @@ def _whole_text(title: str, text: str) -> Fold:
 
 
 def _summary(learned: LearnedFormat) -> Blocks:
+    # The page's title and provenance have the template.
     listed = rows(row for row in summary_rows(learned) if row[0] != "Template")
     return [Heading(Text("Summary"), "summary"), *listed]
 
@@ -481,6 +486,7 @@ def _switch_views(views: Sequence[SwitchView]) -> Blocks:
     if not views:
         return []
     usual, *others = views
+    # A switch of the prompt's beginning changes no turn.
     alike = [other for other in others if _turn_text(other) == _turn_text(usual)]
     changing = [other for other in others if other not in alike]
     words = "The rendered turn, with one switch set at a time."
@@ -543,6 +549,7 @@ def _grammar(grammar: GrammarForms, tools: Sequence[Tool]) -> Blocks:
         Heading(Text("The grammar"), "grammar"),
         *lead(words),
         *rows(facts),
+        # Folded: a grammar has hundreds of lines, which few readers want.
         *(_whole_text(name, text) for name, text in grammar.forms.items()),
         _whole_text("The tools of the request", offered),
     ]

@@ -87,9 +87,10 @@ class StatePage:
     """The page and its pictures."""
 
     text: str
-    """The page in Markdown."""
+    """The page in Markdown, e.g. `# The state of chat templates…`."""
     pictures: Mapping[str, str]
-    """The pictures in SVG by their file names, to be written beside the page."""
+    """The pictures in SVG by their file names, e.g. `state-of-templates-faults.svg`, to be written
+    beside the page."""
 
 
 def state_page(state: TemplateState, title: str, name: str) -> StatePage:
@@ -123,6 +124,7 @@ def state_page(state: TemplateState, title: str, name: str) -> StatePage:
 def _beginning(state: TemplateState, title: str) -> Iterator[str]:
     many = number_of(state.texts, "chat template")
     names = "" if state.names == state.texts else f" under {state.names} names"
+    # Records may be made on several days, and by several versions.
     days = " to ".join(state.days)
     yield from ("# The state of chat templates", "")
     yield (
@@ -184,6 +186,7 @@ def _call(row: NotationCount) -> str:
 
 
 def _round_trips(state: TemplateState) -> Iterator[str]:
+    # The share is stated as a success here, and as a fault in the table above.
     rewritten = next(row for row in state.claims if row.claim is StateClaim.REWRITTEN)
     yield from ("", "## Which of them round-trip", "")
     yield (
@@ -213,6 +216,7 @@ def _round_trips(state: TemplateState) -> Iterator[str]:
     if state.failed:
         reasons: dict[str, list[str]] = {}
         for row in state.failed:
+            # The words before the colon are the kind of error, which many templates share.
             reasons.setdefault((row.error or "").partition(":")[0], []).append(_name(row))
         named = [f"{plain(why)}: {', '.join(names)}" for why, names in sorted(reasons.items())]
         yield from ("", f"Not analyzed, {len(state.failed)}: {'; '.join(named)}.")
@@ -220,6 +224,7 @@ def _round_trips(state: TemplateState) -> Iterator[str]:
 
 def _readings(state: TemplateState) -> Iterator[str]:
     readings, asked = state.readings, len(state.asked)
+    # Engines are asked only with `--python`.
     if not readings:
         return
     yield from ("", "## Which built-in parsers read them", "")
@@ -231,6 +236,7 @@ def _readings(state: TemplateState) -> Iterator[str]:
         " makers name."
     )
     yield ""
+    # One template stands for all that write a call in its way.
     if asked < state.calling:
         names = ", ".join(map(_name, state.asked))
         alike = f"{state.asked_alike} of {state.calling} templates write calls in one of their ways"
@@ -246,6 +252,7 @@ def _readings(state: TemplateState) -> Iterator[str]:
         cells = [plain(row.engine), words[row.choice], str(len(row.readings)), *shares]
         yield f"| {' | '.join([*cells, str(row.reading(1)), str(row.reading(0.9))])} |"
     for row in readings:
+        # A text without an answer is not a text that was misread.
         silent = sum(reading.unanswered for reading in row.readings)
         if silent:
             texts = sum(reading.texts for reading in row.readings)
@@ -292,6 +299,7 @@ _SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Za-z])")
 
 def _mistake(at: int, row: Mistake) -> Iterator[str]:
     rule = rule_of(row.code)
+    # The first paragraph says what happens; the others are details.
     why = " ".join(rule.why.split("\n\n")[0].split())
     # The page of a rule is Markdown of this package, and needs no escapes.
     yield from ("", f"### {at}. {row.code}: {rule.summary}", "")
@@ -311,6 +319,7 @@ def _outcome(row: Mistake) -> str:
     if fix is None:
         return "`autoparser fix` was not tried on it."
     if fix.reason:
+        # Some reasons have the number of edits already.
         tried = "" if " tried" in fix.reason else f"tried {number_of(fix.edits, 'edit')} and "
         return f"`autoparser fix` {tried}leaves it: {fix.reason}."
     return (
@@ -320,6 +329,7 @@ def _outcome(row: Mistake) -> str:
 
 
 def _name(record: SurveyRecord) -> str:
+    # In code, where no name of a template is a mention or a link.
     return code_span(PurePath(record.source).stem)
 
 

@@ -69,6 +69,7 @@ def report_text(blocks: Iterable[Block], width: int, *, first_gap: bool = True) 
     Without `first_gap` it does not begin with the empty line of a heading.
     """
     drawn = drawn_lines(blocks, width)
+    # Only an empty line: a report may begin without a heading.
     if not first_gap and drawn and not drawn[0].plain:
         del drawn[0]
     return joined_lines(drawn)
@@ -76,6 +77,7 @@ def report_text(blocks: Iterable[Block], width: int, *, first_gap: bool = True) 
 
 def joined_lines(text_lines: Lines) -> Text:
     """Join lines, without trailing spaces."""
+    # Trailing spaces would be copied with a line, and wrap on a narrow terminal.
     for line in text_lines:
         line.rstrip()
     return Text("\n").join(text_lines)
@@ -91,6 +93,7 @@ def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a 
         case Gap():
             return [Text()]
         case Heading():
+            # A block may be painted again at another width, and must not change.
             title = block.title.copy()
             title.style = HEADING_STYLE
             hint = prose(block.hint) if block.hint else []
@@ -130,6 +133,7 @@ def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a 
 
 
 def _paragraph(block: Paragraph, width: int) -> Lines:
+    # A line beyond a very narrow terminal is better than a word a line.
     room = max(width - block.indent - block.hang, NARROWEST)
     return [
         sentence(" " * (block.indent + block.hang * bool(at)), line)
@@ -173,6 +177,7 @@ def fact_lines(
 def cut_at_word(line: Text, width: int) -> None:
     """Cut a line that is too long after its last whole word, or at the width if it has none."""
     if line.cell_len > width:
+        # One cell more, which may be the space after a word that just fits.
         line.truncate(width + 1)
         end = line.plain.rstrip().rfind(" ")
         # `end` counts characters, and `truncate` cells, of which a wide character has two.
@@ -250,6 +255,7 @@ def _entries(block: Entries, width: int) -> Lines:
 
 def _compared(block: ComparedTexts) -> Blocks:
     """Show the origin of each text, and the differences below both."""
+    # A text alone is neither the old nor the new one.
     signs = ("- ", "+ ") if len(block.sides) > 1 else ("",)
     drawn: Blocks = []
     if block.caption:
@@ -293,6 +299,7 @@ def _sizes(block: Table, width: int) -> list[int]:
     for at, size in enumerate(sizes):
         if size:
             continue
+        # The margin is on both sides, so that a table never touches the edge.
         used = sum(sizes) + sum(column.gap for column in block.columns[:-1]) + 2 * block.indent
         column = block.columns[at]
         widest = max([len(column.head), *(cell_len(cells[at].plain) for cells in block.rows)])
@@ -362,6 +369,7 @@ def difference_lines(
         if piece.side is Side.BOTH:
             texts = _context(piece.text, first=at == 0, last=at == len(pieces) - 1)
         else:
+            # A side's own text is shown from its beginning, where the departure is.
             texts = _limited(piece.text, style)
             if origins is not None:
                 number = line_at(origins[piece.side is Side.RIGHT], reached[piece.side])
@@ -369,6 +377,7 @@ def difference_lines(
             for line in wrapped(text, max(width - indent - 2 - margin, 10), words=False):
                 label = (f"{number:>{margin - 1}} " if margin else "", "dim")
                 drawn.append(sentence(" " * indent, label, (f"{piece.side.value} ", style), line))
+                # The number is that of the piece's first line.
                 number = ""
         for side in reached:
             reached[side] += len(piece.text) if piece.side in {Side.BOTH, side} else 0
@@ -411,6 +420,7 @@ def wrapped(text: Text, width: int, *, words: bool) -> Lines:
     half, so that a tag or a word is not cut in two, otherwise at the full width.
     """
     cuts = _cuts(text.plain, width, words=words)
+    # A copy, since callers strip and append to the lines.
     pieces = list(text.divide(cuts)) if cuts else [text.copy()]
     for piece in pieces[:-1] if words else ():
         piece.rstrip()
@@ -451,7 +461,9 @@ def _cuts(plain: str, width: int, *, words: bool) -> list[int]:
 
 def _joint(plain: str, start: int, end: int) -> int:
     """Return the place to break a line that is full at `end`."""
+    # Brackets first: a marker in two lines cannot be recognized.
     for kind in (_OPENERS, " "):
+        # Only in the second half, so that no line is nearly empty.
         for at in range(end, start + (end - start) // 2, -1):
             # Break before the first of adjacent brackets or spaces, so that they stay together.
             if plain[at] in kind and plain[at - 1] not in kind:

@@ -41,24 +41,28 @@ class TokenDocument(JsonDocument, frozen=True):
     """A token and its owner."""
 
     id: int
+    """The token's id, e.g. `28`."""
     text: str
-    """The text that it adds; empty if it only continues a character."""
+    """The text that it adds, e.g. `"<"`; empty if it only continues a character."""
     message: Count | None
-    """The index of the message in the conversation; null for the template's own text."""
+    """The index of the message in the conversation, e.g. `1`; null for the template's own text."""
     role: str | None
+    """The role of that message, e.g. `"user"`; null for the template's own text."""
     content: bool
-    """Whether the text comes from the message."""
+    """Whether the text comes from the message, e.g. `false` for `<|im_start|>`."""
     sampled: bool
-    """Whether a model writes it."""
+    """Whether a model writes it, e.g. `false` for a question."""
     loss: bool
-    """Whether it counts in the training loss."""
+    """Whether it counts in the training loss, e.g. `true` for an answer."""
 
 
 class TokensDocument(JsonDocument, frozen=True):
     """A render as tokens."""
 
     template: TemplateDocument
+    """The template that was rendered, e.g. from `"chat_template.jinja"`."""
     tokens: tuple[TokenDocument, ...]
+    """The tokens in their order, e.g. first that with the text `"<"`."""
 
 
 def tokens_report(
@@ -74,6 +78,7 @@ def tokens_report(
     drawn: Blocks = [
         *prose(head, indent=0),
         *prose(Text(_LEGEND, style="dim")),
+        # Spaces at the edges of tokens have no sign here.
         *prose(Text(LEGEND.partition(",")[0], style="dim")),
         *blank(),
         *rows(list(_rows(tokens, pieces, roles)), indent=0, words=False, label=_NAME + 10),
@@ -85,6 +90,7 @@ def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -
     last: int | None = None
     kinds = list(zip(tokens.message_indices, tokens.loss_mask, tokens.is_content, strict=True))
     for (message, loss, content), run in groupby(range(len(kinds)), key=kinds.__getitem__):
+        # A message has several rows, one for each kind of its tokens.
         name = "" if message == last else _name(message, roles)
         last = message
         label = f"{name:{_NAME}} {'loss' if loss else '':4} {'text' if content else ''}"
@@ -109,6 +115,7 @@ def tokens_document(
         TokenDocument(
             tokens.token_ids[at],
             pieces[at],
+            # A negative index marks the template's own text.
             message if message >= 0 else None,
             roles[message] if message >= 0 else None,
             tokens.is_content[at],

@@ -36,6 +36,7 @@ def traffic_report(
         ask = "more repeats" if traffic.repeats == 1 else "more repeat"
         words += f" {traffic.repeats} {ask} an earlier prompt, which loses nothing."
     drawn = prose(words, indent=0)
+    # Without continued requests nothing could be reused, and a share would be of 0.
     if not traffic.continued:
         return Text("\n").join(drawn_lines(drawn, width))
     whole = traffic.reused_units + traffic.lost
@@ -43,6 +44,7 @@ def traffic_report(
     words += f" ({100 * traffic.lost / whole:.1f} %), in {_requests(traffic.losses)}."
     drawn += prose(words, indent=0)
     for losses in traffic.by_cause:
+        # A switch that avoids the losses is better advice than an edit of the template.
         advice = cause_advice(losses.cause, (settings or {}).get(losses.cause))
         drawn += _cause(losses, advice, unit)
     if traffic.losses:
@@ -59,6 +61,7 @@ def _cause(cause_losses: CausedLosses, advice: Sequence[Advice], unit: str) -> B
     requests = _requests(cause_losses.losses)
     title = f"{cause_losses.cause.value}: {cause_losses.lost} {unit} in {requests}"
     drawn = [*heading(title), *prose(f"{ABOUT[cause_losses.cause]}.")]
+    # The costliest request is the one to look at first.
     worst = max(cause_losses.losses, key=lambda loss: loss.lost)
     words = f"{worst.place}, {worst.lost} {unit}:"
     pairs = [
@@ -74,53 +77,65 @@ class LostByCauseDocument(JsonDocument, frozen=True):
     """The losses of one cause."""
 
     cause: CauseCode
+    """The cause, e.g. `"reasoning-dropped"`."""
     lost: Count
+    """Number of lost tokens or characters, e.g. `124`."""
     requests: Positive
+    """Number of requests that lost them, e.g. `2`."""
     advice: tuple[Advice, ...]
+    """Things to do, e.g. `"keep reasoning by default in tool loops, …"` for a template's author."""
 
 
 class LossDocument(JsonDocument, frozen=True):
     """A request whose prompt does not begin with all of the earlier computed text."""
 
     line: Positive
-    """The request's line in the log."""
+    """The request's line in the log, e.g. `2`."""
     after: Positive
-    """The line of the request that it continues."""
+    """The line of the request that it continues, e.g. `1`."""
     cause: CauseCode
+    """The cause, e.g. `"reasoning-dropped"`."""
     lost: Count
+    """Number of lost tokens or characters, e.g. `68`."""
     written: str
-    """The beginning of the earlier request's text from the departure on."""
+    r"""The earlier request's text from the departure on, e.g. `"<think>\nThe user wants …"`."""
     next_prompt: str
-    """The beginning of this request's text from the departure on."""
+    """This request's text from the departure on, e.g. `"It is sunny.<|im_end|>…"`."""
 
 
 class UnreadLineDocument(JsonDocument, frozen=True):
     """A line of the log that could not be parsed."""
 
     place: str
+    """The line in the log, e.g. `"line 2"`; empty if unknown."""
     message: str
+    """The problem, e.g. `"invalid JSON"`."""
 
 
 class TrafficDocument(JsonDocument, frozen=True):
     """The prefix cache in a log."""
 
     schema: Literal["autoparser.traffic/1"]
-    """Name and version; the version is increased by every change that is not an addition."""
+    """Name and version, `"autoparser.traffic/1"`; the version is increased by every change that is
+    not an addition."""
     requests: Count
+    """Number of requests in the log, e.g. `4`."""
     continued: Count
-    """Number of requests that continue an earlier one."""
+    """Number of requests that continue an earlier one, e.g. `2`."""
     again: Count
-    """Number of requests that repeat an earlier prompt; they lose nothing."""
+    """Number of requests that repeat an earlier prompt, e.g. `0`; they lose nothing."""
     unit: Literal["tokens", "characters"]
-    """The counted unit: characters if there are neither ids nor a tokenizer."""
+    """The counted unit, e.g. `"characters"` if there are neither ids nor a tokenizer."""
     kept: Count
-    """Reused part of earlier requests."""
+    """Reused part of earlier requests, e.g. `242`."""
     lost: Count
-    """Lost part of earlier requests."""
+    """Lost part of earlier requests, e.g. `124`."""
     causes: tuple[LostByCauseDocument, ...]
-    """The causes, the most expensive first."""
+    """The causes, the most expensive first, e.g. `"reasoning-dropped"`."""
     losses: tuple[LossDocument, ...]
+    """The requests that lost something, in the order of the log, e.g. that of line 2."""
     unread: tuple[UnreadLineDocument, ...]
+    """Lines of the log that could not be parsed; usually none (`[]`)."""
 
 
 def traffic_document(

@@ -60,6 +60,7 @@ def check_score(check: Check) -> str:
     Examples: `47/47 test messages match`, `46/47 test messages match, OpenAI-style 1/40`.
     """
     form = check.spoiled
+    # The score covers the template's own form; users may send another.
     score = f"{check.passed}/{check.total} test messages match"
     return score if form is None else f"{score}, OpenAI-style {form.intact_count}/{form.asked}"
 
@@ -91,6 +92,7 @@ def verdict_text(check: Check) -> Text:
 
 def verdict_with_basis(check: Check) -> Text:
     """Return the verdict, and its basis unless it is the same for every message."""
+    # A full score says it all; a basis is only of use for another one.
     if check.equal == check.total and check.spoiled is None:
         return verdict_text(check)
     return sentence(verdict_text(check), f": {verdict_basis(check)}")
@@ -122,6 +124,7 @@ def _own_form(check: Check) -> str:
 
 def _crashes(check: Check) -> Iterator[str]:
     """Count the failing crashes and the expected ones, each with a line."""
+    # Crashes on what agents send come first: only they are failures.
     for needed in (True, False):
         crashes = [crash for crash in check.crashes if crash.needed is needed]
         count = sum(len(crash.titles) for crash in crashes)
@@ -185,6 +188,7 @@ def _check_blocks(check: Check) -> Blocks:
     forbidden = sandbox_words(check)
     drawn += lead(f"{forbidden[0].upper()}{forbidden[1:]}.") if forbidden else []
     drawn += rows([("crash", _crash(crash)) for crash in check.crashes if crash.needed])
+    # The first is shown opened, so it should be short and have a named cause.
     by_size = sorted(check.failures, key=lambda failure: failure.rank)
     shown = [_failure(failure, opened=not at) for at, failure in enumerate(by_size[:MOST_FAILURES])]
     drawn += [Entries(tuple(shown))] if shown else []
@@ -195,6 +199,7 @@ def _check_blocks(check: Check) -> Blocks:
 
 def _failure(failure: Failure, *, opened: bool) -> Entry:
     """Show a message on which a format fails: the template's render and the format's text."""
+    # The message itself, so that a reader can render it again.
     message = visible(json.dumps(failure.message.to_dict(), ensure_ascii=False))
     raises, predicted = "no text, it raises", "no text, it predicts that the template raises"
     sides = (
@@ -245,6 +250,7 @@ def gate_words(learned: LearnedFormat, where: str = "") -> Text:
     `where` is the place of the faults.
     """
     gate = learned.gate
+    # A template without a generation prompt has nothing to follow.
     if not gate.asked:
         return Text("not tested: no rendered turn continues a generation prompt")
     counted = Text(gate_score(gate), style=gate_style(learned))
@@ -296,6 +302,7 @@ def format_verdict(learned: LearnedFormat) -> Text:
     """
     checks = learned.checks
     different = sum(len(check.different) for check in checks)
+    # Faults of OpenAI-style messages alone come from the template, not from the parser.
     misread = not learned.gate.own_form_ok and any(
         fault.question is GateQuestion.READ for fault in learned.gate.faults
     )
@@ -303,6 +310,7 @@ def format_verdict(learned: LearnedFormat) -> Text:
         judged = (f"parsing, grammars and so serving are unreliable{_failing(learned)}", "bold red")
     elif misread:
         judged = (f"parsing and so serving fail for {_faulty_turns(learned.gate)}", "bold red")
+    # The sandbox is transformers' own; other engines may render the template.
     elif _freed(learned.check) == learned.check.total:
         judged = ("parsing works outside transformers' sandbox", "bold green")
     elif any(check.failures for check in checks):
@@ -369,10 +377,12 @@ def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
     if (
         united.retention.tool_loop is False
         or (united.calls is not None and united.calls.limit in LOST_CALLS)
+        # A caller sees what raises; only losses in silence need the findings.
         or (arguments in LOST_ARGUMENTS and arguments is not StringArguments.RAISES)
     ):
         faults.append("see findings for serving and training")
     yield from faults
+    # Lint finds faults that an analysis does not look for, so none seen is no pass.
     if served and not faults:
         yield "run lint for serving and training"
 
@@ -405,6 +415,7 @@ def gate_style(learned: LearnedFormat) -> str:
 def gate_section(learned: LearnedFormat) -> Blocks:
     """Report the accepted renders, and list the refused ones."""
     gate = learned.gate
+    # A column of `nothing set` alone would say nothing.
     set_any = any(fault.setting for fault in gate.faults)
     cells = [
         (

@@ -52,6 +52,7 @@ def visible(text: str) -> str:
 
 def shell_word(name: str) -> str:
     """Return a file's name as a shell takes it, e.g. `'my file.jinja'`, with nothing invisible."""
+    # Escaped first: a name with control characters must not reach a terminal in a command.
     return shlex.quote(visible(name))
 
 

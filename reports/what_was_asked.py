@@ -78,6 +78,7 @@ def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
     once = [visible(form) for form in once if not form.startswith(FIELD_FORM)]
     once += [f"{number_of(tried, 'name')} of the template as a field"] if tried else []
     yield "sent as", "; ".join([", ".join(often), *([f"once: {', '.join(once)}"] if once else [])])
+    # The empty setting is named in words.
     settings = [setting for setting in bounds.settings if setting]
     if settings:
         yield "under", f"nothing set; {settings_words(settings)}"
@@ -130,6 +131,7 @@ def _kind(name: str) -> str:
 
 def _refused(comparison: Comparison) -> Iterator[str]:
     asked = comparison.coverage
+    # Two templates may refuse alike in other words.
     yield f"{asked.refused} more renders (messages not compared)"
     names = list(dict.fromkeys(map(_kind, asked.refused_conversations)))
     if names:
@@ -149,6 +151,7 @@ def _not_asked(comparison: Comparison) -> Iterator[str]:
         yield f"{asked.left_out_pairs} other pairs of values"
     if asked.settings:
         yield "other values of a switch; three switches at once"
+    # Renders have one clock, so that they repeat.
     yield "other dates than one fixed day"
 
 
@@ -195,6 +198,7 @@ def tools_summary(prompt_tools: ToolsInPrompt) -> Text:
     if not prompt_tools.taken:
         return Text("The template raises on every request with tools.")
     offered = f"{prompt_tools.tools} tool{'s' * (prompt_tools.tools != 1)} offered"
+    # One tool may crash for several causes.
     crashing = len({name for crash in prompt_tools.crashes for name in crash.tools})
     places = sum(len(part.places) for part in prompt_tools.lost)
     summary = Text(offered)

@@ -33,6 +33,7 @@ def _lines(run: LintRun) -> Iterator[str]:
             words = message_words(template, finding)
             if finding.fix:
                 words += f"; {visible(finding.fix)}"
+            # A template inside of JSON has no lines of the file.
             line = template.line_in_file(finding.line)
             yield _command(_COMMANDS[finding.severity], template.path, line, title, words)
         yield from _unused(template)
@@ -72,10 +73,13 @@ class _Case:
     name: str
     """The name of the test, e.g. `AP306 content-dropped-beside-calls`."""
     kind: str
-    """The element for a finding or a problem; empty if the test passes."""
+    """The element for a finding or a problem, e.g. `failure`; empty if the test passes."""
     type: str = ""
+    """The severity of a finding, e.g. `error`; `problem` for a problem."""
     message: str = ""
+    """The finding's message, e.g. `content beside a call is not in the prompt`."""
     text: str = ""
+    """The message after its place, e.g. `chat.jinja:30: content beside a call is not in …`."""
 
 
 def junit_report(run: LintRun) -> str:
@@ -106,6 +110,7 @@ def junit_report(run: LintRun) -> str:
 
 def _cases(template: InspectedTemplate, run: LintRun) -> list[_Case]:
     found = [_case(template, finding, fails=run.fails(finding)) for finding in template.findings]
+    # CI servers list tests, so a template without findings needs one.
     return found or [_Case("no finding", "")]
 
 

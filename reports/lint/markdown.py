@@ -85,6 +85,7 @@ def _by_weight(run: LintRun) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
 
 
 def _rows(run: LintRun) -> Iterator[str]:
+    # Problems first: with them, the findings are incomplete.
     for problem in run.problems:
         line = "" if problem.line is None else f":{problem.line}"
         place = code_cell(f"{problem.path}{line}")
@@ -138,6 +139,7 @@ def _evidence(evidence: HitEvidence) -> Iterator[str]:
     if one.error or other.error:
         yield from (f"- {line}" for line in _alone(one))
         yield from (f"+ {line}" for line in _alone(other))
+    # If both render alike, the difference is in what was sent.
     elif one.text == other.text:
         messages, other_messages = messages_text(one), messages_text(other)
         if messages != other_messages:
@@ -186,6 +188,7 @@ def code_cell(text: str) -> str:
 
 def _html(text: str) -> str:
     """Escape for HTML within Markdown: no markup of either remains."""
+    # All but a few signs, since both languages have many that mean something.
     return re.sub(r"[^\w ./:,;=%'\"-]|_", lambda match: f"&#{ord(match.group())};", text)
 
 
@@ -198,6 +201,7 @@ _CELL, _MARGIN = 7, 6
 
 def badge_image(run: LintRun) -> str:
     """Return an SVG badge with the number of findings by severity."""
+    # Severities are declared from the most severe on.
     weightiest = next((severity.value for severity in Severity if run.count(severity)), "")
     words = counts(run) or "no finding"
     # The findings in the other files alone would look like a verdict on all inputs.
@@ -233,6 +237,7 @@ def card_table(run: LintRun, version: str) -> str:
 
 def _row(template: InspectedTemplate) -> str:
     weights = Counter(finding.severity for finding in template.findings)
+    # A model card needs each rule once, however often it was found.
     rules = dict.fromkeys(f"{finding.code} {finding.rule.name}" for finding in template.findings)
     numbers = (str(weights[severity]) for severity in Severity)
     return table_row(code_cell(template_title(template)), *numbers, ", ".join(rules) or "none")

@@ -46,6 +46,7 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
     facts = [("fix", Text(rule.fix))] if rule.fix else []
     if rule.fixable:
         facts.append(("fixable", Text(f"autoparser fix SOURCE --select {rule.code}")))
+    # Every page answers whether there is a fix, even with why there is none.
     facts.append((fix_safety(rule) or "no fix", Text(fix_reason(rule))))
     facts.append(("requires", Text(rule.needs.value)))
     if profiles := profiles_of(rule):
@@ -68,6 +69,7 @@ def fix_reason(rule: Rule) -> str:
     """Return why a rule's fix is safe, unsafe or missing, in sentences."""
     if not rule.fixable:
         return f"No automatic fix: {rule.why_unfixed}."
+    # Markers of a generation are no text of a prompt.
     if rule.marks:
         return "It changes no rendered text."
     if rule.never_safe:
@@ -103,6 +105,7 @@ def rule_table(rules: Sequence[Rule], width: int) -> Text:
     drawn: Blocks = []
     for group in RuleGroup:
         of_group = [rule for rule in rules if rule.group is group]
+        # A selection of rules may leave groups empty.
         if of_group:
             drawn += heading(f"{group.value} (AP{group.digit})")
             drawn += _listed(of_group)
@@ -163,6 +166,7 @@ def _page(rule: Rule) -> Iterator[str]:
         yield ""
         yield f"{_capital(_prose(rule.fix))}."
     yield ""
+    # A terminal shows the same sentence without backquotes.
     reason = fix_reason(rule).replace("--unsafe-fixes", "`--unsafe-fixes`")
     if rule.fixable:
         yield (

@@ -50,6 +50,7 @@ def sarif_report(run: LintRun, version: str, pages: str | None = None) -> str:
     `version` is autoparser's own; `pages` is the address of the rules' pages, without a slash at
     its end, or None if it is unknown.
     """
+    # A result refers to its rule by its place in the list.
     indices = {rule.code: at for at, rule in enumerate(run.rules)}
     log = {
         "$schema": SCHEMA,
@@ -79,6 +80,7 @@ def sarif_report(run: LintRun, version: str, pages: str | None = None) -> str:
             }
         ],
     }
+    # NaN is no JSON, though Python would write it.
     return json.dumps(log, indent=1, allow_nan=False) + "\n"
 
 
@@ -87,6 +89,7 @@ def _rule(rule: Rule, pages: str | None) -> Mapping[str, object]:
     fix = f" Fix: {rule.fix}." if rule.fix else ""
     found: dict[str, object] = {
         "id": rule.code,
+        # SARIF asks for names in Pascal case.
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": f"{rule.summary}."},
         "fullDescription": {"text": f"{rule.summary}. {why}"},
@@ -152,6 +155,7 @@ def _plain(text: str) -> str:
 
 
 def _location(path: str, line: int | None, column: int | None = None) -> Mapping[str, object]:
+    # GitHub refuses a result without a line.
     region = {"startLine": line or 1}
     if line is not None and column is not None:
         region["startColumn"] = column

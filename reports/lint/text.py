@@ -80,6 +80,7 @@ def lint_report(
     writer = _Writer(run, evidence=evidence, explain=explain)
     drawn: Blocks = []
     for template in run.templates:
+        # Templates without findings are many, and only counted.
         if template.findings or template.unused or template.unwritten:
             drawn += [*writer.template(template), *blank()]
     if run.problems:
@@ -100,6 +101,7 @@ def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
     codes = sorted({finding.code for _, finding in run.findings if finding.rule.fixable})
     if codes and len(run.templates) == 1:
         profile = run.finding_filter.profile
+        # `fix` has the profile `release` by default, and would hide other findings.
         options = f" --select {codes[0]}" if len(codes) == 1 else f" --profile {profile}"
         shown = "" if profile is Profile.RELEASE else options
         yield next_line("fix", run.templates[0].path, shown, width, 0)
@@ -123,10 +125,13 @@ def _place(template: InspectedTemplate, line: int | None, column: int | None = N
 @dataclass(slots=True)
 class _Writer:
     run: LintRun
+    """The run that is reported, e.g. of 2 templates."""
     evidence: bool
+    """Whether the texts of each finding are shown, as with `--show-evidence`."""
     explain: bool
+    """Whether rules' pages are shown, as with `--explain`."""
     explained: set[str] = field(default_factory=set[str])
-    """Codes of rules whose pages have already been shown."""
+    """Codes of rules whose pages have already been shown, e.g. `{"AP306"}`."""
 
     def template(self, template: InspectedTemplate) -> Blocks:
         drawn = prose(Text(template_title(template), style="bold underline"), indent=0)
@@ -136,6 +141,7 @@ class _Writer:
             place = _place(template, ignore.line)
             words = sentence(("note ", "dim"), place, unused_words(ignore))
             drawn += prose(words, hang=2)
+        # Renders are the usual evidence; parts known by any other are less certain.
         shown = [part for part in template.evidence if part[1] is not EvidenceKind.RENDER]
         if shown:
             words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
@@ -211,6 +217,7 @@ def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
         for shown in (one, other):
             drawn += _alone(shown, indent)
         return drawn
+    # If both render alike, the difference is in what was sent.
     if one.text == other.text:
         messages, other_messages = messages_text(one), messages_text(other)
         if messages != other_messages:
@@ -308,6 +315,7 @@ def _lines(run: LintRun) -> Iterator[str]:
     for template in run.templates:
         first = FilePlace(template.path, 1)
         for finding in template.findings:
+            # Editors read a place in every line of this form.
             place = line_place(template, finding.line, finding.column) or first
             words = message_words(template, finding)
             yield f"{place}: {finding.code} [{finding.severity}] {words}"
@@ -323,11 +331,13 @@ class Counted(Struct, frozen=True):
     """A rule with its number of findings."""
 
     rule: Rule
+    """The rule, e.g. that with the code `AP314`."""
     findings: int
+    """Number of its findings, e.g. `2`."""
     templates: int
-    """Number of templates with at least one."""
+    """Number of templates with at least one, e.g. `2`."""
     merged: int
-    """Findings of other rules with the same cause, merged into this rule's."""
+    """Findings of other rules with the same cause, merged into this rule's, e.g. `0`."""
 
 
 def counted(run: LintRun) -> list[Counted]:

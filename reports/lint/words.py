@@ -85,6 +85,7 @@ def folded_words(run: LintRun) -> str:
     folded = [finding for template in run.templates for finding in template.folded]
     if not folded:
         return ""
+    # Conventions are named by rule, since most templates have the same few.
     usual = sorted({finding.code for finding in folded if finding.rule.convention})
     of_usual = sum(finding.rule.convention for finding in folded)
     others = [finding.severity for finding in folded if not finding.rule.convention]
@@ -114,6 +115,7 @@ def notes(run: LintRun) -> Iterator[str]:
             f" {'matches' if run.vanished == 1 else 'match'} no finding:"
             f" --write-baseline removes {'it' if run.vanished == 1 else 'them'}"
         )
+    # One cause, such as a tokenizer that cannot be loaded, has the same remark on each template.
     for remark in dict.fromkeys(
         remark for template in run.templates for remark in template.remarks
     ):
@@ -124,6 +126,7 @@ def notes(run: LintRun) -> Iterator[str]:
             {rule.code for rule, missing in template.left_out if missing is need}
             for template in run.templates
         ]
+        # A rule counts once, however many templates lack its need.
         lacking = [codes for codes in rules_by_template if codes]
         if lacking:
             rules = len(frozenset[str]().union(*lacking))
