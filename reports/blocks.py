@@ -176,8 +176,6 @@ class Departure(Struct, frozen=True):
     r"""The shared text before the departure, e.g. `"<|im_start|>assistant\n"`."""
     sides: tuple[DepartureSide, ...]
     """The texts, e.g. one labeled `"- line 39"`, and one labeled `"+ line 33"`."""
-    facts: tuple[Row, ...] = ()
-    """Further rows below both texts; `()` for none."""
     margin: int = 10
     """Cells of a line that are taken by the label and the margins, e.g. `16`."""
     by_cells: bool = False
@@ -272,8 +270,6 @@ class Fold(Struct, frozen=True):
     """Whether it is open at first, e.g. `True` for `"Where it breaks"`."""
     printed: bool = True
     """Whether they are printed on paper even if closed, e.g. `False` for a copy of other blocks."""
-    anchor: str = ""
-    """The target of links to it, e.g. `"verdicts"`; empty if there are none."""
 
 
 class Entry(Struct, frozen=True):

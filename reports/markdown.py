@@ -133,8 +133,6 @@ def _departure(block: Departure) -> Iterator[str]:
             yield f"- {sign}{inline(side.error or Text())}"
         else:
             yield f"- {sign}{code_span(f'{before}{side.text}')}"
-    for label, text in block.facts:
-        yield f"- {_label(label)}{inline(text)}"
 
 
 def _side_label(label: str) -> str:

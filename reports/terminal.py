@@ -229,7 +229,7 @@ def _departure(block: Departure, width: int) -> Lines:
         if not side.text and side.end is not None:
             shown.append_text(side.end)
         pairs.append((side.label, shown))
-    return fact_lines([*pairs, *block.facts], width, indent=4, words=False)
+    return fact_lines(pairs, width, indent=4, words=False)
 
 
 def _changes(block: ValueChanges) -> Iterator[Block]:
