@@ -109,6 +109,7 @@ def analyze(
             "--tools shows which parts of the tool schemas reach the prompt, as text or JSON",
             hint="leave out --phase, --show and --format file, and pass the template itself",
         )
+    # Read before the analysis, which takes seconds, so that a bad file is reported at once.
     offered = None if tools is None else read_functions(tools)
     if of_file and (phase or diffs):
         raise AutoparserError(
@@ -126,6 +127,8 @@ def analyze(
         elif not as_text:
             document = analysis.to_dict()
             if not of_file:
+                # Not in `to_dict`: they depend on the tokenizer, and an analysis only on the
+                # template.
                 document["unwritten_tokens"] = [*unwritten]
             if found is not None:
                 document["tools_in_prompt"] = wings.json_of(found)
@@ -150,15 +153,16 @@ class AnalysisExtras(NamedTuple):
     """Parts of a report that an analysis does not hold."""
 
     unwritten: Sequence[str]
-    """Added tokens of the model's tokenizer that no render contains."""
+    """Added tokens of the model's tokenizer that no render contains, e.g. `("</s>",)`."""
     tools: wings.ToolsInPrompt | None
-    """The tools of `--tools` in the prompt."""
+    """The tools of `--tools` in the prompt, e.g. `get_weather` with its parameters."""
 
 
 def _unwritten_tokens(
     source: NamedSource, analysis: wings.Analysis | wings.SavedFormat, tokenizer: Path | None
 ) -> tuple[str, ...]:
     """Return the added tokens of the model's tokenizer that no render contains."""
+    # Tokens are hints of reasoning or calls that no turn shows; a whole format needs none.
     if isinstance(analysis, wings.SavedFormat) or not analysis.formats.lacks_parts:
         return ()
     return wings.unwritten_tokens(analysis, source.added_tokens(tokenizer))
@@ -197,6 +201,7 @@ def _write_report(
     full: bool,
     diffs: bool,
 ) -> None:
+    # Alone: `_check_show` has refused it beside the options below.
     if show is not None:
         shown = wings.grammar_report if show == PARSER else partial(wings.section_report, name=show)
         report = shown(analysis, width=outlet.width)

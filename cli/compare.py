@@ -98,6 +98,7 @@ def compare(
     if full and form is not ComparisonForm.TEXT:
         raise refuse_full(form)
 
+    # Read before the templates are loaded: a wrong switch needs no network to be found.
     setting = switch_options.values()
     if history:
         if right is not None or revision or left_revision or right_revision:
@@ -121,6 +122,7 @@ def compare(
     if any(source.saved for source in sources):
         return _compare_formats(sources, form, output, switch_options, exit_zero=exit_zero)
     before, after = (source.template() for source in sources)
+    # Each template on its own: a variable may be read by one of the two only.
     warn_of_switches(left, before, setting)
     warn_of_switches(right, after, setting)
     with status_line("analyzing") as show_step:

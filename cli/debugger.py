@@ -146,6 +146,7 @@ class DebuggerApp(App[None]):
     def on_resize(self, event: Resize) -> None:
         """Break the lines anew."""
         del event
+        # The panes get their new widths only after this event.
         self.call_after_refresh(self.draw)
 
     def show(self, conversation: DebuggedConversation) -> None:
@@ -227,6 +228,7 @@ class DebuggerApp(App[None]):
     def action_ask(self) -> None:
         """Ask for a text to find in the prompt."""
         asked = self.query_one("#find", Input)
+        # Disabled until now, so that no key goes to it unasked.
         asked.disabled = False
         asked.add_class("asked")
         asked.focus()
@@ -342,6 +344,7 @@ class DebuggerApp(App[None]):
         """Draw marks, unless another conversation is shown by now."""
         if conversation is not self.conversation:
             return
+        # Marks are places in a prompt: in another one they would be misplaced.
         if marks.text != self.traced.prompt:
             self._drop_views("the analysis renders this conversation differently")
             return

@@ -132,6 +132,7 @@ def decode(
     # A server returns text, whose tokens are unknown: it is checked byte by byte.
     ours, named = wings.made_tokenizer(grammar, markers=False), OF_SERVER
     if backend.server is None:
+        # A model's directory has its tokenizer.
         named_path = tokenizer or (None if loaded is None else model)
         ours, named = _decode_tokenizer(
             named_path, source, analysis, grammar, loaded, stops=free_reasoning
@@ -252,6 +253,7 @@ def _decode_tokenizer(
     """
     if loaded is not None:
         path = tokenizer_path or Path()
+        # A model's logits may be wider than the vocabulary of its tokenizer.
         return wings.tokenizer_of(path, vocab_size=loaded.width), str(path)
     # A GGUF file or a model on the Hub contains its own tokenizer.
     beside = source.beside

@@ -58,9 +58,11 @@ def engines(
     as_json = result.is_json
     source.check()
 
+    # Look for engines first: without one, the analysis would be in vain.
     found = find_engines(python or [sys.executable], source.source)
     with status_line("analyzing") as show_step:
         analysis = source.analysis(source.template(tokenizer), isolate=limits)
+        # Only the vocabulary is used, so any tokenizer of the model will do.
         held = source.tokenizer(tokenizer, analysis.template, segmenting=False)
         vocabulary = None if held is None else [*held.get_vocab(with_added_tokens=True)]
         tried = wings.try_engines(source.label, analysis, found, show_step, vocabulary)
@@ -146,8 +148,10 @@ def probe(
     as_json = result.is_json
     settings = switch_options.values()
 
+    # Refuse a remote server before the first request, which may carry a key.
     address = wings.checked_address(url, anywhere=yes)
     with wings.ProbeClient(address, timeout=server_timeout, key=api_key) as client:
+        # The server first: without TEMPLATE, the one that it reports is analyzed.
         server = wings.server_at(client, served_model)
         template, label = _probed_template(server.served, source)
         warn_of_switches(label, template, settings)
@@ -199,7 +203,9 @@ def _with_installed(
     """
     engine = probe_result.served.engine
     record = engine.record
+    # A server with endpoints for its parsers was asked for each of them already.
     ranked_here = record.parser_flags is not None and not record.parser_endpoints
+    # Another parser can only help if the server misreads a text.
     if probe_result.ok() or not probe_result.texts or not ranked_here:
         return probe_result
     path = python or sys.executable

@@ -94,6 +94,7 @@ def export(
     warnings = list(_export_warnings(analysis, wings.json_text(exported.document)))
     for warning in warnings:
         print_warning(source.label, warning)
+    # Standard output has the document alone, so that it can be redirected to a file.
     print_report(wings.export_report(exported, trial, report_width()), beside=True)
     good = not warnings and exported.whole and (trial is None or trial.ok)
     return 0 if good else FINDINGS
@@ -105,6 +106,7 @@ def _export_warnings(analysis: wings.LearnedFormat, text: str) -> Iterator[str]:
     if not verdict.ok:
         yield wings.check_doubt(verdict, "the document may be wrong")
     for token, stand_in in analysis.stand_ins.items():
+        # A stand-in that the document does not contain does no harm.
         if stand_in in text:
             yield (
                 f"the {token} is unknown, so the document has {stand_in} in its place;"

@@ -93,6 +93,7 @@ def grammar(
             f"{'--strict' if strict else '--loose'} applies to arguments, but there are no tools",
             hint="pass --tools; the schema of --json-schema is always enforced",
         )
+    # Read before the analysis, so that a bad file is reported at once.
     text = None if accepts is None else _read_answer(accepts, source.source)
 
     analysis = source.learned_format(tokenizer)
@@ -121,10 +122,12 @@ def grammar(
     if loosen and form in _HELD_BY:
         warn_of_loosening(source.label, made.loosened(_HELD_BY[form]))
     with open_outlet(output) as outlet:
+        # JSON ends without a newline, but a text file should end with one.
         outlet.text(written if written.endswith("\n") else f"{written}\n")
     return 0
 
 
+# Not JSON: it has several grammars, and lists what each of them leaves out.
 _HELD_BY: Mapping[GrammarFormat, wings.GrammarForm] = {
     GrammarFormat.GBNF: "gbnf",
     GrammarFormat.EBNF: "ebnf",
@@ -160,6 +163,7 @@ def _write_acceptance(
     dialect = wings.GrammarDialect.GBNF if by_bytes else wings.GrammarDialect.LARK
     found = grammar.accepts(text, tokenizer, dialect=dialect)
     unit: Literal["byte", "token"] = "byte" if by_bytes or tokenizer is None else "token"
+    # A rejected text is no message; its report shows where the grammar stops.
     message = grammar.parser().parse(text) if found.accepted else None
     if form is GrammarFormat.JSON:
         outlet.json(wings.acceptance_document(found, message, text, unit))
@@ -168,6 +172,7 @@ def _write_acceptance(
     return 0 if found.accepted else REFUSED
 
 
+# Only special tokens are used of a tokenizer, so its exact segmentation does not matter.
 def _opaque_tokens(
     source: NamedSource, tokenizer: Path | None, analysis: wings.LearnedFormat, *, needed: bool
 ) -> wings.OpaqueTokens | None:

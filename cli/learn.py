@@ -99,7 +99,9 @@ class _LearnResult(NamedTuple):
     """The learned format, and whether it reads all examples."""
 
     learned_format: wings.TaughtFormat | wings.InferredFormat
+    """The format, e.g. the `TaughtFormat` of `--examples one.yaml`."""
     ok: bool
+    """Whether it reads all examples, e.g. False if one of them is spoiled."""
 
 
 def _write_result(
@@ -120,6 +122,8 @@ def _from_examples(path: Path) -> Callable[[wings.Analysis], _LearnResult]:
     given = wings.given_examples(file_value(path, "the examples"), str(path))
 
     def learned(analysis: wings.Analysis) -> _LearnResult:
+        # Examples come from a person, so they are learned first and only then compared with the
+        # files.
         found = wings.learn(analysis, given)
         _name_contradictions(analysis, given)
         return _LearnResult(found, found.ok)
@@ -179,6 +183,7 @@ def _from_suggestions(
     labeled = reader.labeled(outputs, offered)
     read = f"its {reader.key} reads {len(labeled)} of {len(outputs)} outputs"
     print_note(f"{reader.file}: {read}, and suggests their messages")
+    # No person gave these messages, so the evidence is that of outputs, not of examples.
     found = wings.learn(analysis, labeled, wings.EvidenceKind.OUTPUT)
     # Outputs without a suggested message were not among the examples.
     ok = found.ok and len(labeled) == len(outputs)

@@ -158,6 +158,8 @@ class LintOptions(OptionGroup):
         """Return the folder of the cache, created if it was named. Raises AutoparserError."""
         if self.no_cache:
             return None
+        # The usual folder is created with the first result; a named one at once, to report a bad
+        # name.
         if self.cache_dir is None:
             return wings.user_cache_path("autoparser", appauthor=False) / "lint"
         try:
@@ -193,8 +195,10 @@ class LintOptions(OptionGroup):
         beside = [
             rule.code
             for rule in wings.all_rules()
+            # Most environments have no other Jinja, so these rules run only with --engines.
             if jinjas and rule.needs is wings.RuleNeed.OTHER_JINJAS
         ]
+        # Some rules are too slow for every run, so only the profile that needs them selects them.
         if selected is None:
             beside += [rule.code for rule in wings.rules_for(profile)]
         choice = wings.RuleChoice(
@@ -217,6 +221,7 @@ class LintOptions(OptionGroup):
             settings,
             _chosen_value(fail_on, "--fail-on", settings.fail_on or wings.FailOn.ERROR),
             _chosen_value(self.min_confidence, "--min-confidence", wings.Confidence.LOW),
+            # A rule that was named explicitly is shown under every profile.
             wings.FindingFilter(profile, severity, wings.codes_of(choice.extend_select)),
             self.tokenizer,
             None if self.baseline is None else wings.read_baseline(self.baseline),
@@ -238,6 +243,7 @@ def _chosen_value(value: str | None, option: str, usual: Choice) -> Choice:
     """Return the value that an option names, or the usual one if it is not given."""
     if value is None:
         return usual
+    # The options are texts, since their enums would be imported for --help, too.
     kind = type(usual)
     return kind(known_name(value, [*kind], f"invalid {option}: {value!r}"))
 
@@ -260,13 +266,13 @@ class ReportDetail(OptionGroup):
     """The amount of detail in a report for people."""
 
     statistics: bool = False
-    """Whether findings are only counted by rule."""
+    """Whether findings are only counted by rule, e.g. with `--statistics`."""
     explain: bool = False
-    """Whether the first finding of each rule has the rule's page."""
+    """Whether the first finding of each rule has the rule's page, e.g. with `--explain`."""
     evidence: bool = False
-    """Whether each finding has its renders."""
+    """Whether each finding has its renders, e.g. with `--evidence`."""
     quiet: bool = False
-    """Whether notes and the summary are left out."""
+    """Whether notes and the summary are left out, e.g. with `--quiet`."""
 
     def report(self, run: wings.LintRun, width: int) -> wings.Text:
         """Return the report for a terminal of this width."""
@@ -301,6 +307,7 @@ def findings_text(run: wings.LintRun, form: FindingForm, detail: ReportDetail) -
     """Return the text of a file in this form."""
     match form:
         case FindingForm.TEXT:
+            # A file must not depend on the width of the terminal that happened to be open.
             return f"{detail.report(run, PLAIN_WIDTH).plain}\n"
         case FindingForm.CONCISE:
             return wings.concise_report(run, quiet=detail.quiet)
@@ -325,6 +332,7 @@ def _pages_address() -> str | None:
     """Return the address of the rules' pages, below the package's documentation, or None."""
     try:
         listed = wings.metadata(DISTRIBUTION).get_all("Project-URL") or []
+    # A checkout that is not installed has no metadata, so its reports have no links.
     except wings.PackageNotFoundError:
         return None
     urls = dict(url.split(", ", 1) for url in listed if ", " in url)
@@ -420,6 +428,7 @@ def lint(
     )
     for source in sources:
         check_standard_input(source, tools)
+    # Before the run, which may take minutes: a wrong name must not lose its result.
     also = report_files(report or [], output)
     if watch:
         _check_watch(sources, write=write_baseline or fix)
@@ -429,6 +438,7 @@ def lint(
     # A new baseline records all findings, including those in the old one.
     counted = options.with_values(baseline=None) if write_baseline else options
 
+    # A function, because under --watch each run reads the settings and the baseline anew.
     def lint_request() -> wings.LintRequest:
         return counted.request(
             sources,
@@ -451,6 +461,7 @@ def lint(
         _write_findings(run, form, output, detail)
         for other, file in also:
             write_file(file, findings_text(run, other, detail))
+        # An input that was not checked outweighs findings: 1 would mean that all were checked.
         if run.problems:
             return PROBLEMS
         return FINDINGS if run.failed and not exit_zero else 0
@@ -509,6 +520,7 @@ def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja,
         if pythons:
             raise needs("--python", "--engines")
         return ()
+    # Of two versions of one implementation, the first counts: that of this environment.
     found = wings.installed_jinjas([sys.executable, *pythons])
     if not found:
         raise AutoparserError(
@@ -523,6 +535,7 @@ def _bar_in(stack: ExitStack, words: str) -> Callable[[int], Callable[[], object
     """Return a function that ends a progress bar and begins another; few templates have no bar."""
 
     def start(total: int) -> Callable[[], object]:
+        # rich allows one live display at a time.
         stack.close()
         return stack.enter_context(progress_bar(total, words)) if total >= MANY else lambda: None
 
@@ -599,6 +612,7 @@ def fix(
     )
     if run.problems or unwritten:
         return PROBLEMS
+    # Without --write the files are as faulty as before, which a CI job has to notice.
     return FINDINGS if run.remaining or (run.changed and not write) else 0
 
 

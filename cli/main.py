@@ -87,6 +87,7 @@ class PlainValueCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the options, with ruff's `--output-format` as another name of `--format`."""
         known = {name for param in self.params for name in param.opts}
+        # Typer would only say that there is no such option, without the way out.
         if "--json" in args and "--json" not in known:
             why, hint = _WITHOUT_JSON.get(str(self.name), ("", "leave out --json"))
             raise AutoparserError(f"autoparser {self.name} has no JSON output{why}", hint=hint)
@@ -179,8 +180,10 @@ def _is_readable(path: Path) -> bool:
     except OSError:
         # The file does not exist; whatever reads it reports that.
         return True
+    # A path with a null character.
     except ValueError:
         return False
+    # Typer refuses an unreadable path, so its complaint has to be made by typer.
     return os.access(path, os.R_OK)
 
 
@@ -275,16 +278,19 @@ def _work_wrapper(name: str) -> Callable[[Command], Command]:
             # The watch is the outer wrapper: each of its runs gets a new worker.
             return lambda command: with_watch()(in_worker()(command))
         case "parse":
+            # A saved format runs no code, so parsing by one needs no worker.
             from .source import names_saved_format
 
             return in_worker(harmless=names_saved_format)
         case "grammar" | "export" | "learn":
             return in_worker()
+        # These render many times more: two templates, or scenarios under every setting.
         case "roundtrip" | "compare":
             return in_worker(seconds=300)
         case "report":
             watch = with_watch("tools", "tokenizer", to_file=True)
             return lambda command: watch(in_worker(seconds=300)(command))
+        # One render, so the time of the command is the time of a render.
         case "render":
             return in_worker(seconds=DEFAULT_LIMITS.render_seconds, one_render=True)
         case _:
@@ -311,6 +317,7 @@ class LazyCommands(Mapping[str, Any]):
             home = import_module(f".{HOMES.get(name, name)}", __package__)
             command = getattr(home, name)
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            # Imported here, since the list of commands does without the options.
             from .options import with_verbosity
 
             verbose = with_verbosity(_work_wrapper(name)(command))
@@ -348,6 +355,7 @@ class CommandGroup(TyperGroup):
         longest = max(map(len, SUMMARIES))
         for title, commands in GROUPS.items():
             with formatter.section(title):
+                # Click aligns each section by itself; equal lengths align all of them.
                 formatter.write_dl([(name.ljust(longest), commands[name]) for name in commands])
 
 
@@ -427,6 +435,7 @@ def _keep_fault(fault: BaseException) -> Path | None:
 def _run(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
     try:
+        # Otherwise click prints errors in its own words, and exits with its own codes.
         code: object = command.main([*arguments], prog_name="autoparser", standalone_mode=False)
         # Flush here: at interpreter exit, a failure to write could no longer be reported.
         sys.stdout.flush()
@@ -467,6 +476,7 @@ def _usage_line(error: BaseException) -> str:
     context: object = getattr(error, "ctx", None)
     path: str = getattr(context, "command_path", "autoparser")
     say: Callable[[], str] = getattr(error, "format_message", error.__str__)
+    # Pydantic puts "Value error, " before the words of a validator.
     words = one_line(say().replace("Value error, ", "", 1)).rstrip(".")
     before, _, after = words.partition(_CHOICES)
     given, known = _QUOTED.findall(before), _QUOTED.findall(after)

@@ -90,6 +90,7 @@ def fetch(
     Exit code: 0 if the files are in the cache, 2 if not.
     """
     as_json = result.is_json
+    # No worker: nothing that is fetched is run.
     found = wings.fetch(model, revision=revision, to=output)
     with open_outlet(None) as outlet:
         if as_json:

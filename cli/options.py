@@ -92,12 +92,15 @@ def flat_parameters(command: Command) -> list[inspect.Parameter]:
     found: list[inspect.Parameter] = []
     for parameter in _command_signature(command).parameters.values():
         group = _group_class(parameter)
+        # `command_runs.py` adds the options for the limits and makes this argument of them.
         if parameter.name == LIMITS:
             continue
         if group is None:
             kind = parameter.annotation
             found.append(option_parameter(parameter.name, kind, default=parameter.default))
             continue
+        # The help and the metavar are in the annotations, which are dropped without
+        # `include_extras`.
         types = get_type_hints(group, include_extras=True)
         found += [
             option_parameter(name, kind, default=getattr(group, name))
@@ -157,6 +160,7 @@ def grouped_values(command: Command, values: Mapping[str, Any]) -> dict[str, Any
     for parameter in _command_signature(command).parameters.values():
         group = _group_class(parameter)
         if group is not None:
+            # Only the names are needed, so the annotations, which are strings, are not evaluated.
             annotated: Iterator[Iterable[str]] = (
                 vars(base).get("__annotations__", ()) for base in group.__mro__
             )
@@ -243,6 +247,7 @@ _VERBOSE = option_parameter(
 
 def with_verbosity(command: Command) -> Command:
     """Add `--quiet` and `--verbose` to a command, unless it has a `--quiet` of its own."""
+    # The one of `lint` leaves out more: notes and the summary on standard output, too.
     own = any(parameter.name == _QUIET.name for parameter in flat_parameters(command))
 
     def run(values: dict[str, Any], verbose: bool, quiet: bool = False) -> object:

@@ -136,6 +136,7 @@ def parse(
         raise needs("--chunk", "--stream")
     if strip_code_fence and request_options.json_schema is None:
         raise needs("--strip-code-fence", "--json-schema", "FILE")
+    # Without --input, the output is read from standard input.
     if source.source == STANDARD_INPUT and (
         input_file is None or str(input_file) == STANDARD_INPUT
     ):
@@ -147,6 +148,7 @@ def parse(
     as_issue = form is ParsedForm.ISSUE
     explain = explain or as_issue
     pair = (tool_call_parser, reasoning_parser)
+    # Before the analysis, so that a wrong --python is reported at once.
     engines = _checked_engines(python or [], pair, source.source, explain=explain)
     if as_issue and stream:
         raise not_both("--format issue", "--stream")
@@ -172,6 +174,7 @@ def parse(
     loses_call = partial(_loses_call, parser, text, unclosed_reasoning)
     why = None
     if explain:
+        # An explanation compares with the template, whatever the options make of the message.
         reading = _plain_reading(analysis, request)
         why = _explain_output(analysis, request, reading, text, complete=not cut, shrink=as_issue)
         tools = request_options.tools
@@ -212,13 +215,15 @@ class _Writing(NamedTuple):
     """An output to be parsed and written, and the form in which it is written."""
 
     analysis: wings.LearnedFormat
+    """The format that reads it, e.g. that of `model/chat_template.jinja`."""
     text: str
-    """The model's output."""
+    r"""The model's output, e.g. `"<think>\nThe forecast, then the rooms.\n</think>…"`."""
     why: wings.ExplainedOutput | None
-    """The explanation that was asked for."""
+    """The explanation that was asked for, e.g. that of `--explain`, or None."""
     loses_call: Callable[[wings.ParsedMessage], bool]
-    """Whether reasoning that is never closed contains a call."""
+    """Whether reasoning that is never closed contains a call, e.g. `"<think>…<tool_call>…"`."""
     as_json: bool
+    """Whether the result is written as JSON, e.g. with `--json`."""
 
 
 def _loses_call(
@@ -245,6 +250,7 @@ def _plain_reading(analysis: wings.LearnedFormat, request: RequestValues) -> win
     """Return the parser of a request, and those after the template's other prompts."""
     prompt, setting = request.prompt, request.setting
     begun = analysis.begun(request.tools, prompt=prompt, chat_template_kwargs=setting)[0]
+    # The output may belong after another prompt, such as one that opens reasoning.
     others = [
         wings.PromptedParser(
             type(begun)(format_, opening),
@@ -361,6 +367,7 @@ def _issue(
 ) -> str:
     template, digest = analysis.template, analysis.sha256
     given = [f"{option} {value}" for option, value in options.given.items()]
+    # Only what differs from the defaults: the issue's reader repeats this call.
     given += [f"--tool-choice {request.tool_choice}"] * (request.tool_choice != "auto")
     given += ["--no-parallel"] * (not request.parallel)
     return wings.issue_markdown(
@@ -392,6 +399,7 @@ def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage, *, lost
     if analysis.lacks_calls:
         source = wings.shell_word(analysis.template.origin or "TEMPLATE")
         return f"autoparser learn {source} --examples FILE (it renders no tool calls)"
+    # An output without an end may be truncated, which the explanation tells apart.
     read = wings.all_read(message) and not message.missing_end and not lost
     read = read and not any(call.schema_errors for call in message.tool_calls)
     return "" if read else "--explain shows where the text differs from the template, and why"

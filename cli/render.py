@@ -116,6 +116,7 @@ def render(
     warn_of_switches(source.label, template, switches)
     prompt = generation_prompt
     if prompt is None:
+        # A conversation that ends with an answer asks for no further one.
         prompt = conversation[-1]["role"] != "assistant"
     failure: TemplateRenderError | None = None
     with open_outlet(output) as outlet:

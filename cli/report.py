@@ -77,6 +77,7 @@ def _saved_page(
     learned = source.saved_format()
     loaded = source.tokenizer(tokenizer, learned.template, segmenting=True)
     opaque = None if loaded is None else wings.tokenizer_of(loaded).opaque
+    # Without any tool, the grammar on the page would have no calls to show.
     offered = tuple(wings.example_tools() if tools is None else tools)
     grammar = wings.written_grammar(learned, offered, opaque)
     return wings.saved_page(learned, grammar, offered, __version__)

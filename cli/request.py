@@ -37,17 +37,19 @@ class RequestValues(OptionGroup):
     """A request as options describe it, with its files read."""
 
     tools: Sequence[wings.Tool] | None
-    """The offered tools, or None if unknown, so that any function may be called."""
+    """The offered tools, e.g. `get_weather`, or None if unknown, so that any function may be
+    called."""
     tool_choice: str
     """E.g. `auto`, or the name of a tool."""
     parallel: bool
-    """Whether a turn may have several calls."""
+    """Whether a turn may have several calls, e.g. False with `--no-parallel`."""
     json_schema: Mapping[str, Any] | None
-    """The schema of an answer in JSON, or None for other answers."""
+    """The schema of an answer in JSON, e.g. `{"type": "object"}`, or None for other answers."""
     prompt_file: Path | None
-    """The file of the prompt, for warnings."""
+    """The file of the prompt, for warnings, e.g. `prompt.txt`."""
     prompt: str | None
-    """The rendered prompt, or its end, or None for the template's own prompt."""
+    r"""The rendered prompt, or its end, e.g. `"<|im_start|>assistant\n"`, or None for the
+    template's own prompt."""
     switches: Mapping[str, object]
     """The template variables, e.g. `{"enable_thinking": False}`."""
 
@@ -256,6 +258,7 @@ def warn_of_request(
 ) -> None:
     """Warn of conditions that may make the message wrong."""
     warn_of_check(source, analysis, "the message may be wrong")
+    # Calls may exist under some settings only, so every format has to lack them.
     if request.tools and all(format_.calls is None for format_ in analysis.formats):
         print_warning(source, "this template renders no tool calls, so none are parsed")
     if request.prompt is not None:

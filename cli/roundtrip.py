@@ -107,6 +107,7 @@ def roundtrip(
         return _report_log(source, log, tokenizer, result)
     template = source.template(tokenizer, noted=False)
     needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None
+    # Prefix caches compare token ids, so the segmentation has to be the model's own.
     loaded = source.tokenizer(tokenizer, template, segmenting=True, needed=needed)
     analysis = source.analysis(template)
     warn_of_check(source.label, analysis, DOUBT)
@@ -155,6 +156,7 @@ def _report_log(
     found = wings.prefix_losses(learned, logged.records, tokenizer=loaded)
     causes = {loss.cause for loss in found.losses}
     settings = {}
+    # A setting can only be tried by renders, and without a loss there is none to look for.
     if causes and isinstance(learned, wings.Analysis):
         played = wings.round_trip(learned, wings.shipped_scenarios(), progress=_count_scenarios)
         settings = wings.fixing_settings(played.rows, causes)

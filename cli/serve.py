@@ -112,6 +112,7 @@ def serve(
             "serve needs a server", hint=f"add --server URL and --engine, one of {names}"
         )
     source.check()
+    # Checked before the analysis, which takes seconds, so that mistakes are reported at once.
     switches = switch_options.values()
     _require_extra()
 
@@ -140,6 +141,7 @@ def serve(
             with wings.writing(traffic_log, "name another file"):
                 log = opened.enter_context(wings.open_log(traffic_log))
             endpoint.report_answer = _log_writer(log)
+        # Opened here and not by uvicorn, so that a port in use is a line and an exit code.
         listening = opened.enter_context(_open_socket(host, port))
         where = listening.getsockname()
         url = f"http://{where[0]}:{where[1]}/v1"
@@ -188,6 +190,7 @@ def _chat_endpoint(
 
 def _public_name(label: str) -> str:
     """Return the last name of a path, which clients may see, or any other label unchanged."""
+    # Only the last name: the rest would tell clients about this machine's folders.
     path = Path(label)
     # Resolved, since a path such as `.` has no name.
     return path.resolve().name if path.exists() else label

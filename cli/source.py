@@ -27,6 +27,7 @@ STANDARD_INPUT = "-"
 
 def names_saved_format(arguments: Mapping[str, Any]) -> bool:
     """Return whether options name a saved format, which runs no code."""
+    # Standard input can be read only once, so it is taken for a template without a look.
     named = arguments["source"] if arguments["encoder"] is None else None
     return named not in (None, STANDARD_INPUT) and wings.is_saved_format(named)
 
@@ -47,7 +48,8 @@ class NamedSource(OptionGroup):
         " package.module:function, with parameters as ?name=value&name=value.",
     ] = None
     template_place: TemplateOption = None
-    """The path of a saved format's template; by default, its original place."""
+    """The path of a saved format's template, e.g. `model/chat_template.jinja`; by default, its
+    original place."""
 
     def check(self) -> None:
         """Raise AutoparserError if no template is named, or options contradict each other."""
@@ -131,6 +133,7 @@ class NamedSource(OptionGroup):
         if self.saved:
             return wings.template_of_format(self.saved_format(), self.template_place)
         if self.encoder is not None:
+            # Beside an encoder, TEMPLATE only names the place of the tokenizer.
             beside = None if self.source is None else wings.tokenizer_beside(self.source)
             template: wings.ChatTemplate = wings.load_encoder(
                 self.encoder, tokenizer=tokenizer or beside

@@ -137,6 +137,7 @@ def survey(
     wanted = _SurveyPlan(record_file, pages, linted, share, tuple(earlier), engines)
     records = _survey_records(sources, wanted, jobs or wings.usual_jobs(), limits)
     if form is SurveyForm.MARKDOWN and output is not None:
+        # Only this page shows what `fix` does, and trying it takes long.
         _write_state(_try_fixes(records, record_file, limits), title, output)
     else:
         with open_outlet(output) as outlet:
@@ -152,15 +153,19 @@ class _SurveyPlan:
     """The files that a survey writes for each template."""
 
     record_file: Path | None
-    """The file of records."""
+    """The file of records, e.g. `survey.jsonl`, or None."""
     pages: SurveyReports | None
+    """The folder of pages, e.g. that of `--reports pages`, or None."""
     linted: bool
+    """Whether each template is linted, e.g. with `--lint`."""
     share: tuple[int, int] | None = None
     """The share of the texts, and the number of shares, e.g. `(1, 8)`, or None for all."""
     earlier: tuple[wings.SurveyRecord, ...] = ()
-    """Records of other surveys: their templates are not analyzed again, and are summed up."""
+    """Records of other surveys, e.g. of the argument `survey.jsonl`: their templates are not
+    analyzed again, and are summed up."""
     engines: tuple[tuple[str, str], ...] = ()
-    """The engines that read the templates' turns, with their Pythons."""
+    """The engines that read the templates' turns, with their Pythons, e.g. `(("vllm",
+    "vllm-env/bin/python"),)`."""
 
     def takes(self, digest: str) -> bool:
         """Return whether a text is in the share, by its digest, so that copies stay together."""
@@ -233,6 +238,7 @@ def _survey_records(
         wings.SurveyJournal() if file is None else wings.journal_of(_read_records(file), str(file))
     )
     digests = ((source, _source_digest(source)) for source in sources)
+    # Shares are by text and not by file, so that two jobs never analyze copies of one template.
     waiting = [pair for pair in digests if wanted.takes(pair[1])]
     earlier = [record for record in wanted.earlier if wanted.takes(record.sha256)]
     # Records of the same text are joined under the first file, which also names the page.
@@ -361,6 +367,7 @@ class SurveyReports:
     """A folder of pages. Every method raises AutoparserError if it cannot be written."""
 
     folder: Path
+    """The folder of the pages, e.g. `pages`."""
 
     def has(self, source: str, digest: str) -> bool:
         """Return whether the page of this text exists and is complete."""
@@ -408,5 +415,6 @@ def page_name(source: str, digest: str) -> str:
     capitals, because some systems ignore case in file names.
     """
     stem = re.sub(r"[^a-z0-9]+", "-", Path(source).stem.lower()).strip("-")[:LONGEST]
+    # No path has a null character, so no two pairs join to one text.
     known = hashlib.sha256(f"{source}\0{digest}".encode("utf-8", "surrogatepass")).hexdigest()
     return f"{stem or 'template'}-{known[:16]}.html"

@@ -175,7 +175,8 @@ class FixCandidate:
     edits: tuple[TemplateEdit, ...]
     """The edits, e.g. one that removes ``| trim``."""
     later: bool = False
-    """Whether it is a last resort."""
+    """Whether it is a last resort, e.g. True for a generation prompt without the whitespace of the
+    turns' header."""
 
     @property
     def size(self) -> int:

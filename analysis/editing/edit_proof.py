@@ -292,15 +292,18 @@ class ChangedRender:
     """A conversation whose render an edit changes, with the faults that it fixes."""
 
     conversation: str
-    """The conversation's name."""
+    """The conversation's name, e.g. ``reasoning, then a user``."""
     before: str | None
-    """The original's text, or None if it raises."""
+    """The original's text, e.g. ``"…<|assistant|></think>It is sunny.<|user|>…"``, or None if it
+    raises."""
     after: str
-    """The edited template's text."""
+    """The edited template's text, e.g. ``"…<|assistant|><think>The user wants facts.…</think>It is
+    sunny.<|user|>…"``."""
     mended: tuple[str, ...]
     """The fixed faults in words, e.g. ``("an answer is stripped",)``."""
     asked_for: bool
-    """Whether all of them were requested."""
+    """Whether all of them were requested, e.g. True for ``("an answer is stripped",)`` if the rule
+    is about stripped answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,27 +311,29 @@ class ProvenEdit:
     """The counts of a successful proof."""
 
     conversations: int
-    """All rendered conversations."""
+    """All rendered conversations, e.g. 508."""
     changed: int
-    """Conversations whose render changed, each with fewer faults."""
+    """Conversations whose render changed, each with fewer faults, e.g. 12."""
     better: int
-    """The number of fixed faults."""
+    """The number of fixed faults, e.g. 178 in 45 changed conversations."""
     crashed: int = 0
-    """Changed conversations at which the original crashed."""
+    """Changed conversations at which the original crashed, e.g. 12 with calls whose arguments are
+    objects."""
     raising: int = 0
-    """Conversations at which both templates raise; none raises newly."""
+    """Conversations at which both templates raise, e.g. 98; none raises newly."""
     kinds: Mapping[str, int] = field(default_factory=dict[str, int])
     """The number of conversations of each kind, e.g. ``{"tools": 41}``."""
     beyond: int = 0
-    """Changed conversations with unrequested fixes."""
+    """Changed conversations with unrequested fixes, e.g. 0 in a safe edit."""
     spoiled: int = 0
-    """Conversations that used to crash and now render unintended text."""
+    """Conversations that used to crash and now render unintended text, e.g. 0 in a safe edit."""
     examples: tuple[ChangedRender, ...] = ()
-    """One example for each set of fixes, the unrequested ones first."""
+    """One example for each set of fixes, the unrequested ones first, e.g. the one of ``("an answer
+    is stripped",)``."""
 
     halfway: bool = False
     """Whether a conversation no longer raises, but does with the same messages and a generation
-    prompt, tools or a switch."""
+    prompt, tools or a switch, e.g. ``enable_thinking``."""
 
     @property
     def safe(self) -> bool:

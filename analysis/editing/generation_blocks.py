@@ -54,9 +54,10 @@ class StretchOwner:
     """The author of a stretch or of a part of it."""
 
     authorship: TextAuthorship
-    """The author."""
+    """The author, e.g. ``TextAuthorship.OTHERS``."""
     cut: tuple[int, int] | None = None
-    """The start and end of the author's part in a fixed text, or None for all of it."""
+    """The start and end of the author's part in a fixed text, e.g. ``(0, 7)``, or None for all of
+    it."""
 
 
 Owners = Mapping[tuple[int, int], StretchOwner]
@@ -111,11 +112,11 @@ def _delimiters(text: str, item: TemplateItem) -> tuple[str, str]:
 @dataclass(frozen=True, slots=True)
 class _Part:
     lead: str
-    """Unwritten source before it: comments, stripped whitespace."""
+    r"""Unwritten source before it, e.g. ``"\n "``: comments, stripped whitespace."""
     text: str
     """The source, e.g. ``{{ m.text }}``."""
     authorship: TextAuthorship
-    """The author of its output."""
+    """The author of its output, e.g. ``TextAuthorship.SHARED``."""
 
 
 def with_generation_blocks(
@@ -327,15 +328,16 @@ class _WhitespaceControl:
     left: str
     """The sign at the start of the first tag: ``-``, ``+`` or empty."""
     after: str
-    """The sign at the end of the first tag."""
+    """The sign at the end of the first tag, e.g. ``+`` if the block begins with a newline."""
     spaced: str
-    """The sign at the start of the last tag."""
+    """The sign at the start of the last tag, e.g. ``-`` after a line break."""
     right: str
-    """The sign at the end of the last tag."""
+    """The sign at the end of the last tag, e.g. ``+`` to keep the newline after it."""
     line: str
-    """The line break and indentation before a tag, or empty if they would be written."""
+    r"""The line break and indentation before a tag, e.g. ``"\n "``, or empty if they would be
+    written."""
     apart: str
-    """The line break after the last tag, likewise."""
+    r"""The line break after the last tag, likewise, e.g. ``"\n "``."""
 
 
 def _control(inner: str, before: str, behind: str) -> _WhitespaceControl:
@@ -370,11 +372,11 @@ class _Use:
     """A single output of a place."""
 
     length: int
-    """Its length in characters."""
+    """Its length in characters, e.g. 21."""
     sampled: tuple[tuple[int, int], ...]
-    """The parts that the model wrote, as starts and ends."""
+    """The parts that the model wrote, as starts and ends, e.g. ``((0, 13),)``."""
     model: bool
-    """Whether it is in a turn of the model."""
+    """Whether it is in a turn of the model, e.g. True for the text of an answer."""
 
 
 def marked_templates(analysis: Analysis) -> Iterator[ChatTemplate]:

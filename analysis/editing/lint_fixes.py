@@ -185,15 +185,17 @@ class FindingFix:
     """A finding, and the outcome of fixing it."""
 
     finding: LintFinding
-    """The finding."""
+    """The finding, e.g. ``<LintFinding AP506 error line 23: …>``."""
     edits: tuple[TemplateEdit, ...] = ()
-    """The edits of the text before this fix; empty if none helps."""
+    """The edits of the text before this fix, e.g. ``(TemplateEdit(934, 948, "(call.arguments if
+    …)"),)``; empty if none helps."""
     proof: ProvenEdit | None = None
-    """The proof of the edits, applied or not."""
+    """The proof of the edits, applied or not, e.g. one with 508 conversations, 12 of them changed.
+    """
     reason: UnfixedReason | None = None
-    """Why the finding stays, or None if it is fixed."""
+    """Why the finding stays, e.g. ``UnfixedReason.MISSING``, or None if it is fixed."""
     tried: int = 0
-    """The number of tried edits."""
+    """The number of tried edits, e.g. 13."""
 
     @property
     def hidden(self) -> bool:
@@ -215,11 +217,12 @@ class FixedTemplate:
     """A template before and after, with the outcome for each finding."""
 
     original: ChatTemplate
-    """The unedited template."""
+    """The unedited template, e.g. ``<ChatTemplate of fixtures/lint/AP405/fires.jinja: 4 lines>``.
+    """
     template: ChatTemplate
-    """The template with all applied edits."""
+    """The template with all applied edits, e.g. one of 35 lines."""
     fixes: tuple[FindingFix, ...]
-    """The outcomes, in the order of the findings."""
+    """The outcomes, in the order of the findings, e.g. that of AP506 first."""
 
     @property
     def changed(self) -> bool:
@@ -458,9 +461,9 @@ class FixTarget:
     """A template of a source, with the outcome for its findings."""
 
     inspected: InspectedTemplate
-    """The result of linting it."""
+    """The result of linting it, e.g. one with a finding of AP206."""
     fixed: FixedTemplate
-    """The result of fixing it."""
+    """The result of fixing it, e.g. one with the fix of AP206."""
 
     @property
     def writable(self) -> bool:
@@ -475,11 +478,12 @@ class FixRun:
     """The results for all templates."""
 
     lint: LintRun
-    """The lint run that made the findings."""
+    """The lint run that made the findings, e.g. that of ``fixtures/lint/AP206/fires.jinja``."""
     templates: tuple[FixTarget, ...]
-    """The templates that could be inspected."""
+    """The templates that could be inspected, e.g. ``fixtures/lint/AP206/fires.jinja``."""
     problems: tuple[InputProblem, ...]
-    """Inputs and templates that failed."""
+    """Inputs and templates that failed, e.g. ``(InputProblem("ign.jinja", "an ignore comment
+    without a rule", …),)``."""
 
     @property
     def fixes(self) -> tuple[FindingFix, ...]:

@@ -74,13 +74,14 @@ class PlayedStep:
     """A step of a scenario under a setting, as the template renders it."""
 
     scenario: Scenario
-    """The scenario."""
+    """The scenario, e.g. ``tool call + reasoning``."""
     next: Next
-    """The message after the sampled turn: a user's or a tool's."""
+    """The message after the sampled turn: a user's or a tool's, e.g. ``Next.TOOL``."""
     replay: Replay
-    """The sampled text and the next prompt."""
+    """The sampled text and the next prompt, e.g. of ``What is the weather in Oslo?``."""
     plain: str | None
-    """The format's own text for the sampled message."""
+    """The format's own text for the sampled message, e.g. ``"The user wants the weather.</think>It
+    is sunny in Oslo."``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +89,13 @@ class LeftStep:
     """A step that fails with the edited template, too."""
 
     scenario: Scenario
-    """The scenario."""
+    """The scenario, e.g. ``arguments as string``."""
     next: Next
-    """The message after the sampled turn."""
+    """The message after the sampled turn, e.g. ``Next.USER``."""
     cause: Cause
     """The cause, e.g. rewritten text."""
     fault: Culprit
-    """The party at fault: the template, the caller or the model."""
+    """The party at fault, e.g. ``Culprit.TEMPLATE``: the template, the engine or the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +103,22 @@ class PreservingTemplate:
     """An edited template with its fixed steps and its proof."""
 
     template: ChatTemplate
-    """The edited template, or the original if nothing helps."""
+    """The edited template, e.g. one of 45 lines, or the original if nothing helps."""
     edits: tuple[TemplateEdit, ...]
-    """Edits of whole lines of the original text, with single newlines as line ends."""
+    r"""Edits of whole lines of the original text, with single newlines as line ends, e.g.
+    ``TemplateEdit(0, 0, "{% set clear_thinking = clear_thinking|default(false) %}\n")``."""
     fixed: tuple[tuple[Scenario, Next], ...]
-    """The failing steps that hold in a new analysis of the edited template."""
+    """The failing steps that hold in a new analysis of the edited template, e.g. ``answer`` before
+    a user's message."""
     left: tuple[LeftStep, ...]
-    """The failing steps that still fail."""
+    """The failing steps that still fail, e.g. ``no reasoning`` before a user's message."""
     held_steps: int
-    """The number of steps, under every relevant setting, that render the same text."""
+    """The number of steps, under every relevant setting, that render the same text, e.g. 110."""
     trial_count: int
-    """The number of tried edits."""
+    """The number of tried edits, e.g. 107."""
     proof: ProvenEdit | None
-    """The proof of the edits, or None without edits."""
+    """The proof of the edits, e.g. one with 645 conversations, 45 of them changed, or None without
+    edits."""
 
 
 def preserving_template(analysis: Analysis, scenarios: Sequence[Scenario]) -> PreservingTemplate:
@@ -138,9 +142,9 @@ class _Gain(NamedTuple):
     """The progress of the failing steps; more is better."""
 
     holding: int
-    """The number of steps that hold."""
+    """The number of steps that hold, e.g. 3."""
     missing: int
-    """Minus the number of sampled characters after the first difference."""
+    """Minus the number of sampled characters after the first difference, e.g. -1812."""
 
 
 class _EditSearch:

@@ -61,34 +61,40 @@ class ProofConversation:
     name: str
     """The name, e.g. ``whitespace around an answer: a second question``."""
     messages: tuple[Mapping[str, Json], ...]
-    """The messages as they are sent."""
+    """The messages as they are sent, e.g. ``({"role": "user", "content": "Pkvrbnwj jwnbrvkp."},)``.
+    """
     texts: tuple[tuple[str, str], ...] = ()
     """Pairs of speaker and text, in order, e.g. ``(("an answer", "Dogs bark."),)``."""
     calls: tuple[str, ...] = ()
-    """The names of the called functions."""
+    """The names of the called functions, e.g. ``("get_forecast", "update_record")``."""
     tools: tuple[Json, ...] | None = None
-    """The tools as they are sent, or None."""
+    """The tools as they are sent, e.g. ``({"type": "function", "function": {"name": "get_forecast",
+    …}},)``, or None."""
     generation: bool = False
-    """Whether a generation prompt is requested."""
+    """Whether a generation prompt is requested, e.g. True for ``a second question``."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """The switches that are set."""
+    """The switches that are set, e.g. ``{"enable_thinking": None}``."""
     explicit: bool = False
-    """Whether it sets a switch that is not set by default."""
+    """Whether it sets a switch that is not set by default, e.g. True for ``a question with
+    enable_thinking=None``."""
     as_given: bool = False
-    """Whether to skip transformers' preparation of messages."""
+    """Whether to skip transformers' preparation of messages, e.g. True for ``a developer's
+    message``."""
     closer: str = ""
-    """The marker that closes a section of calls, if it is only written after the last call."""
+    """The marker that closes a section of calls, e.g. ``!`` in ``(call f {}),(call g {})!``, if it
+    is only written after the last call."""
     block: tuple[str, str] | None = None
     """The markers around reasoning, e.g. ``("<think>", "</think>")``, or None if the format has
     none."""
     header: str = ""
     """The text that begins the model's turns, e.g. ``<|assistant|>``."""
     of_parts: bool = False
-    """Whether it has content parts that no plain conversation has."""
+    """Whether it has content parts that no plain conversation has, e.g. True for ``user content: a
+    string``."""
     reasoned: bool = False
-    """Whether a message has reasoning."""
+    """Whether a message has reasoning, e.g. True for ``an answer with reasoning``."""
     plainly: ProofConversation | None = None
-    """The plain conversation of which it is a variant."""
+    """The plain conversation of which it is a variant, e.g. ``a question with tools``."""
     words: str = ""
     """The kind of variant, e.g. ``null content``."""
 

@@ -64,9 +64,10 @@ class _PlacedTag:
     """A tag or an output, with its effect on the nesting depth."""
 
     start: int
-    """Its first character."""
+    """Its first character, e.g. 23 for the output in ``{% for m in messages %}{{ (m.x) }}{% endfor
+    %}``."""
     end: int
-    """The offset after its last character."""
+    """The offset after its last character, e.g. 34 there."""
     word: str
     """The tag's first word, e.g. ``endif``; empty for an output."""
 

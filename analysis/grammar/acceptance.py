@@ -51,7 +51,7 @@ class TextAcceptance(Struct, frozen=True):
     """The result of checking a text against a grammar."""
 
     accepted: bool
-    """Whether the whole text is accepted."""
+    """Whether the whole text is accepted, e.g. False for "days": "3" where an integer is due."""
     tokens: int
     """Tokens of the text, e.g. 77; bytes where no tokenizer was given."""
     taken: int
@@ -79,18 +79,18 @@ class TextAcceptance(Struct, frozen=True):
     """How many tokens (bytes) may come there, e.g. 11 where an integer begins: ten digits and a
     minus."""
     may_end: bool = False
-    """Whether the text may end there."""
+    """Whether the text may end there, e.g. False inside a call."""
 
 
 class TextTokens(Struct, frozen=True):
     """A text's tokens for llguidance."""
 
     guidance: LLTokenizer
-    """The vocabulary, as llguidance reads it."""
+    """The vocabulary, as llguidance reads it, e.g. `LLTokenizer` of `tokenizer.json`."""
     cut: Callable[[str], Sequence[int]]
     r"""Cuts a text into token ids, e.g. "<think>\n" into [151667, 198]."""
     bytes_of: Callable[[int], bytes]
-    """Returns the bytes of a token by its id."""
+    r"""Returns the bytes of a token by its id, e.g. b"\n" for 198."""
     ends: frozenset[int] = frozenset()
     """The ids that end an answer, e.g. of <|im_end|>."""
 

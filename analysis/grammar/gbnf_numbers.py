@@ -43,7 +43,7 @@ class Bound(Struct, frozen=True):
     digits: str
     """The digits that are not written yet, e.g. "75" of 2.75 after "2."."""
     open: bool
-    """Whether the bound itself is excluded, as by exclusiveMinimum."""
+    """Whether the bound itself is excluded, e.g. True for exclusiveMinimum."""
 
     def behind(self, digit: int) -> Bound | None:
         """Return the bound on the digits after this one, or None if it no longer binds."""
@@ -75,7 +75,7 @@ class Fractions(Struct, frozen=True):
     """Writes digits, so many at once that a rule for any digits is worth having."""
 
     more: str
-    """The rule of `MORE`."""
+    """The rule of `MORE`, e.g. "digits"."""
 
     def fraction(self, low: Bound | None, high: Bound | None) -> str | None:
         """Return a whole fraction between bounds: a zero, or digits whose last is not zero."""

@@ -98,7 +98,7 @@ class RegexWriter(Struct, frozen=True):
     """Writes expressions for texts inside a string."""
 
     rules: GbnfRules
-    """The table that gets rules for counted and for long parts."""
+    """The table that gets rules for counted and for long parts, e.g. a `SchemaTable`."""
     quoting: CharacterQuoting
     """How characters are written, e.g. `CharacterQuoting.JSON`, or bare in a tag."""
 

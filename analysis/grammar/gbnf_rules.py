@@ -37,7 +37,7 @@ class RuleStep(Struct, frozen=True):
     """One change of a table of rules, which can be made in another table as well."""
 
     made_by: Literal["add", "reserve", "define", "settle", "recursive"]
-    """The method of `GbnfRules`."""
+    """The method of `GbnfRules`, e.g. "add"."""
     name: str
     """The name of the rule, e.g. "get-weather-city-value"."""
     body: str = ""
@@ -48,7 +48,7 @@ class RuleStep(Struct, frozen=True):
     key: Hashable = None
     """The key of a recursive rule, e.g. "seam"."""
     inner: tuple[RuleStep, ...] = ()
-    """The steps that make the body of a recursive rule."""
+    """The steps that make the body of a recursive rule, e.g. (RuleStep("add", "string", …),)."""
 
     def body_with(self, names: Mapping[str, str]) -> str:
         """Return the body with names of another table."""
@@ -76,7 +76,7 @@ class GbnfRules:
     calls_itself = False
     """Whether text up to a quote is a rule that calls itself, which llguidance cannot read."""
     longest_count: int | None = None
-    """The largest length of a JSON string that is counted, or None if any is."""
+    """The largest length of a JSON string that is counted, e.g. 2, or None if any is."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, str | None] = {}
@@ -476,7 +476,7 @@ class JsonTokens(Struct, frozen=True):
     """The names of the rules, which are allocated when they are first asked for."""
 
     rules: GbnfRules
-    """The table that the rules are added to."""
+    """The table that the rules are added to, e.g. a `SchemaTable`."""
     style: JsonStyle
     """The spacing around the tokens, e.g. ", " and ": "."""
 

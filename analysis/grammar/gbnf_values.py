@@ -123,7 +123,7 @@ class Member(Struct, frozen=True):
     """The expression of its value, e.g. "string", or None if it has no value and must be left
     out."""
     required: bool
-    """Whether every object has it."""
+    """Whether every object has it, e.g. True for "city" in {"required": ["city"]}."""
 
 
 class Others(Struct, frozen=True):
@@ -142,7 +142,7 @@ class ObjectMembers(Struct, frozen=True):
     """The members that the schema lists, in the order in which they are written, e.g. "a" and
     "b"."""
     others: Others | None
-    """All other members, or None if there are none."""
+    """All other members, e.g. Others("other-name", "value"), or None if there are none."""
     least: int
     """The number of members at least: minProperties, e.g. 0."""
     most: int | None

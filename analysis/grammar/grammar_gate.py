@@ -81,14 +81,14 @@ class _PromptReader(Struct, frozen=True):
     """The grammar and the parser of a prompt; the answer for each text is cached."""
 
     grammar: Grammar
-    """The grammar of the answers after this prompt."""
+    """The grammar of the answers after this prompt, e.g. <Grammar of 'get_forecast'>."""
     turn: TurnTree
-    """The expression of the turn from where the prompt ends."""
+    """The expression of the turn from where the prompt ends, e.g. with `TurnStart.REASONING`."""
     refusal: Callable[[str], str]
     r"""Returns where the grammar refuses a text, e.g. `'>\n\nHello.' is rejected after
     'Hm.\n</think'`, or an empty text if it accepts it."""
     parse: Callable[[str], ParsedMessage]
-    """Parses an answer after this prompt."""
+    """Parses an answer after this prompt, e.g. "Hello.<|im_end|>"."""
 
 
 def _wrong(

@@ -47,11 +47,13 @@ class PatternNode:
     """Texts that it matches and that are excluded, e.g. ("city", "days") for the name of another
     member."""
     close: str = ""
-    """The close of the text, where a match ends."""
+    """The close of the text, e.g. a quote, where a match ends."""
     shape: StringShape | None = None
-    """A shape that it has to match as well, quotes and escapes included."""
+    """A shape that it has to match as well, quotes and escapes included, e.g. a length of 2 to 9.
+    """
     escapes: tuple[str, ...] = ()
-    """Spellings of single characters in it, if no text of its own closes it."""
+    """Spellings of single characters in it, e.g. ("<|eot|>", ")", ","), if no text of its own
+    closes it."""
 
 
 class CharacterQuoting(StrEnum):
@@ -87,7 +89,7 @@ class JsonStyle(Struct, frozen=True):
     ascii_only: bool = False
     r"""Whether "é" is written as "\u00e9", as `json.dumps` does."""
     indent: str = ""
-    """The indentation of one level; empty if all is on one line."""
+    """The indentation of one level, e.g. two spaces; empty if all is on one line."""
 
     @property
     def quoting(self) -> CharacterQuoting:
@@ -103,7 +105,8 @@ class JsonValue:
     """A schema of its own, e.g. {"type": "integer", "minimum": 3}: the definitions that it refers
     to are within it."""
     style: JsonStyle | None = field(default_factory=JsonStyle)
-    """The spacing, or None if the schema has it, in llguidance's terms."""
+    """The spacing, e.g. `JsonStyle(", ", ": ")`, or None if the schema has it, in llguidance's
+    terms."""
 
 
 class RuleReference(Struct, frozen=True):
@@ -131,11 +134,11 @@ class RepeatNode(Struct, frozen=True):
     """A repeated node."""
 
     node: Node
-    """The node that is repeated."""
+    """The node that is repeated, e.g. `PatternNode("[a-z]+")`."""
     least: int = 0
     """The minimum, e.g. 0."""
     most: int | None = None
-    """The maximum, or None if unbounded."""
+    """The maximum, e.g. 2, or None if unbounded."""
 
 
 class EmbeddedLark(Struct, frozen=True):
@@ -160,13 +163,14 @@ class FreeProse:
     right: EdgeStrip = EdgeStrip.NOTHING
     """The edge that it does not end with, e.g. `EdgeStrip.NOTHING`."""
     may_be_empty: bool = False
-    """Whether the empty text is one of them."""
+    """Whether the empty text is one of them, e.g. True for content before calls."""
     shapes: tuple[str, ...] = ()
-    """Regular expressions in Rust's syntax, each of which it has to match as a whole."""
+    """Regular expressions in Rust's syntax, each of which it has to match as a whole, e.g.
+    ("[a-z]+",)."""
     shape: StringShape | None = None
     """The constraints of a schema on it, e.g. a length of 2 to 9."""
     space: str = ""
-    """Whitespace that may follow it, if nothing else closes it."""
+    r"""Whitespace that may follow it, e.g. "\n", if nothing else closes it."""
     tokens: tuple[int, ...] = ()
     """Opaque tokens that may stand in it, by their ids, e.g. (151657, 151658)."""
     part: str = field(default="text", compare=False)
@@ -190,11 +194,12 @@ class ProseExit(Struct, frozen=True):
     """One way out of free text: the text that closes it, and the node that follows."""
 
     prose: FreeProse | None
-    """The text before the close, or None if the close comes at once."""
+    """The text before the close, e.g. with ("<think>", "</think>") excluded, or None if the close
+    comes at once."""
     close: str
-    """The close; empty if the output ends, or ends with what `then` allows."""
+    """The close, e.g. "</think>"; empty if the output ends, or ends with what `then` allows."""
     then: Node
-    """The node that follows the close."""
+    """The node that follows the close, e.g. `RuleReference("call")`."""
 
 
 class FreeTextNode(Struct, frozen=True):
@@ -292,13 +297,14 @@ class RulePart:
     """Rules that are the same in every list of tools: of one tool's calls, or of a parameter."""
 
     tool: str
-    """The tool's name; empty for a parameter, which tools may share."""
+    """The tool's name, e.g. "get_weather"; empty for a parameter, which tools may share."""
     entries: tuple[str, ...]
     """The rules that others refer to, e.g. ("get-weather-arguments-1f0c",)."""
     rules_by_name: Mapping[str, Node]
-    """All of them; no other part has rules of these names."""
+    """All of them, e.g. "value-254b40bad35a" for a boolean; no other part has rules of these names.
+    """
     parts: tuple[RulePart, ...] = ()
-    """The parts that they refer to."""
+    """The parts that they refer to, e.g. that of "value-254b40bad35a"."""
 
     @classmethod
     def of(
@@ -320,13 +326,13 @@ class GrammarRules:
     root: Node
     """The node of a whole answer, e.g. a choice of content and `RuleReference("call")`."""
     rules_by_name: Mapping[str, Node]
-    """The rules that `RuleReference` names."""
+    """The rules that `RuleReference` names, e.g. "more-calls"."""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """The function whose call a rule was made for, if any, e.g. "rich" for "rich-arguments"; others
     may share it."""
     frame: GrammarRules | None = None
-    """The part that is the same for other tools: its root, and some of the rules; writers may keep
-    what they have written of it.
-    """
+    """The part that is the same for other tools: its root, and some of the rules, e.g.
+    "more-calls"; writers may keep what they have written of it."""
     parts: tuple[RulePart, ...] = ()
-    """The rules of each tool, if they are not in `rules_by_name`; writers may keep them, too."""
+    """The rules of each tool, e.g. of "get_weather", if they are not in `rules_by_name`; writers
+    may keep them, too."""

@@ -713,11 +713,12 @@ class LarkGrammar(Struct, frozen=True):
     """A grammar in llguidance's Lark."""
 
     text: str
-    """The grammar; its root is `start`."""
+    r"""The grammar, e.g. "%llguidance {}\n\nstart: way_f4764e29ddd7\n…"; its root is `start`."""
     signs: tuple[str, ...]
     """The signs between which free text is written in stretches, e.g. ("=>", "=>t", ">")."""
     edged: bool = False
-    """Whether some text begins with any character but whitespace."""
+    """Whether some text begins with any character but whitespace, e.g. if the template strips
+    content."""
 
     @property
     def slices(self) -> tuple[str, ...]:

@@ -90,14 +90,15 @@ class MemberRow(Struct, frozen=True):
     """Makes the row of members of which at least one is required."""
 
     table: RuleTable
-    """The table that gets the rules of optional members."""
+    """The table that gets the rules of optional members, e.g. a `RuleTable`."""
     separator: str
     """The text between members, e.g. ", "."""
     close: str
     r"""The text after the last member, and after its separator if each member has one, e.g.
     "</function>\n</tool_call>"."""
     is_ended: bool
-    """Whether each member has a separator after it, including the last one."""
+    r"""Whether each member has a separator after it, including the last one, e.g. True if each line
+    of arguments ends with "\n"."""
     opening: str = ""
     """The beginning of every member, e.g. "<parameter=", if a reader takes it before it compares
     names."""

@@ -152,7 +152,7 @@ class TextAnchor(Struct, frozen=True):
     """The text's beginning, or its end."""
 
     start: bool
-    """True for `^`, False for `$`."""
+    """True for `^`, False for `$`, e.g. the first character of "^a+b$"."""
 
 
 Regex: TypeAlias = SetCharacter | RegexSequence | RegexChoice | RegexRepeat | TextAnchor

@@ -116,29 +116,33 @@ class Grammar(Shown):
     shown_as: ClassVar[str] = "grammar"
 
     turn: TurnTree
-    """The expression of the turn, from where the prompt ends."""
+    r"""The expression of the turn, from where the prompt ends, e.g. after
+    "<|im_start|>assistant\n"."""
     tools: Mapping[str, Json]
     """The parameters' schema by the names of the tools that may be called, e.g. {"get_weather":
     {"type": "object"}}."""
     alternative: TurnTree | None = None
-    """The turn with the calls of a learned format, which are allowed beside the template's."""
+    """The turn with the calls of a learned format, e.g. that of `autoparser learn`, which are
+    allowed beside the template's."""
     parallel: bool = True
-    """Whether more than one call may be written."""
+    """Whether more than one call may be written, e.g. False with `parallel_tool_calls=False`."""
     required: bool = False
-    """Whether a call has to be written."""
+    """Whether a call has to be written, e.g. True with `tool_choice="required"`."""
     json_schema: Json = None
     """The schema of content, e.g. {"type": "object"}, or None for free text."""
     content_tag: TagFormat | None = None
-    """The format of content in a structural tag, in the place of the schema."""
+    """The format of content in a structural tag, e.g. {"type": "regex", "pattern": "[a-z]+"}, in
+    the place of the schema."""
     lazy: bool = False
-    """Whether it begins only where one of the triggers was written."""
+    """Whether it begins only where one of the triggers, e.g. "<tool_call>", was written."""
     loosen: bool | None = False
-    """Whether keywords of schemas that cannot be held to are left out; `loosened` lists them.
-    None applies this to the tools that do not ask to be held `strict`."""
+    """Whether keywords of schemas that cannot be held to, e.g. `uniqueItems`, are left out;
+    `loosened` lists them. None applies this to the tools that do not ask to be held `strict`."""
     strict: frozenset[str] = frozenset()
     """The tools that ask for it, e.g. {"get_weather"}."""
     as_written: bool = False
-    """Whether a free answer, too, is held to the rows that the template writes."""
+    """Whether a free answer, too, is held to the rows that the template writes, e.g. True for
+    `autoparser decode`, which renders each answer again."""
     eos: tuple[str, ...] = ()
     """The tokens that end an answer beside the template's own, such as ``<|call|>``."""
 

@@ -58,13 +58,15 @@ class State(Struct, frozen=True):
     """Transitions from one state; a character that is not named leads to state 0."""
 
     goes: Mapping[str, int]
-    """The next state for each character that leads to a state other than 0."""
+    """The next state for each character that leads to a state other than 0, e.g. {"<": 1, "|": 2}.
+    """
     closes: Mapping[str, int]
     """The index of the close that a character completes, e.g. {">": 0}."""
     refused: frozenset[str]
     """Characters that would complete an excluded text, e.g. ">" after "<tool_call"."""
     close_begun: bool = False
-    """Whether a close that holds an excluded text has begun: only named characters may follow."""
+    r"""Whether a close that holds an excluded text has begun, e.g. after "<tool_call>" of
+    '<tool_call>\n{"name": "': only named characters may follow."""
     read: str = ""
     """The prefix of a text that was read last, e.g. "<tool_"."""
 

@@ -65,7 +65,7 @@ class WrittenGrammar(Generic[Written]):
     """A grammar as it is written, and the keywords that it leaves out."""
 
     grammar: Written
-    """The grammar: a text, or the document of a structural tag."""
+    """The grammar, e.g. 'root ::= content': a text, or the document of a structural tag."""
     loosened: tuple[Loosening, ...] = ()
     """The keywords that were left out, in the order in which they were found, e.g.
     `uniqueItems`."""
@@ -79,9 +79,11 @@ class LooseRequest(Struct, frozen=True):
     json_schema: Json
     """The schema of content, e.g. {"type": "object"}, or None for free text."""
     may_loosen: Callable[[str], bool]
-    """Whether keywords of this tool may be left out; the empty name means the content's schema."""
+    """Whether keywords of this tool, e.g. "get_weather", may be left out; the empty name means the
+    content's schema."""
     owners: tuple[object, ...]
-    """The other values that decide what can be written: the format, the tokenizer's tokens."""
+    """The other values that decide what can be written, e.g. the `CallFormat`: the format, the
+    tokenizer's tokens."""
     form: GrammarForm
     """The form to write, e.g. "gbnf": what cannot be held differs from one to the other."""
 

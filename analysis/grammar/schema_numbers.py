@@ -25,9 +25,9 @@ class Interval(Struct, frozen=True):
     high: Decimal | None = None
     """The upper bound, e.g. 10 for {"exclusiveMaximum": 10}, or None."""
     low_open: bool = False
-    """Whether the lower bound itself is outside, as with `exclusiveMinimum`."""
+    """Whether the lower bound itself is outside, e.g. True with `exclusiveMinimum`."""
     high_open: bool = False
-    """Whether the upper bound itself is outside, as with `exclusiveMaximum`."""
+    """Whether the upper bound itself is outside, e.g. True with `exclusiveMaximum`."""
 
     @property
     def least_integer(self) -> int | None:

@@ -303,7 +303,7 @@ class Resolver(Struct, frozen=True):
     """Resolves the schemas of one document."""
 
     document: SchemaDocument
-    """The document that references lead through."""
+    """The document that references lead through, e.g. that of {"$ref": "#/$defs/place"}."""
 
     def options(
         self, schema: Json, pointer: str, above: frozenset[str] = frozenset()

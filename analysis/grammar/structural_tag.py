@@ -235,7 +235,7 @@ class TagElements(Struct, frozen=True):
     tokens: OpaqueTokens = NO_TOKENS
     """The markers that are tokens of the tokenizer, such as ``<tool_call>``."""
     exact: bool = True
-    """Whether lengths are held whatever they cost.
+    """Whether lengths are held whatever they cost, e.g. of {"maxLength": 5}.
 
     xgrammar 0.2.7 and 0.2.8 take 80 ms to compile each character of a text that is counted, or as
     much for a mask. Of a text that is not empty, the states of what may close it take seconds.
@@ -403,11 +403,13 @@ class _RowTags(Struct, frozen=True):
     """Writes the rows of a format."""
 
     rules: TurnRules
-    """The writer of the turn's rules, for the parts that become grammars."""
+    """The writer of the turn's rules, for the parts that become grammars, e.g. the arguments of a
+    call."""
     elements: TagElements
-    """The writer of texts and of grammars as elements."""
+    """The writer of texts and of grammars as elements, e.g. of "</think>" as a constant string."""
     tags: CallTags | None
-    """The tags of the calls, or None if no call may be written."""
+    """The tags of the calls, e.g. one that begins with "<tool_call>", or None if no call may be
+    written."""
     triggers: Sequence[GrammarTrigger]
     """The texts that begin a call, e.g. "<tool_call>"."""
     content: TagFormat | None

@@ -121,7 +121,7 @@ class _Signs:
     best: str | None = None
     """The cheapest set of signs so far, e.g. ">", or None."""
     least: float = inf
-    """Its cost, infinite before the first set."""
+    """Its cost, e.g. 15; infinite before the first set."""
 
     def cheapest(self, open_: Sequence[Sequence[str]], chosen: str = "") -> str | None:
         """Add signs until each text has one of its own; return the cheapest set."""
@@ -219,7 +219,7 @@ class _Stretch(Struct, frozen=True):
     outcome: _Outcome
     """The state after them, e.g. (0, None), or the close, e.g. `_Closed(0)`."""
     is_whole: bool = False
-    """Whether nothing precedes that."""
+    """Whether nothing precedes that, e.g. True for "ool_call" in the state after "<t"."""
 
     def unlike(self, others: Iterable[_Stretch]) -> list[_Stretch]:
         """Return the others that these include, and that have another outcome."""

@@ -109,7 +109,8 @@ class _CallHead(Struct, frozen=True):
     r"""All up to the name and the mark that ends it, e.g. "<tool_call>\n<function=get_weather>";
     empty if the name comes too late."""
     pattern: str = ""
-    """A regular expression for that, if an id or a number precedes the name."""
+    r"""A regular expression for that, e.g. `\[\n \{"tool_call_id": "[0-9]+", "tool_name": "book"`,
+    if an id or a number precedes the name."""
 
 
 def triggers_of(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigger, ...]:
@@ -316,7 +317,7 @@ class _RuleFrame(Struct, frozen=True):
     """A turn's rules except the tools'."""
 
     rules: GrammarRules
-    """The rules, with a reference to each call that is still to be made."""
+    """The rules, with a reference to each call that is still to be made, e.g. "call"."""
     open: Mapping[str, bool]
     """The rules of the calls still to be made, as `CallWriter.fill` takes them, e.g. {"call":
     True}."""

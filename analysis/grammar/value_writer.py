@@ -158,11 +158,11 @@ class _Entry(NamedTuple):
     container: ContainerNotation
     """The notation of the array or object around it, e.g. of `<parameter=city>`."""
     outer: ValueNotation
-    """The notation of the values in that."""
+    """The notation of the values in that, e.g. strings between quotes as JSON has them."""
     exclude: Sequence[str]
     """The texts that its value must not hold, e.g. ("</parameter>",)."""
     read_as: frozenset[JsonType] | None
-    """The types that its reader takes a text for; None for the schema's types."""
+    """The types that its reader takes a text for, e.g. `ANY`; None for the schema's types."""
 
 
 class ClosedEntries(Struct, frozen=True):
@@ -171,15 +171,17 @@ class ClosedEntries(Struct, frozen=True):
     rules: dict[_EntryCase, tuple[Row, RuleReference]] = field(
         default_factory=dict[_EntryCase, tuple[Row, RuleReference]]
     )
-    """The text before the value, and the rule from there."""
+    """The text before the value, and the rule from there, e.g. '<parameter name="', the key, '">'
+    and "value-254b40bad35a"."""
     paths: dict[tuple[str, _EntryCase], Path] = field(
         default_factory=dict[tuple[str, _EntryCase], Path]
     )
-    """The whole entry, by its name: tools share names of parameters, too."""
+    """The whole entry, by its name, e.g. "city": tools share names of parameters, too."""
     ways: dict[_EntryCase, list[tuple[Row, list[Path]]]] = field(
         default_factory=dict[_EntryCase, list[tuple[Row, list[Path]]]]
     )
-    """The rows of entries without a close of their own, and the values in each."""
+    """The rows of entries without a close of their own, and the values in each, e.g. the key, "=",
+    and "celsius" or "fahrenheit"."""
 
 
 _MadeEntry: TypeAlias = tuple[tuple[Row, RuleReference] | None, list[tuple[Row, list[Path]]] | None]
@@ -190,11 +192,13 @@ class _KeptEntry(NamedTuple):
     """An entry of a schema that means the same in every tool."""
 
     closed: tuple[Row, RuleReference] | None
-    """The text before the value and the rule from there, if it has a close of its own."""
+    """The text before the value and the rule from there, if it has a close of its own, e.g.
+    '<parameter name="', the key, '">' and "value-254b40bad35a"."""
     ways: list[tuple[Row, list[Path]]] | None
-    """Its rows and the values in each, otherwise."""
+    """Its rows and the values in each, otherwise, e.g. the key, "=", and "celsius" or "fahrenheit".
+    """
     part: RulePart
-    """The rules of the value."""
+    """The rules of the value, e.g. of "value-254b40bad35a"."""
 
 
 _KEPT: IdentityCache[_KeptEntry] = IdentityCache(1024)
@@ -207,18 +211,19 @@ class ValueWriter(Struct, frozen=True):
     """Makes the rules for values of one schema in one notation."""
 
     table: RuleTable
-    """The table that gets the rules."""
+    """The table that gets the rules, e.g. a `RuleTable`."""
     reader: SchemaReader
-    """The reader of the whole schema, which resolves its references."""
+    """The reader of the whole schema, which resolves its references, e.g. "#/$defs/place"."""
     order: MemberOrder = MemberOrder.GIVEN
     """The order in which the format writes members, e.g. sorted."""
     closed: ClosedEntries = field(default_factory=ClosedEntries)
-    """The cache of entries; writers may share it."""
+    """The cache of entries, e.g. that of "city"; writers may share it."""
     is_apart: bool = False
-    """Whether its rules are discarded."""
+    """Whether its rules are discarded, e.g. True in `alone`."""
     takes_kept: bool = True
-    """Whether entries that are kept for all tools are taken, if its table is one tool's. What they
-    hold is written anew: any value may hold any other, so that they would hold themselves."""
+    """Whether entries that are kept for all tools are taken, e.g. {"type": "string"}, if its table
+    is one tool's. What they hold is written anew: any value may hold any other, so that they would
+    hold themselves."""
 
     def ways(
         self,

@@ -53,9 +53,9 @@ class Ignore(Struct, frozen=True):
     selectors: tuple[str, ...]
     """Codes, prefixes or names of rules, e.g. ``("AP301", "AP4")``."""
     reason: str
-    """The author's reason."""
+    """The author's reason, e.g. ``lists are joined upstream``."""
     line: int
-    """The template's line with the start of the comment, from 1."""
+    """The template's line with the start of the comment, from 1, e.g. 1."""
 
     @property
     def codes(self) -> frozenset[str]:
@@ -117,7 +117,8 @@ class KnownFinding(Struct, frozen=True, order=True):
     """A known finding, identified by everything but its message."""
 
     path: str
-    """The template's path, as reports show it."""
+    """The template's path, as reports show it, e.g.
+    ``fixtures/templates/a3-invoke-parameter.jinja``."""
     template: str
     """The name of a named template, e.g. ``tool_use``; otherwise empty."""
     code: str
@@ -125,7 +126,8 @@ class KnownFinding(Struct, frozen=True, order=True):
     digest: str
     """The digest of its message, e.g. ``a8464d848eb6328c``, see `digest_of`."""
     message: str
-    """The message, for readers of the file."""
+    """The message, for readers of the file, e.g. ``"a system message in the middle of a
+    conversation is dropped"``."""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -144,7 +146,8 @@ class Baseline(Struct, frozen=True):
     """A set of known findings."""
 
     entries: tuple[KnownFinding, ...] = ()
-    """The findings, in any order."""
+    """The findings, in any order, e.g. one with the code ``AP314`` and the digest
+    ``11324b1c9a763008``."""
 
     def match(self, findings: Iterable[KnownFinding]) -> list[bool]:
         """Return whether each finding is known; each entry matches once."""
@@ -180,7 +183,8 @@ class _Head(Struct):
 
 class _Known(Struct):
     findings: tuple[KnownFinding, ...]
-    """The entries of the file."""
+    """The entries of the file, e.g. one of ``{"code": "AP314", "digest": "11324b1c9a763008", …}``.
+    """
 
 
 def read_baseline(file: Path) -> Baseline:

@@ -37,7 +37,7 @@ class WrittenValue(Struct, frozen=True):
     text: str
     """The text at the place of a word, without the quotes that words have too, e.g. ``2.75``."""
     render: Render
-    """The render that contains it."""
+    """The render that contains it, e.g. one with ``"arguments": {"mcdsbpxt": "zhvwxqzm"}``."""
 
 
 def render_call(subject: Subject, **arguments: Json) -> Render:
@@ -157,13 +157,15 @@ class CallSpan(Struct, frozen=True):
     """The texts of one message's calls, and the render around them."""
 
     texts: tuple[WrittenText, ...]
-    """The arguments' texts, in the order of the render."""
+    """The arguments' texts, in the order of the render, e.g. of one call the `WrittenText` of
+    ``"zhvwxqzm"``."""
     start: int
-    """The offset of `text` in the render."""
+    """The offset of `text` in the render, e.g. 2734 after the list of tools."""
     text: str
-    """The render from the text before the calls to the text after them."""
+    r"""The render from the text before the calls to the text after them, e.g.
+    ``"<|eot|><|header|>assistant<|/header|>\n\n<tool>{…}</tool>…"``."""
     following: Voice | None
-    """The speaker of the text after the calls, or None at the end."""
+    """The speaker of the text after the calls, e.g. ``Voice.RESULT``, or None at the end."""
 
     @property
     def joints(self) -> tuple[tuple[str, str], ...]:

@@ -44,19 +44,21 @@ class ConversationTexts(Struct, frozen=True):
     """The texts of the speakers; members of a tuple appear in this order."""
 
     system: str
-    """The system message."""
+    """The system message, e.g. ``"Rwgvpbsb bsbpvgwr."``: no template writes such a text itself."""
     users: tuple[UserMessage, UserMessage, UserMessage]
-    """The questions."""
+    """The questions, e.g. ``UserMessage("Pkvrbnwj jwnbrvkp.")`` first."""
     answers: tuple[str, str]
-    """The assistant's answers."""
+    """The assistant's answers, e.g. ``("Wpzqqmqw wqmqqzpw.", "Bkrjwttc cttwjrkb.")``."""
     preface: str
-    """Content beside a call."""
+    """Content beside a call, e.g. ``"Qxpjrtzx xztrjpxq."``."""
     reasonings: tuple[str, str]
-    """The assistant's reasoning."""
+    """The assistant's reasoning, e.g. ``("Dxdpspvg gvpspdxd.", "Pnxkwntw wtnwkxnp.")``."""
     calls: tuple[ToolCall, ToolCall, ToolCall]
-    """Calls of three tools; the second has two arguments."""
+    """Calls of three tools, e.g. ``ToolCall("qkphffqx", {"mcdsbpxt": "zhvwxqzm"}, "kb2ncmj8p")``;
+    the second has two arguments."""
     results: tuple[ToolResult, ToolResult, ToolResult]
-    """The results of the three calls."""
+    """The results of the three calls, e.g. ``ToolResult("Xzvmcjnz znjcmvzx.", "qkphffqx",
+    "kb2ncmj8p")``."""
 
     def calling_message(self, *places: int, content: str = "", reasoning: str = "") -> Message:
         """Return a message with the calls at these indexes."""
@@ -65,6 +67,7 @@ class ConversationTexts(Struct, frozen=True):
 
 def texts_for(template_text: str) -> ConversationTexts:
     """Return texts for a template; calls are of the tools named by its sentinels."""
+    # Each text has to be found in a render, so no two may be equal.
     sets = marks, second, _ = sentinel_sets(template_text, 3)
     calls = tuple(
         ToolCall(marks.names[index], {marks.keys[0]: marks.values[index]}, marks.ids[index])
@@ -115,13 +118,16 @@ class SpokenText(Struct, frozen=True):
     """A text that a conversation contains once."""
 
     voice: Voice
-    """The speaker."""
+    """The speaker, e.g. ``Voice.USER``."""
     text: str
-    """The text itself; of a call, the value of an argument."""
+    """The text itself, e.g. ``"Pkvrbnwj jwnbrvkp."``; of a call, the value of an argument, e.g.
+    ``"zhvwxqzm"``."""
     entry: int
-    """The index of its message in the dialogue, or -1 for the system message."""
+    """The index of its message in the dialogue, e.g. 0 for the first question, or -1 for the system
+    message."""
     call: ToolCall | None = None
-    """The call of an argument or of a result."""
+    """The call of an argument or of a result, e.g. ``ToolCall("qkphffqx", …)``, or None for other
+    texts."""
 
 
 @dataclass(frozen=True)
@@ -131,21 +137,25 @@ class WholeConversation:
     scene: str
     """The scene in words, e.g. ``a call and its result``."""
     dialogue: Dialogue
-    """The messages, without the system's."""
+    """The messages, without the system's, e.g. ``(UserMessage("Pkvrbnwj jwnbrvkp."),
+    Message("Wpzqqmqw wqmqqzpw."))``."""
     system: str = ""
-    """The system message's text; empty without one."""
+    """The system message's text, e.g. ``"Rwgvpbsb bsbpvgwr."``; empty without one."""
     tools: bool = False
-    """Whether tools are passed."""
+    """Whether tools are passed, e.g. True in ``a call and its result with tools``."""
     generation: bool = True
-    """Whether a generation prompt is requested."""
+    """Whether a generation prompt is requested, e.g. False for ``an answer`` at the end."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The additional switches, e.g. ``{"enable_thinking": False}``."""
     other_form: bool = False
-    """Whether content has the other form: parts if the template takes text, or text if parts."""
+    """Whether content has the other form: parts if the template takes text, e.g. ``[{"type":
+    "text", "text": "…"}]``, or text if parts."""
     documents: bool = False
-    """Whether `DOCUMENTS` are passed, for models that answer from documents."""
+    """Whether `DOCUMENTS` are passed, for models that answer from documents, e.g. True in ``a
+    question with documents``."""
     refusable: bool = False
-    """Whether chat APIs reject it: a template may raise, but must not crash or lose text."""
+    """Whether chat APIs reject it, e.g. ``a call, a question and its result``: a template may
+    raise, but must not crash or lose text."""
 
     @cached_property
     def name(self) -> str:
@@ -238,13 +248,13 @@ class WrittenText(Struct, frozen=True):
     """
 
     spoken: SpokenText
-    """The text of the conversation."""
+    """The text of the conversation, e.g. ``SpokenText(Voice.ANSWER, "Yes", 1)``."""
     start: int
     """Its offset in the render, e.g. 15 for the answer above."""
     before: str
-    """The markup since the previous text, or since the start of the render."""
+    """The markup since the previous text, e.g. ``"</u><a>"``, or since the start of the render."""
     after: str
-    """The markup up to the next text, or to the end of the render."""
+    """The markup up to the next text, or to the end of the render, e.g. ``"</a>"``."""
 
 
 @dataclass(frozen=True)
@@ -252,9 +262,9 @@ class PlayedConversation:
     """A conversation of the matrix and its render."""
 
     conversation: WholeConversation
-    """The conversation."""
+    """The conversation, e.g. ``six questions and the answers to five``."""
     render: Render
-    """The render."""
+    """The render, e.g. ``"<|user|>Pkvrbnwj jwnbrvkp.<|end|><|assistant|>"`` for one question."""
 
     @property
     def name(self) -> str:
@@ -269,6 +279,7 @@ class PlayedConversation:
     def written_texts(self) -> Sequence[WrittenText]:
         """The texts that the render contains, in its order."""
         text = self.render.text
+        # Every text occurs once in a conversation, so its first place is its place.
         placed = [(text.find(spoken.text), spoken) for spoken in self.conversation.spoken]
         found = sorted((place for place in placed if place[0] >= 0), key=lambda place: place[0])
         ends = [0, *(start + len(spoken.text) for start, spoken in found)]
@@ -336,23 +347,25 @@ class MatrixScope(Struct, frozen=True):
     """The capabilities of a template that select conversations of the matrix."""
 
     calls: bool
-    """Whether it writes calls."""
+    """Whether it writes calls, e.g. False for a template of plain chat."""
     parallel: bool
-    """Whether it takes two calls in one message."""
+    """Whether it takes two calls in one message, e.g. False if it writes the first one alone."""
     reasoning: bool
-    """Whether it writes reasoning."""
+    """Whether it writes reasoning, e.g. True for ``<think>Dxdpspvg gvpspdxd.</think>``."""
     open_calls: bool
-    """Whether it takes a message with calls that have no results."""
+    """Whether it takes a message with calls that have no results, e.g. False if it raises on ``a
+    call``."""
     system_needed: bool
-    """Whether it requires a system message."""
+    """Whether it requires a system message, e.g. True if ``a question`` raises without one."""
     tools: bool
-    """Whether it reads tools or writes calls."""
+    """Whether it reads tools or writes calls, e.g. True if it lists ``tools`` and never writes a
+    call."""
     settings: Sequence[Mapping[str, Json]]
     """Settings of one switch each, e.g. ``{"enable_thinking": False}``."""
     nulls: Sequence[str] = ()
-    """Boolean switches: clients send null for unset ones."""
+    """Boolean switches, e.g. ``["enable_thinking"]``: clients send null for unset ones."""
     documents: bool = False
-    """Whether it reads documents."""
+    """Whether it reads documents, e.g. False if it has no variable ``documents``."""
 
 
 def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[WholeConversation]:
@@ -453,6 +466,7 @@ def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConver
     earlier, answer = (Message(text) for text in texts.answers)
     call, prefaced = texts.calling_message(0), texts.calling_message(0, content=texts.preface)
     if scope.open_calls:
+        # No generation prompt: the call's result comes next, not the model.
         yield WholeConversation("a call", (first, call), generation=False)
     yield WholeConversation("a call and its result", (first, call, one))
     yield WholeConversation(

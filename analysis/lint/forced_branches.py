@@ -86,17 +86,19 @@ class ForcedRun:
     """The observations of a run; the keys of each dictionary are distinct and in order."""
 
     text: str = ""
-    """All text that the template may write, in the order of the source."""
+    r"""All text that the template may write, in the order of the source, e.g. ``"System:
+    rwgvpbsb\n\nUser: pkvrbnwj\n\nAssistant: "``."""
     forbidden: dict[str, None] = field(default_factory=dict[str, None])
     """The private attributes that it accesses, e.g. ``__class__``."""
     by_name: dict[str, None] = field(default_factory=dict[str, None])
     """The private attributes that it names by a string, e.g. with the filter `attr`."""
     gadgets: dict[str, None] = field(default_factory=dict[str, None])
-    """The members of `GADGETS` that it calls."""
+    """The members of `GADGETS` that it calls, e.g. ``{"cycler": None}``."""
     loaded: dict[str, None] = field(default_factory=dict[str, None])
     """The templates that it includes, imports or extends, e.g. ``macros.jinja``."""
     error: str = ""
-    """The error that ended the run early; empty if none did."""
+    """The error that ended the run early, e.g. ``"TemplateAssertionError: No filter named
+    'nosuch'."``; empty if none did."""
 
 
 # The rewritten syntax tree. A decision becomes a call of a function that receives all alternatives:

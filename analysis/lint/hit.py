@@ -55,7 +55,8 @@ class ShownText:
     error: str = ""
     """The template's error message if it raised, e.g. ``"roles must alternate"``."""
     messages: tuple[dict[str, Any], ...] = ()
-    """The rendered conversation as JSON; empty if the text is not a render."""
+    """The rendered conversation as JSON, e.g. ``({"role": "user", "content": "What is the weather
+    in Rio?"},)``; empty if the text is not a render."""
     origins: tuple[tuple[int, int], ...] = field(default=(), compare=False)
     """Pairs of offset and template line, one wherever another line begins to write, e.g. ``((0, 3),
     (24, 7))``; empty unless two renders are compared."""
@@ -65,7 +66,8 @@ class HitEvidence(Struct, frozen=True):
     """One text, or two that differ in the rule's subject."""
 
     one: ShownText
-    """The faulty text, or the first of the two."""
+    """The faulty text, or the first of the two, e.g. ``ShownText("an answer",
+    "<|user|>…<|end|>")``."""
     other: ShownText | None = None
     """The text to compare it with, e.g. the render without the whitespace."""
 
@@ -76,7 +78,7 @@ class HitCause(Struct, frozen=True):
     kind: str
     """The class of the cause, e.g. ``raises`` or ``text dropped``."""
     line: int | None = None
-    """The template's line, if a render names one."""
+    """The template's line, e.g. 23, if a render names one."""
     detail: str = ""
     """A detail that separates causes of the same kind and line, e.g. the exception's message."""
 
@@ -99,24 +101,28 @@ class Hit:
     """One sentence without a full stop, e.g. ``"content: null beside a call is rendered as None"``.
     """
     evidence: tuple[HitEvidence, ...] = ()
-    """The texts that show it, the clearest first."""
+    """The texts that show it, the clearest first, e.g. one labeled ``system: a list of parts``."""
     line: int | None = None
-    """The template's line, from 1, or None if no render names one."""
+    """The template's line, from 1, e.g. 23, or None if no render names one."""
     fix: str = ""
-    """The remedy, if this hit has one of its own; otherwise the rule's applies."""
+    """The remedy, e.g. ``"quote string values, such as with `tojson`"``, if this hit has one of its
+    own; otherwise the rule's applies."""
     severity: Severity | None = None
-    """The severity if it differs from the rule's."""
+    """The severity if it differs from the rule's, e.g. ``Severity.WARNING`` for two calls
+    without a separator."""
     confidence: Confidence | None = None
-    """The confidence if it differs from the rule's."""
+    """The confidence if it differs from the rule's, e.g. ``Confidence.MEDIUM``."""
     cause: HitCause | None = None
-    """The cause by which findings of several rules are merged, or None if unknown."""
+    """The cause by which findings of several rules are merged, e.g. ``HitCause("raises", 30,
+    "Unknown role: developer")``, or None if unknown."""
     setting: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The only switches under which it happens, e.g. ``{"enable_thinking": False}``; empty if it
     always does."""
     engines: tuple[str, ...] = ()
-    """The behavior of installed engines, one sentence each; empty unless the rule asked them."""
+    """The behavior of installed engines, one sentence each, e.g. ``("minijinja 3.0.5 renders it
+    like transformers",)``; empty unless the rule asked them."""
     column: int | None = None
-    """The column in that line, from 1, or None for the whole line."""
+    """The column in that line, from 1, e.g. 25, or None for the whole line."""
     loses: bool = False
-    """Whether a text of the conversation is lost: `Profile.RELEASE` shows that even for rules of
-    conventions."""
+    """Whether a text of the conversation is lost, e.g. True for a tool result as parts:
+    `Profile.RELEASE` shows that even for rules of conventions."""

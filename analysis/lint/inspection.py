@@ -46,29 +46,35 @@ class InspectedTemplate(Struct, frozen=True):
     name: str | None
     """The template's name if its source holds several, e.g. ``tool_use``."""
     template: ChatTemplate
-    """The template itself."""
+    """The template itself, e.g. ``<ChatTemplate of fixtures/lint/AP206/fires.jinja: 5 lines>``."""
     in_lines: bool
-    """Whether the template's lines are lines of the file: they are not in JSON and GGUF."""
+    """Whether the template's lines are lines of the file, e.g. True for ``chat_template.jinja``:
+    they are not in JSON and GGUF."""
     findings: tuple[LintFinding, ...]
-    """The findings that count, the most severe first."""
+    """The findings that count, the most severe first, e.g. ``(<LintFinding AP506 error line 23:
+    …>,)``."""
     baseline_findings: tuple[LintFinding, ...] = ()
-    """The findings that the baseline holds."""
+    """The findings that the baseline holds, e.g. ``(<LintFinding AP314 warning line 9: …>,)``."""
     ignored: tuple[LintFinding, ...] = ()
-    """The findings that the template's comments or the settings accept."""
+    """The findings that the template's comments or the settings accept, e.g. those of AP301 after
+    ``{#- autoparser: ignore AP301 reason -#}``."""
     folded: tuple[LintFinding, ...] = ()
-    """The findings that the profile hides."""
+    """The findings that the profile hides, e.g. ``(<LintFinding AP108 warning line 12: …>,)``."""
     unused: tuple[Ignore, ...] = ()
-    """Comments that accept a finding that was not made."""
+    """Comments that accept a finding that was not made, e.g. ``(Ignore(("AP108",), "lists are
+    joined upstream", 1),)``."""
     remarks: tuple[str, ...] = ()
     """Other problems, e.g. an unreadable tokenizer beside the template."""
     left_out: tuple[tuple[Rule, RuleNeed], ...] = ()
     """Skipped rules, with the need that was not met, e.g. ``a tokenizer``."""
     evidence: tuple[tuple[TurnPart, EvidenceKind], ...] = ()
-    """The evidence for each part of the format."""
+    """The evidence for each part of the format, e.g. ``((TurnPart.CONTENT,
+    EvidenceKind.RENDER),)``."""
     unwritten: tuple[str, ...] = ()
     """Added tokens of the tokenizer that no render writes, e.g. ``<|fim_middle|>``."""
     linked_out: bool = False
-    """Whether the path was found in a folder and leads out of it through a link."""
+    """Whether the path was found in a folder and leads out of it through a link, e.g. True for a
+    link to a file elsewhere."""
 
     @property
     def text(self) -> str:
@@ -88,21 +94,23 @@ class LintRun(Struct, frozen=True):
     """The results of a run over many templates."""
 
     templates: tuple[InspectedTemplate, ...]
-    """In the order of the arguments, then of the paths."""
+    """In the order of the arguments, then of the paths, e.g. the two of ``fixtures/lint/AP101``."""
     problems: tuple[InputProblem, ...] = ()
-    """Inputs that could not be inspected."""
+    """Inputs that could not be inspected, e.g. ``(InputProblem("ign.jinja", "an ignore comment
+    without a rule", …),)``."""
     rules: tuple[Rule, ...] = ()
-    """The rules that were to run."""
+    """The rules that were to run, e.g. AP101 ``does-not-compile`` first."""
     fail_on: FailOn = FailOn.ERROR
-    """The severity from which findings fail the run."""
+    """The severity from which findings fail the run, e.g. ``FailOn.ERROR``."""
     finding_filter: FindingFilter = SHOWING_ALL
-    """The findings to show; the others are folded."""
+    """The findings to show, e.g. ``FindingFilter(Profile.RELEASE, Severity.INFO, frozenset())``;
+    the others are folded."""
     baseline: bool = False
-    """Whether a baseline was used."""
+    """Whether a baseline was used, e.g. True with ``--baseline lint-baseline.json``."""
     vanished: int = 0
-    """The number of baseline entries without a finding."""
+    """The number of baseline entries without a finding, e.g. 0 if all of them were made again."""
     left_out: tuple[InputProblem, ...] = ()
-    """Entries of a folder or pattern that are not files."""
+    """Entries of a folder or pattern that are not files, e.g. a named pipe, which is not read."""
 
     @property
     def findings(self) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
@@ -129,19 +137,21 @@ class InspectionTask(Struct, frozen=True):
     """A template, and the rules to run on it."""
 
     template: ChatTemplate
-    """The template, with its special tokens."""
+    """The template, with its special tokens, e.g. ``{"bos_token": "<s>"}``."""
     rules: tuple[str, ...]
     """Codes, e.g. ``("AP101", "AP404")``."""
     tokenizer: str | None = None
     """The path of a tokenizer, e.g. ``model/tokenizer.json``."""
     directory: Path | None = None
-    """The model directory that holds the template."""
+    """The model directory that holds the template, e.g. ``fixtures/lint/AP210/fires``, or None for
+    a file."""
     jinjas: tuple[OtherJinja, ...] = ()
-    """Other Jinja implementations to compare renders with."""
+    """Other Jinja implementations to compare renders with, e.g. minijinja 3.0.5 with ``--engines``.
+    """
     saved_format: str | None = None
     """A saved format of this very text, with the results of learning from outputs."""
     tools: tuple[Tool, ...] = ()
-    """Functions to render with instead of the rules' own."""
+    """Functions to render with instead of the rules' own, e.g. ``get_weather`` of ``--tools``."""
 
     @property
     def identity(self) -> object:
@@ -164,19 +174,25 @@ class SeenHits(Struct, frozen=True):
     """A rule's code, its hit, and the codes that were merged into it, e.g. ``("AP101", …, ("AP103",
     "AP118"))``."""
     left_out: tuple[tuple[str, RuleNeed], ...] = ()
-    """Codes of skipped rules, with the need that was not met."""
+    """Codes of skipped rules, with the need that was not met, e.g. ``(("AP210",
+    RuleNeed.TOKENIZER),)``."""
     troubles: tuple[InputProblem, ...] = ()
-    """Problems on the way; their path is empty if it is the template's."""
+    """Problems on the way, e.g. ``minijinja 3.0.5 renders 65 of 65 conversations alike``; their
+    path is empty if it is the template's."""
     ignores: tuple[Ignore, ...] = ()
-    """The findings that the template's comments accept."""
+    """The findings that the template's comments accept, e.g. ``(Ignore(("AP108",), "lists are
+    joined upstream", 1),)``."""
     wrong_comments: tuple[InputProblem, ...] = ()
-    """Malformed comments for autoparser, without their path."""
+    """Malformed comments for autoparser, without their path, e.g. ``(InputProblem("", "an ignore
+    comment without a rule", …),)``."""
     evidence: tuple[tuple[TurnPart, EvidenceKind], ...] = ()
-    """The evidence for each part of the format; empty if the template cannot be analyzed."""
+    """The evidence for each part of the format, e.g. ``((TurnPart.CALLS, EvidenceKind.RENDER),)``;
+    empty if the template cannot be analyzed."""
     unwritten: tuple[str, ...] = ()
-    """Added tokens of the tokenizer that no render writes: the model may write them."""
+    """Added tokens of the tokenizer that no render writes, e.g. ``("</s>",)``: the model may write
+    them."""
     looked: bool = True
-    """Whether the rules ran."""
+    """Whether the rules ran, e.g. False if an error ended the inspection."""
 
     @property
     def findings(self) -> tuple[LintFinding, ...]:

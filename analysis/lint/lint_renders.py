@@ -54,18 +54,21 @@ class Render:
     """A conversation and its render, or the template's error."""
 
     messages: tuple[Mapping[str, Json], ...]
-    """The conversation as it was passed in."""
+    """The conversation as it was passed in, e.g. ``({"role": "user", "content": "pkvrbnwj"},)``."""
     text: str = ""
-    """The rendered text; empty if the template raised."""
+    """The rendered text, e.g. ``"<|user|>pkvrbnwj<|end|><|assistant|>"``; empty if the template
+    raised."""
     error: TemplateRenderError | None = None
-    """The exception, or None if the template rendered."""
+    """The exception, e.g. ``TemplateRenderError("Unknown role: developer")``, or None if the
+    template rendered."""
     retrace: Callable[[], SourceMap] = field(default=SourceMap, compare=False, repr=False)
-    """Renders again, once, and maps the text to template lines; slower than a render."""
+    """Renders again, once, and maps the text to template lines, e.g. ``"<|end|>"`` to line 4;
+    slower than a render."""
     walk: Callable[[], RenderTrace] = field(default=_no_trace, compare=False, repr=False)
-    """Renders again step by step; slower still."""
+    """Renders again step by step, e.g. to see which test of an ``if`` failed; slower still."""
     plain: Callable[[], Render | None] = field(default=lambda: None, compare=False, repr=False)
-    """Renders again, once, with ordinary words for the sentinels; None if the result differs by
-    more than those."""
+    """Renders again, once, with ordinary words for the sentinels, e.g. ``"What is the weather in
+    Rio?"`` for ``"pkvrbnwj"``; None if the result differs by more than those."""
 
     @property
     def origins(self) -> tuple[tuple[int, int], ...]:
@@ -150,23 +153,25 @@ class AskedRender(NamedTuple):
     variables: Mapping[str, object]
     """The variables of the template, e.g. ``messages`` and ``add_generation_prompt``."""
     render: Render
-    """The result."""
+    """The result, e.g. the `Render` with the text ``"<|user|>pkvrbnwj<|end|><|assistant|>"``."""
 
 
 class RenderSetting(Struct, frozen=True):
     """The arguments of a render, beside the messages."""
 
     tools: Sequence[Json] | None = None
-    """The tools as they are passed, or None."""
+    """The tools as they are passed, e.g. ``({"type": "function", "function": {"name":
+    "get_forecast", …}},)``, or None."""
     generation: bool = False
-    """The value of `add_generation_prompt`."""
+    """The value of `add_generation_prompt`, e.g. True."""
     switches: Mapping[str, Json] | None = None
     """Variables such as ``{"enable_thinking": False}``."""
     clock: datetime.datetime = NOON
-    """The time for `strftime_now`."""
+    """The time for `strftime_now`, e.g. ``datetime(2025, 7, 16, 12, 34, 56)``, so that renders
+    repeat."""
     as_given: bool = False
-    """Whether to skip transformers' preparation of messages, which drops keys whose value is None
-    and copies between the fields of reasoning."""
+    """Whether to skip transformers' preparation of messages, which drops keys whose value is None,
+    e.g. ``{"content": None}``, and copies between the fields of reasoning."""
 
 
 class LintRenders:
@@ -251,6 +256,7 @@ class LintRenders:
         """Return a render in plain words, or None if the template treats those differently."""
         words = plain_words(self._template.text)
         found = self._render(words.value(render.messages), words.variables(variables))
+        # A template may count or cut characters; then the sentinels stay in the evidence.
         if found.text != words.text(render.text) or found.reason != words.text(render.reason):
             return None
 
@@ -353,6 +359,7 @@ def _last_seen_otherwise(one: RenderTrace, other: RenderTrace) -> int | None:
 
 
 def _seen_otherwise(one: RenderTrace, other: RenderTrace) -> Iterator[int]:
+    # Both renders took the same way, so their steps correspond.
     for here, there in zip(one.steps, other.steps, strict=False):
         if (here.words, here.seen) != (there.words, there.seen):
             yield one.sites[here.site].line

@@ -38,11 +38,12 @@ class LintFinding(Shown):
     shown_as: ClassVar[str] = "finding"
 
     rule: Rule
-    """The rule that made it."""
+    """The rule that made it, e.g. AP108 ``content-parts``."""
     hit: Hit
-    """The observation."""
+    """The observation, e.g. ``Hit("the end of a turn, '<|end|>', is 7 tokens")``."""
     also: tuple[str, ...] = ()
-    """Codes of the rules that saw the same cause and were merged into this finding."""
+    """Codes of the rules that saw the same cause and were merged into this finding, e.g.
+    ``("AP114",)``."""
 
     def __repr__(self) -> str:
         """Return code, severity, line and message in one line."""
@@ -193,11 +194,12 @@ class FindingFilter(Struct, frozen=True):
     """The choice of findings to show."""
 
     profile: Profile = Profile.STRICT
-    """The purpose of the run."""
+    """The purpose of the run, e.g. ``Profile.RELEASE``."""
     min_severity: Severity = Severity.INFO
-    """The lowest severity to show."""
+    """The lowest severity to show, e.g. ``Severity.WARNING``."""
     always: frozenset[str] = frozenset()
-    """Codes of rules that were selected explicitly: every profile shows their findings."""
+    """Codes of rules that were selected explicitly, e.g. ``frozenset({"AP810"})``: every profile
+    shows their findings."""
 
     def shows(self, finding: LintFinding) -> bool:
         """Return whether a finding is shown; hidden findings do not count."""
@@ -218,9 +220,9 @@ class LintReport(Shown):
     shown_as: ClassVar[str] = "findings"
 
     findings: tuple[LintFinding, ...]
-    """Merged by cause, the most severe first."""
+    """Merged by cause, the most severe first, e.g. ``(<LintFinding AP506 error line 23: …>,)``."""
     left_out: tuple[tuple[Rule, RuleNeed], ...]
-    """Skipped rules, with the need that was not met."""
+    """Skipped rules, with the need that was not met, e.g. AP210 and ``RuleNeed.TOKENIZER``."""
 
     def __repr__(self) -> str:
         """Return the codes in one line, the most severe first."""

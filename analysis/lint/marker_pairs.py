@@ -57,13 +57,14 @@ class MarkerBalance(NamedTuple):
     """The counts of a text's paired markers."""
 
     opened: Counter[MarkerPair]
-    """The number of opening markers, by pair."""
+    """The number of opening markers, by pair, e.g. ``{MarkerPair("<", ("think",)): 1}``."""
     closed: Counter[MarkerPair]
-    """The number of closing markers, by pair."""
+    """The number of closing markers, by pair, e.g. ``{MarkerPair("<|", ("header",)): 2}``."""
     spelled: dict[MarkerPair, str]
     """One marker of each pair as spelled in the text, e.g. ``<think>``."""
     within: dict[MarkerPair, frozenset[MarkerPair]]
-    """For each pair, the pairs around its first opening marker that close later."""
+    """For each pair, the pairs around its first opening marker that close later, e.g.
+    ``frozenset()`` for ``<think>`` outside all."""
 
 
 def marker_balance(text: str, but: Collection[str] = ()) -> MarkerBalance:
@@ -172,15 +173,17 @@ class MarkedRender:
     """A conversation with the texts of its generation blocks."""
 
     render: Render
-    """The render without the marks."""
+    r"""The render without the marks, e.g. the `Render` with the text
+    ``"<|assistant|>wpzqqmqw<|end|>\n"``."""
     blocks: tuple[str, ...]
     """The texts of the generation blocks, in order, e.g. ``("Hi<|end|>",)``."""
     behind: str
-    """The text after the last block; without a block, the whole text."""
+    r"""The text after the last block, e.g. ``"\n"``; without a block, the whole text."""
     plain: Callable[[], MarkedRender | None] = field(
         default=lambda: None, compare=False, repr=False
     )
-    """Renders again in plain words; None if those differ."""
+    """Renders again in plain words, e.g. ``"Let me look."`` for ``"wpzqqmqw"``; None if those
+    differ."""
 
 
 def render_marked(
@@ -210,6 +213,7 @@ def _plain_blocks(
 ) -> MarkedRender | None:
     words, render = plain_words(subject.template.text), found.render.plain()
     plain = None if render is None else _read_blocks(subject, render, words.variables(given))
+    # Blocks may depend on the words; then the sentinels stay in the evidence.
     same = plain is not None and (plain.blocks, plain.behind) == words.value(
         (found.blocks, found.behind)
     )
@@ -222,11 +226,14 @@ class TurnBeginning(Struct, frozen=True):
     opening: TurnOpening
     """The setting and text of the prompt, e.g. ``"<|assistant|>\n<think>\n"``."""
     prompt: Render
-    """The conversation that ends with the generation prompt."""
+    """The conversation that ends with the generation prompt, e.g.
+    ``"<|user|>pkvrbnwj<|end|><|assistant|><thought>"``."""
     plain: Render
-    """The conversation with the turn, without reasoning."""
+    """The conversation with the turn, without reasoning, e.g. an answer ``"wpzqqmqw"`` after that
+    user."""
     reasoned: Render
-    """The same with reasoning, unless the turn without it extends the prompt."""
+    """The same with reasoning, e.g. ``"dxdpspvg"``, unless the turn without it extends the prompt.
+    """
 
     @property
     def begins_plain(self) -> bool:
@@ -311,6 +318,7 @@ def _turn_beginnings(subject: Subject, message: Message, *, tools: bool) -> Iter
     # The default setting comes first, so its faults are not attributed to a switch.
     for opening in sorted(subject.format.openings, key=lambda opening: len(opening.setting)):
         setting = opening.setting
+        # Without a text of its own, a prompt cannot depart from the turn.
         if opening.text:
             prompt = render_with(subject, asked, setting, tools=tools, generation=True)
             plain = render_with(subject, subject.turn(message), setting, tools=tools)

@@ -115,15 +115,17 @@ class OtherRender:
     what: str
     """The conversation in words, e.g. ``a tool call``."""
     usual: Render
-    """The render here."""
+    """The render here, e.g. the `Render` of a question."""
     text: str = ""
-    """The text there."""
+    r"""The text there, e.g. ``"User: pkvrbnwj\n\nAssistant: "``."""
     error: str = ""
-    """The error there; empty if it renders."""
+    """The error there, e.g. ``"TypeError: do_tojson() missing 1 required positional argument:
+    'value'"``; empty if it renders."""
     failed_at: int | None = None
-    """The template's line that fails there, or None if unknown."""
+    """The template's line that fails there, e.g. 17, or None if unknown."""
     plain: Callable[[], OtherRender | None] = field(default=lambda: None, compare=False, repr=False)
-    """Renders both again in plain words; None if those differ."""
+    """Renders both again in plain words, e.g. ``"What is the weather in Rio?"`` for ``"pkvrbnwj"``;
+    None if those differ."""
 
     @property
     def differs(self) -> bool:

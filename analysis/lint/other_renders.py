@@ -75,7 +75,8 @@ class OtherJinja(Struct, frozen=True):
     command: tuple[str, ...]
     """The command that starts its worker, e.g. ``("python3", ".../minijinja_worker.py")``."""
     own_requests: bool = False
-    """Whether it takes chat requests, and prepares messages, tools and the clock itself."""
+    """Whether it takes chat requests, and prepares messages, tools and the clock itself, e.g. True
+    for ``llama.cpp``."""
 
     @property
     def label(self) -> str:
@@ -138,26 +139,30 @@ class JinjaQuestion(Struct, frozen=True):
     """A template and the conversations to render."""
 
     template: str
-    """The template's text."""
+    """The template's text, e.g. ``"{%- for message in messages %}…"``."""
     tokens: Mapping[str, str]
     """The special tokens, e.g. ``{"eos_token": "</s>"}``."""
     clock: datetime
-    """The time of the render, if the implementation lets the caller set it."""
+    """The time of the render, e.g. ``datetime(2025, 7, 16, 12, 34, 56)``, if the implementation
+    lets the caller set it."""
     conversations: Sequence[Mapping[str, object]]
-    """The variables of each conversation."""
+    """The variables of each conversation, e.g. ``[{"messages": [{"role": "user", "content":
+    "…"}]}]``."""
 
 
 class JinjaAnswer(Struct, frozen=True):
     """An implementation's render of one conversation."""
 
     text: str = ""
-    """The rendered text."""
+    r"""The rendered text, e.g. ``"User: Pkvrbnwj jwnbrvkp.\n\nAssistant: "``."""
     error: str = ""
-    """The reason for not rendering; empty if it rendered."""
+    """The reason for not rendering, e.g. ``"UnknownMethod: sequence has no method named append"``;
+    empty if it rendered."""
     at: int | None = None
-    """The offset in the template at which it stopped, or None if unknown."""
+    """The offset in the template at which it stopped, e.g. 137, or None if unknown."""
     was_asked: bool = True
-    """Whether the conversation was sent; if not, `error` has the reason."""
+    """Whether the conversation was sent; if not, `error` has the reason, e.g. ``it takes more than
+    60 seconds``."""
 
 
 def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, ...]:
@@ -244,18 +249,21 @@ class SentConversation(Struct, frozen=True):
     words: str
     """The conversation in words, e.g. ``a call and its result``."""
     variables: Mapping[str, object]
-    """The variables to send."""
+    """The variables to send, e.g. ``{"messages": [{"role": "user", "content": "Pkvrbnwj
+    jwnbrvkp."}]}``."""
     render: Render
-    """The template's own render of `judged`."""
+    r"""The template's own render of `judged`, e.g. ``"User: Pkvrbnwj jwnbrvkp.\n\nAssistant: "``.
+    """
     judged: Mapping[str, object] | None = None
-    """The variables of that render if they differ from the sent ones."""
+    """The variables of that render if they differ from the sent ones, e.g. without the keys that
+    are None."""
 
 
 class TagPlace(Struct, frozen=True):
     """A tag of a template."""
 
     line: int
-    """Its line, from 1."""
+    """Its line, from 1, e.g. 5."""
     text: str
     """Its source, e.g. ``{{ message.content }}``."""
 
@@ -264,24 +272,26 @@ class JinjaDifference(Struct, frozen=True):
     """A conversation that another implementation renders differently, or not at all."""
 
     conversation: SentConversation
-    """The conversation."""
+    """The conversation, e.g. ``a question with a system message``."""
     answer: JinjaAnswer
-    """The other implementation's answer."""
+    """The other implementation's answer, e.g. one with the error ``"std::exception"``."""
     place: TagPlace | None
-    """The tag that failed, or that wrote the first differing character; None if unknown."""
+    """The tag that failed, e.g. ``TagPlace(5, "{%- set _ = seen.append(message.role) %}")``, or
+    that wrote the first differing character; None if unknown."""
 
 
 class JinjaComparison(Struct, frozen=True):
     """The answers of one implementation to all conversations."""
 
     jinja: OtherJinja
-    """The implementation."""
+    """The implementation, e.g. minijinja 3.0.5."""
     same: tuple[SentConversation, ...]
-    """The conversations with the expected render."""
+    """The conversations with the expected render, e.g. ``a question``."""
     differences: tuple[JinjaDifference, ...]
-    """The conversations with another."""
+    """The conversations with another, e.g. one that fails at ``seen.append``."""
     not_asked: Mapping[str, int]
-    """The number of unsent conversations, by reason."""
+    """The number of unsent conversations, by reason, e.g. ``{"the template raises on them": 3}``.
+    """
 
     @property
     def alike(self) -> int:

@@ -317,34 +317,37 @@ class LintRequest(Struct, frozen=True):
     sources: tuple[str, ...]
     """Paths, patterns, Hub names or ``-``."""
     rules: tuple[Rule, ...]
-    """The rules to run."""
+    """The rules to run, e.g. AP101 ``does-not-compile``."""
     settings: ProjectSettings
-    """The settings of the project."""
+    """The settings of the project, e.g. those with ``extend-select = ["AP701"]``."""
     fail_on: FailOn = FailOn.ERROR
-    """The severity from which findings fail the run."""
+    """The severity from which findings fail the run, e.g. ``FailOn.ERROR``."""
     min_confidence: Confidence = Confidence.LOW
-    """The lowest confidence that counts."""
+    """The lowest confidence that counts, e.g. ``Confidence.LOW``."""
     finding_filter: FindingFilter = SHOWING_ALL
-    """The findings to show."""
+    """The findings to show, e.g. ``FindingFilter(Profile.STRICT, Severity.INFO, frozenset())``."""
     tokenizer: Path | None = None
-    """A tokenizer that replaces those beside the templates; the settings' one is only a fallback.
-    """
+    """A tokenizer that replaces those beside the templates, e.g. ``models/base/tokenizer.json``;
+    the settings' one is only a fallback."""
     baseline: Baseline | None = None
-    """The known findings, or None without a baseline."""
+    """The known findings, e.g. those of ``--baseline lint-baseline.json``, or None without a
+    baseline."""
     revision: str | None = None
-    """The revision of models on the Hub."""
+    """The revision of models on the Hub, e.g. ``main``."""
     template_place: str | None = None
     """The path of a saved format's template, or None for its original place."""
     jobs: int = 1
-    """The number of worker processes."""
+    """The number of worker processes, e.g. 2."""
     limits: Limits | None = None
-    """The limits for inspecting one template, or None if the templates are trusted."""
+    """The limits for inspecting one template, e.g. ``Limits(render_seconds=5.0, seconds=60.0, …)``,
+    or None if the templates are trusted."""
     jinjas: tuple[OtherJinja, ...] = ()
-    """Other Jinja implementations to compare renders with."""
+    """Other Jinja implementations to compare renders with, e.g. minijinja 3.0.5."""
     cache: Path | None = None
-    """The folder of cached results, or None without a cache."""
+    """The folder of cached results, e.g. that of ``--cache-dir``, or None without a cache."""
     tools: tuple[Tool, ...] = ()
-    """Functions to render with instead of the rules' own, without wrappers."""
+    """Functions to render with instead of the rules' own, without wrappers, e.g. ``get_weather`` of
+    ``--tools``."""
 
 
 def lint_project(

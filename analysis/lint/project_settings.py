@@ -88,9 +88,9 @@ class RuleChoice(Struct, frozen=True):
     select: tuple[str, ...] | None = None
     """The rules to run, e.g. ``("AP3", "wrong-role-header")``; None selects the default ones."""
     ignore: tuple[str, ...] = ()
-    """The rules not to run."""
+    """The rules not to run, e.g. ``("AP703",)``."""
     extend_select: tuple[str, ...] = ()
-    """Rules to run in addition."""
+    """Rules to run in addition, e.g. ``("AP810", "AP811")``."""
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -167,7 +167,8 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     exclude: _Texts = ()
     """Patterns of paths to skip, e.g. ``("legacy/**",)``."""
     tokenizer: _Text | None = None
-    """The path of a tokenizer for templates without one beside them."""
+    """The path of a tokenizer for templates without one beside them, e.g.
+    ``models/base/tokenizer.json``."""
 
 
 KEYS = _Table.__struct_encode_fields__
@@ -178,9 +179,10 @@ class ProjectSettings(_Table, frozen=True):
     """The settings of a project."""
 
     file: Path | None = None
-    """The file, or None without one."""
+    """The file, e.g. ``pyproject.toml``, or None without one."""
     root: Path = field(default_factory=Path.cwd)
-    """The directory that patterns and the tokenizer's path are relative to."""
+    """The directory that patterns and the tokenizer's path are relative to, e.g. the one of
+    ``pyproject.toml``."""
 
 
 def find_settings(start: Path) -> ProjectSettings:
@@ -258,7 +260,7 @@ def _broken(file: Path, words: str) -> SettingsError:
 
 class _OwnFile(Struct, frozen=True, forbid_unknown_fields=True):
     lint: Annotated[_Table | None, Meta(description="[lint]")] = None
-    """The table, or None if the file lacks it: the defaults apply."""
+    """The table, e.g. ``ignore = ["AP703"]``, or None if the file lacks it: the defaults apply."""
 
 
 _HERE = Meta(description="[tool.autoparser.lint]")
@@ -266,7 +268,7 @@ _HERE = Meta(description="[tool.autoparser.lint]")
 
 class _Autoparser(Struct, frozen=True):
     lint: Annotated[_Table | None, _HERE] = None
-    """The table, or None without one, so that the file is skipped."""
+    """The table, e.g. ``ignore = ["AP703"]``, or None without one, so that the file is skipped."""
 
 
 class _Tool(Struct, frozen=True):

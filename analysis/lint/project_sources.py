@@ -51,15 +51,16 @@ class InputProblem(Struct, frozen=True):
     path: str
     """The file or source, e.g. ``model/tokenizer_config.json``."""
     message: str
-    """The problem, without a full stop."""
+    """The problem, without a full stop, e.g. ``an ignore comment without a rule``."""
     hint: str = ""
-    """The way out."""
+    """The way out, e.g. ``write {#- autoparser: ignore AP301 reason -#}``."""
     place: str = ""
     """The place in the file if it is not a line, e.g. ``byte 42``."""
     line: int | None = None
-    """The line in the file, from 1."""
+    """The line in the file, from 1, e.g. 1 for a comment at its start."""
     in_folder: bool = False
-    """Whether a folder or pattern led to it, so that it is not the caller's mistake."""
+    """Whether a folder or pattern led to it, e.g. True for a file in ``templates/``, so that it is
+    not the caller's mistake."""
 
 
 def problem_of(error: AutoparserError, path: str) -> InputProblem:
@@ -110,7 +111,8 @@ class TemplateSource(Struct, frozen=True):
     argument: str
     """A path, a Hub name or ``-``."""
     within: str | None = None
-    """The directory or pattern that led to it, or None if it was named itself."""
+    """The directory or pattern that led to it, e.g. ``fixtures/lint/AP101``, or None if it was
+    named itself."""
 
 
 def gather_sources(
@@ -174,9 +176,9 @@ class _Walk(Struct, frozen=True):
     exclude: tuple[str, ...]
     """Patterns of paths to skip, e.g. ``("legacy/**",)``."""
     root: Path
-    """The folder that the patterns are relative to."""
+    """The folder that the patterns are relative to, e.g. the working directory."""
     problems: list[InputProblem]
-    """Receives the folders that cannot be searched."""
+    """Receives the folders that cannot be searched, e.g. those without permission."""
 
     def sources(self, argument: str) -> Iterator[TemplateSource]:
         path = Path(argument)
@@ -274,11 +276,12 @@ class LintTarget(Struct, frozen=True):
     """A template to inspect."""
 
     template: ChatTemplate
-    """The template."""
+    """The template, e.g. ``<ChatTemplate of fixtures/lint/AP206/fires.jinja: 5 lines>``."""
     path: str
-    """The file that holds it, or the source: the path in reports."""
+    """The file that holds it, or the source, e.g. ``fixtures/lint/AP206/fires.jinja``: the path in
+    reports."""
     name: str | None
-    """Its name if the source holds several."""
+    """Its name if the source holds several, e.g. ``tool_use``."""
     tokenizer: str | None
     """The path of the tokenizer beside it, e.g. ``model/tokenizer.json``."""
     directory: Path | None
@@ -286,7 +289,8 @@ class LintTarget(Struct, frozen=True):
     saved_format: str | None = None
     """The saved format that refers to it, with the results of learning from outputs."""
     linked_out: bool = False
-    """Whether a link led out of the searched folder to it."""
+    """Whether a link led out of the searched folder to it, e.g. True for a link to a file
+    elsewhere."""
 
     @property
     def in_lines(self) -> bool:

@@ -188,37 +188,45 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A short name in kebab case, e.g. ``reasoning-stripped``; in snake case, the name of its
     module."""
     summary: str
-    """The fault in one line, without a full stop: the heading of the page."""
+    """The fault in one line, without a full stop, e.g. ``The template does not compile``: the
+    heading of the page."""
     why: str
-    """The reasons why it matters: paragraphs of plain text."""
+    """The reasons why it matters, e.g. ``Every request fails. …``: paragraphs of plain text."""
     before: str
-    """A fragment of a template with the fault."""
+    """A fragment of a template with the fault, e.g. ``{{ message.content | trim }}``."""
     after: str
-    """The same fragment, fixed."""
+    """The same fragment, fixed, e.g. ``{{ message.content }}``."""
     severity: Severity
-    """The usual severity; a hit may have another."""
+    """The usual severity, e.g. ``Severity.WARNING``; a hit may have another."""
     confidence: Confidence = Confidence.HIGH
-    """The usual confidence; a hit may have another."""
+    """The usual confidence, e.g. ``Confidence.HIGH``; a hit may have another."""
     needs: RuleNeed = RuleNeed.ANALYSIS
-    """The input without which the check is skipped."""
+    """The input without which the check is skipped, e.g. ``RuleNeed.TOKENIZER``."""
     fix: str = ""
-    """The remedy in one sentence, if it is the same for every hit."""
+    """The remedy in one sentence, e.g. ``render the content unchanged``, if it is the same for
+    every hit."""
     covers: tuple[str, ...] = ()
-    """Codes of rules whose findings are only consequences of this rule's."""
+    """Codes of rules whose findings are only consequences of this rule's, e.g. ``("AP312",
+    "AP604")``."""
     mends: tuple[MendedFault, ...] = ()
-    """The faults of renders that its edits may fix. Edits that change other renders are unsafe."""
+    """The faults of renders that its edits may fix, e.g. ``(MendedFault(FaultKind.STRIPPED, "a
+    user's message"),)``. Edits that change other renders are unsafe."""
     marks: bool = False
-    """Whether its edits add generation markers, which change no text."""
+    """Whether its edits add generation markers, which change no text, e.g. True for
+    ``no-generation-markers``."""
     unfixed: NoFix | None = None
-    """Why it has no edits, if the group's usual reason does not apply."""
+    """Why it has no edits, e.g. ``NoFix.MEANT``, if the group's usual reason does not apply."""
     default: bool = True
-    """Whether it runs if no rules are selected."""
+    """Whether it runs if no rules are selected, e.g. False for AP810."""
     runs_for: RuleConcern | None = None
-    """The profile in which it runs although it is too slow for the default."""
+    """The profile in which it runs although it is too slow for the default, e.g.
+    ``RuleConcern.TRAINING``."""
     convention: bool = False
-    """Whether it reports a common convention, so that most templates have it."""
+    """Whether it reports a common convention, so that most templates have it, e.g. True for AP802.
+    """
     concerns: tuple[RuleConcern, ...] = ()
-    """The profiles, beside the author's, that show its findings."""
+    """The profiles, beside the author's, that show its findings, e.g. ``(RuleConcern.ENGINES,)``.
+    """
 
     @property
     def group(self) -> RuleGroup:

@@ -42,13 +42,14 @@ class SystemRenders(NamedTuple):
     """A system message as the first and as a later message, and the markup before it."""
 
     first: Render
-    """The render that starts with it."""
+    """The render that starts with it, e.g. ``"<|system|>rwgvpbsb<|end|><|user|>…"``."""
     later: Render
-    """The render with it before the last question."""
+    """The render with it before the last question, e.g.
+    ``"…wpzqqmqw<|end|><|system|>rwgvpbsb<|end|>…"``."""
     before_first: str
     """The text before the first, e.g. ``"<|system|>"``."""
     before_later: str
-    """The text between the previous message and the later one."""
+    """The text between the previous message and the later one, e.g. ``"<|end|><|system|>"``."""
 
 
 def render_system_messages(
@@ -66,6 +67,7 @@ def render_system_messages(
     said, later = marks.content, subject.render([*chat[:-1], system, chat[-1]], generation=True)
     if not later.rendered and after_question:
         said, later = marks.user, subject.render([chat[0], system, *chat[1:]], generation=True)
+    # The markup before the text is only known if the text is found once.
     if {render.text.count(marks.system) for render in (first, later)} != {1}:
         return None
     one, other = (render.text.partition(marks.system)[0] for render in (first, later))
@@ -114,6 +116,7 @@ def replay_steps(
     known = {scenario.name: scenario for scenario in shipped_scenarios()}
     for name, coming in PLAYED:
         verdict = judge_scenario(stage, known[name], coming, subject.usual_setting, encoder)
+        # A template without calls, for example, has no step with one.
         if verdict.applies:
             yield known[name], verdict
 

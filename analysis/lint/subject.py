@@ -264,6 +264,7 @@ class Subject:
         """
         shape = self.shape
         messages = shape.messages(dialogue, self.marks.system)
+        # A shape that requires a system message has added one already.
         if system and not shape.system:
             content: Json = shape.user_text(system)
             messages = [{"role": "system", "content": content}, *messages]
@@ -378,6 +379,7 @@ class Subject:
     def _without_system(self) -> Render:
         """A question without the system message that the template requires."""
         content: Json = self.shape.user_text(self.user.text)
+        # Not by `play`, which adds the required system message.
         question: list[dict[str, Json]] = [{"role": "user", "content": content}]
         return self._renders.render(question, self._usual_request(tools=False, generation=True))
 

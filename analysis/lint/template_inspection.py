@@ -81,6 +81,7 @@ def _unwritten(subject: Subject) -> tuple[str, ...]:
     """Return the added tokens of a model directory's tokenizer that the template never writes."""
     if subject.tokenizer is None or subject.directory is None or not subject.has(RuleNeed.ANALYSIS):
         return ()
+    # Such tokens suggest reasoning or calls; if turns show both, there is nothing to suggest.
     added = tokenizer_of(subject.tokenizer).added if subject.analysis.formats.lacks_parts else ()
     return unwritten_tokens(subject.analysis, [token.text for token in added])
 

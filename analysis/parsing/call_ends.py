@@ -328,9 +328,11 @@ class CallSurroundings(Struct, frozen=True):
     offered: frozenset[str] | None
     """The offered tools, e.g. {"get_weather"}, or None if any may be called."""
     tentative: bool
-    """Whether only the name of an offered tool makes it a call, since no marker opens it."""
+    """Whether only the name of an offered tool makes it a call, e.g. True for `{"name":
+    "get_weather", …}` alone, since no marker opens it."""
     continuation: AfterArguments
-    """Decides whether one of the stops is a stop or text that looks like it."""
+    """Decides whether one of the stops is a stop, e.g. "<|im_end|>" after "}", or text that looks
+    like it."""
 
     def argument_stops(self, closers: Sequence[str]) -> tuple[str, ...]:
         """Return the texts that may follow the arguments of a call with these closers."""

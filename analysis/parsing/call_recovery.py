@@ -74,7 +74,7 @@ class Recovery(NamedTuple):
     """Calls of which a text consists up to `end`, markup aside."""
 
     calls: tuple[RecoveredCall, ...]
-    """The calls, at least one."""
+    """The calls, at least one, e.g. that of "get_weather" with '{"city": "Rio", "days": 3}'."""
     end: int
     """The offset after the last call and its markup, e.g. 52."""
     guessed: bool
@@ -118,7 +118,8 @@ class _Found(NamedTuple):
     spans: tuple[Span, ...]
     """The spans of its name and arguments, e.g. 24 to 40 for its JSON."""
     tokens: tuple[_Token, ...] = ()
-    """The markup between the name and the arguments."""
+    """The markup between the name and the arguments, e.g. `<|message|>`; empty for an object of
+    JSON."""
     how: tuple[str, ...] = ()
     """The departures from the format in words, such as "arguments as a JSON object"."""
     id: str = ""
@@ -126,9 +127,11 @@ class _Found(NamedTuple):
     guessed: bool = False
     """Whether a value had to be guessed, which `"repairs"` does not allow."""
     whole: bool = False
-    """Whether the call is an object of JSON, whose strings hold any text."""
+    """Whether the call is an object of JSON, e.g. `{"name": "bash", "arguments": {}}`, whose
+    strings hold any text."""
     bare: bool = False
-    """Whether nothing was read as arguments, so that markers have to enclose the name."""
+    """Whether nothing was read as arguments, e.g. True for `<tool_call>list_rooms</tool_call>`, so
+    that markers have to enclose the name."""
 
 
 # Signs that models confuse with each other.

@@ -43,7 +43,8 @@ class ItemDocument(JsonDocument, frozen=True):
     literal: TemplateLiteral | UnsetType = UNSET
     """Text of the template, such as `<function=`."""
     free: str | UnsetType = UNSET
-    """A word that the template writes by default; another may stand in its place."""
+    """A word that the template writes by default, such as `json`; another may stand in its place.
+    """
     slot: RowSlot | UnsetType = UNSET
     """A variable text, such as `"name"`."""
 
@@ -59,7 +60,8 @@ class RowCallDocument(JsonDocument, frozen=True, tag_field="type", tag="row"):
     row: ItemsDocument
     """One call: literals and slots, such as `<function=`, the name, `>`, the arguments."""
     empty_row: ItemsDocument | None
-    """A call without arguments; null if it is the row with empty arguments."""
+    """A call without arguments, such as `<call name="`, the name, `"/>`; null if it is the row with
+    empty arguments."""
 
 
 class JsonCallDocument(JsonCallFields, frozen=True, tag_field="type", tag="json"):
@@ -72,11 +74,12 @@ class SectionDocument(JsonDocument, frozen=True):
     open: TemplateLiteral
     """Before the first call, such as `<tool_calls>`."""
     call: RowCallDocument | JsonCallDocument
-    """One call, as a row or as a JSON object."""
+    """One call, as a row, such as `<function=`, the name and the arguments, or as a JSON object."""
     separator: TemplateLiteral
     """Between two calls, such as a comma and a blank, `", "`."""
     later_close: TemplateLiteral
-    """The text after every call but the first, in templates that close only those."""
+    """The text after every call but the first, such as `!` in `(call f {}),(call g {})!`, in
+    templates that close only those."""
     close: TemplateLiteral
     """After the last call, such as `</tool_calls>`."""
     limit: CallLimit
@@ -86,7 +89,7 @@ class SectionDocument(JsonDocument, frozen=True):
     after: str
     r"""Whitespace that it writes between calls and content after them, such as `"\n"`."""
     leads: tuple[str, ...]
-    """Markers that are markup where they stand right before a call."""
+    """Markers that are markup where they stand right before a call, such as `<|run|>`."""
 
 
 class ExpressionDocument(JsonDocument, frozen=True):
@@ -100,9 +103,10 @@ class ExpressionDocument(JsonDocument, frozen=True):
     """The markers around reasoning, such as `<think>` and `</think>`; null if the format has
     none."""
     content: BlockDocument
-    """The markers around content, which may be empty."""
+    """The markers around content, such as `<|content|>`, which may be empty."""
     calls: SectionDocument | None
-    """The section of calls; null if calls are not expected."""
+    """The section of calls, such as rows between `<tool_calls>` and `</tool_calls>`; null if calls
+    are not expected."""
     ends: tuple[TemplateLiteral, ...]
     """The ends of turns, such as `<|im_end|>`."""
     lead: str
@@ -110,7 +114,8 @@ class ExpressionDocument(JsonDocument, frozen=True):
     tail: str
     r"""Whitespace that ends the turn, where nothing else does, such as `"\n\n"`."""
     goes_on: bool
-    """Whether the end of a turn also occurs inside turns, with another header after it."""
+    """Whether the end of a turn, such as `<|im_end|>`, also occurs inside turns, with another
+    header after it."""
 
 
 def expression_document(turn: TurnTree) -> dict[str, Json]:

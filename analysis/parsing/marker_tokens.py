@@ -228,11 +228,12 @@ class ReasoningState(Struct, frozen=True):
     thinking: ReasoningProgress
     """How far the reasoning is, e.g. `ReasoningProgress.OPEN`."""
     ids: int = 0
-    """Number of ids read; once the reasoning is over, of those that contain it, 0 if none do."""
+    """Number of ids read, e.g. 8 for "<think>a" by characters; once the reasoning is over, of those
+    that contain it, 0 if none do."""
     begun: bytes = b""
-    """While undecided: the bytes written so far."""
+    """While undecided: the bytes written so far, e.g. b"<thi"."""
     matched: int = 0
-    """While open: the match of the closing marker at the end so far."""
+    """While open: the match of the closing marker at the end so far, e.g. 4 for "</th"."""
 
     @property
     def over(self) -> bool:

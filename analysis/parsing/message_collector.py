@@ -103,9 +103,10 @@ class _Prose(Struct):
     pieces: list[str] = []
     """The text that was passed on, e.g. ["Use", " <tool_call> ", "to call."]."""
     waiting: str = ""
-    """Whitespace that waits for text after it."""
+    r"""Whitespace that waits for text after it, e.g. "\n\n"."""
     fresh: bool = True
-    """No text came yet, or none since a call: whitespace waits for the text after it."""
+    """No text came yet, or none since a call, e.g. True behind "</tool_call>": whitespace waits for
+    the text after it."""
 
     def text(self) -> str | None:
         """Return the whole text, or None if there was only whitespace."""
@@ -133,7 +134,7 @@ class _ReadCall(Struct):
     made_id: str
     """The id that was made for the call, e.g. "NfNR9I2yt"."""
     schema: Json
-    """The JSON schema of the tool's parameters, or None."""
+    """The JSON schema of the tool's parameters, e.g. {"type": "object"}, or None."""
     departures: tuple[str, ...] = ()
     """The departures of a recovered call, e.g. ("arguments as a JSON object",)."""
 
@@ -150,9 +151,10 @@ class MessageCollector:
     ended = False
     """Whether the end of the turn was seen, and no text of the message after it."""
     last: TurnPart | None = None
-    """The part of the message that came last, or None if none has."""
+    """The part of the message that came last, e.g. `TurnPart.REASONING`, or None if none has."""
     reasoning_end: int | None = None
-    """The offset after the first closer of the reasoning, or None if it is not closed."""
+    """The offset after the first closer of the reasoning, e.g. 46 behind "</think>", or None if it
+    is not closed."""
     unclosed = False
     """Whether a closer of the call that closed last was missing."""
     deferred = ""

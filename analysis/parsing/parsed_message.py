@@ -181,7 +181,8 @@ class ParsedCall:
     """The id that was made for the call, such as `"NfNR9I2yt"`, if none was written when it
     began."""
     schema: Json = field(default=None, compare=False, repr=False)
-    """The JSON schema of the offered tool's parameters; None if it has none."""
+    """The JSON schema of the offered tool's parameters, e.g. {"type": "object"}; None if it has
+    none."""
     departures: tuple[str, ...] = field(default=(), compare=False)
     """The departures of a recovered call from the template, such as "`</call>` is missing"."""
 
@@ -226,7 +227,8 @@ class ParsedMessage(Shown):
     reasoning_content: str | None
     """The reasoning, such as `"A lookup is due."`, or None if there is none."""
     tool_calls: tuple[ParsedCall, ...]
-    """The calls that closed, and those that broke after they had begun."""
+    """The calls that closed, and those that broke after they had begun, e.g.
+    (ParsedCall("get_weather", '{"city": "Oslo"}'),)."""
     partial_call: ParsedCall | None
     """The call that the end cut, such as one with the arguments `'{"city": "Os'`."""
     status: Status
@@ -238,14 +240,15 @@ class ParsedMessage(Shown):
     """The end of such a turn, such as `"<|im_end|>"`, if a text that is said to be complete has
     none; else empty."""
     reasoning_end: int | None = None
-    """The offset after the closer of the reasoning, the first one if there are two; 0 if the prompt
-    closed it; None if it is not closed."""
+    """The offset after the closer of the reasoning, e.g. 46, the first one if there are two; 0 if
+    the prompt closed it; None if it is not closed."""
     finish_reason: FinishReason | None = None
     """The reason why the text ended, such as `"tool_calls"`, or None if more may come."""
     unread: str | None = None
     """The text of calls that could not be read, with `markup="separate"`; else None."""
     attempts: tuple[CallAttempt, ...] = ()
-    """Every call in the order of the text, and every attempt that failed."""
+    """Every call in the order of the text, and every attempt that failed, e.g. (CallAttempt(60,
+    150, Status.OK),)."""
 
     def __repr__(self) -> str:
         """Return how it was read and what there is of it, in one line."""

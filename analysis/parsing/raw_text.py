@@ -707,7 +707,8 @@ class ReadValue(NamedTuple):
     json: str
     """JSON text, such as `"Oslo"`."""
     own: bool
-    """Whether the format writes this text for the value, or JSON or Python do, as `3` for 3."""
+    """Whether the format writes this text for the value, or JSON or Python do, e.g. True for `3` as
+    3."""
 
 
 def raw_value_json(

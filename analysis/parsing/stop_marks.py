@@ -145,9 +145,9 @@ class FoundName(NamedTuple):
     """A tool's name in a header."""
 
     start: int
-    """The offset of the name."""
+    """The offset of the name, e.g. 33."""
     end: int
-    """The offset after the name."""
+    """The offset after the name, e.g. 40."""
 
 
 _NAME_SIGN = lazy_pattern(r"[\w-]")

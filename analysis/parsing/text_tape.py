@@ -57,9 +57,9 @@ class Span(NamedTuple):
     """A part of an output by character offsets, e.g. `Span(0, 6, SpanKind.CONTENT)`."""
 
     start: int
-    """The offset of the first character."""
+    """The offset of the first character, e.g. 0."""
     end: int
-    """The offset after the last character."""
+    """The offset after the last character, e.g. 6."""
     kind: SpanKind
     """The kind of text, such as `SpanKind.CONTENT`."""
 
@@ -81,7 +81,7 @@ class LaneSink(Struct):
     pieces: list[str]
     """All pieces that were passed on, e.g. ["The", " user", " wants"]."""
     append: Callable[[str], object]
-    """Adds a piece to `pieces`."""
+    """Adds a piece to `pieces`, e.g. `pieces.append`."""
     kind: Any = None
     """The kind of delta that each piece becomes, e.g. `DeltaKind.CONTENT`, or None if deltas are
     made elsewhere."""

@@ -95,13 +95,14 @@ class FreeText(Struct, frozen=True):
     """A word that a template writes by default, between two literals of a row."""
 
     default: str
+    """The word, e.g. "json" in `<|call|>look_up:json<|args|>`."""
 
 
 class ArgumentList(Struct, frozen=True):
     """A call's arguments, typed by the schema of the function that was named."""
 
     arguments: ArgumentFormat
-    """How the arguments are written."""
+    """How the arguments are written, e.g. as JSON with ", " between members."""
 
 
 RowItem: TypeAlias = TemplateLiteral | FreeText | FunctionName | SingleWord | ArgumentList
@@ -114,11 +115,14 @@ class RowCall(Struct, frozen=True):
     r"""One call: literals and the parts between them, e.g. "<function=", the name, ">\n", the
     arguments and "</function>"."""
     empty_row: tuple[RowItem, ...] | None = None
-    """A call without arguments, or None if it is the row with empty arguments."""
+    """A call without arguments, e.g. '<call name="', the name and '"/>', or None if it is the row
+    with empty arguments."""
     naming: NamingId | None = None
-    """How an id contains the name, or None if the name is written apart."""
+    """How an id contains the name, e.g. "tool/", the name, "#" and the index, or None if the name
+    is written apart."""
     loose_row: tuple[RowItem, ...] = ()
-    """The row for a reader if a model may change words in its literals; otherwise empty."""
+    """The row for a reader if a model may change words in its literals, e.g. "json" in
+    `:json<|args|>`; otherwise empty."""
 
 
 class JsonCallFields(JsonDocument, frozen=True):
@@ -129,7 +133,8 @@ class JsonCallFields(JsonDocument, frozen=True):
     after: TemplateLiteral
     """The text after the JSON, such as `</tool_call>`."""
     name_is_key: bool = False
-    """Whether the name is the key of the arguments."""
+    """Whether the name is the key of the arguments, such as in `{"get_weather": {"city": "Oslo"}}`.
+    """
     function_field: str = ""
     """The key of the object with name and arguments, such as `"function"`; empty if not nested."""
     name_field: str = ""
@@ -144,9 +149,9 @@ class JsonCall(JsonCallFields, frozen=True, kw_only=True):
     """A call that is one JSON object; its members come in any order."""
 
     name: FunctionName
-    """The names that the call may have."""
+    """The names that the call may have, e.g. those of the offered tools."""
     arguments: ArgumentList
-    """The arguments."""
+    """The arguments, e.g. as JSON with ", " between members."""
 
 
 class CallSection(Struct, frozen=True):
@@ -155,7 +160,7 @@ class CallSection(Struct, frozen=True):
     open: TemplateLiteral
     """Before the first call, such as `<tool_calls>`."""
     call: RowCall | JsonCall
-    """One call, as a row or as a JSON object."""
+    """One call, as a row, e.g. "<function=", the name and the arguments, or as a JSON object."""
     separator: TemplateLiteral
     """Between two calls, e.g. ", "."""
     close: TemplateLiteral
@@ -163,15 +168,17 @@ class CallSection(Struct, frozen=True):
     limit: CallLimit
     """Whether a message may have several calls, such as `CallLimit.FIRST`."""
     later_close: TemplateLiteral = TemplateLiteral()
-    """The text that closes every call but the first, in templates that have one."""
+    """The text that closes every call but the first, e.g. "!" in `(call f {}),(call g {})!`, in
+    templates that have one."""
     space: str = ""
     r"""Whitespace that the template writes between content and calls, e.g. "\n\n"."""
     behind: str = ""
     r"""Whitespace that it writes between calls and content after them, e.g. "\n"."""
     leads: tuple[str, ...] = ()
-    """Markers that are markup where they stand right before a call."""
+    """Markers that are markup where they stand right before a call, e.g. ("<|run|>",)."""
     single: bool = False
-    """Whether the request allows one call only; others are junk."""
+    """Whether the request allows one call only, e.g. with `parallel_tool_calls=False`; others are
+    junk."""
 
 
 class TurnStart(StrEnum):
@@ -214,9 +221,10 @@ class StrictTurn(Struct, frozen=True):
     """Everything that a strict writer may write for one request."""
 
     rows: tuple[StrictRow, ...] = ()
-    """The rows that a turn may have."""
+    """The rows that a turn may have, e.g. content alone, and reasoning before content."""
     calls: CallFormat | None = None
-    """How calls are written if a row has any, or None if the format has none."""
+    """How calls are written if a row has any, e.g. '<invoke name="', the name and the arguments, or
+    None if the format has none."""
 
 
 class TurnTree(Struct, frozen=True):
@@ -232,7 +240,8 @@ class TurnTree(Struct, frozen=True):
     content: MarkerBlock
     """The markers around content, e.g. "<answer>" and "</answer>"; they may be empty."""
     calls: CallSection | None
-    """The section of calls, or None if the format has none."""
+    """The section of calls, e.g. rows between "<tool_calls>" and "</tool_calls>", or None if the
+    format has none."""
     ends: tuple[TemplateLiteral, ...]
     """The ends of turns, such as `<|im_end|>`."""
     unwritten: str = ""
@@ -241,15 +250,16 @@ class TurnTree(Struct, frozen=True):
     lead: str = ""
     r"""Whitespace that the template writes between the header and content, e.g. "\n"."""
     goes_on: bool = False
-    """Whether an end of the turn may also occur inside it, with another header after it."""
+    """Whether an end of the turn, e.g. "<|im_end|>", may also occur inside it, with another header
+    after it."""
     tail: str = ""
     r"""Whitespace that ends the turn if nothing else does, e.g. "\n\n"."""
     json: bool = False
-    """Whether the answer is JSON."""
+    """Whether the answer is JSON, e.g. with `json_schema`."""
     prefill: str = ""
     """The beginning of the message that the prompt has already written, e.g. ">>>"."""
     strict: StrictTurn = StrictTurn()
-    """The rows that a strict writer may write."""
+    """The rows that a strict writer may write, e.g. content and then calls."""
     offered: frozenset[str] | None = None
     """The offered tools, e.g. {"get_weather"}, or None if any may be called."""
     schemas: Mapping[str, Json] = {}
@@ -312,30 +322,32 @@ class ParserRequest(Struct, frozen=True):
     """JSON schema of the parameters by function name, e.g. {"get_weather": {"type": "object"}}, or
     None if any function may be called."""
     calls: bool = True
-    """Whether calls may be written at all."""
+    """Whether calls may be written at all, e.g. False for the tool choice "none"."""
     parallel: bool = True
-    """Whether several calls are allowed."""
+    """Whether several calls are allowed, e.g. False with `parallel_tool_calls=False`."""
     json: bool = False
-    """Whether the answer is JSON."""
+    """Whether the answer is JSON, e.g. with `json_schema`."""
     prompt: str | None = None
     r"""The rendered prompt, e.g. "<|im_start|>assistant\n", or any tail of it with the generation
     prompt; None for the default one."""
     begun_turn: PromptFormat | None = None
-    """The format and opening if the caller named the settings, or None to infer them."""
+    """The format and opening if the caller named the settings, e.g. `{"enable_thinking": False}`,
+    or None to infer them."""
     required: bool = False
-    """Whether a call has to be written."""
+    """Whether a call has to be written, e.g. for the tool choice "required"."""
 
 
 class RequestOptions(TypedDict, total=False):
     """The options of a request beside its tools; an option that is None is left out."""
 
     prompt: str | None
-    """The rendered prompt, or any suffix of it that contains the generation prompt. Without it, the
-    template's default one."""
+    r"""The rendered prompt, or any suffix of it that contains the generation prompt, e.g.
+    "<|im_start|>assistant\n". Without it, the template's default one."""
     tool_choice: object
     """As in OpenAI's API: "auto", "none", "required", a tool's name, or an object that names it."""
     parallel_tool_calls: bool | None
-    """Whether more than one call counts. With False, calls after the first are junk."""
+    """Whether more than one call counts. With False, calls after the first are junk, e.g. the
+    second of two `<tool_call>`."""
     json_schema: Mapping[str, Any] | None
     """The schema of the answer if it is JSON, e.g. `{"type": "object"}`. Markers inside its strings
     are text, and without tools nothing in it is a call."""
@@ -363,25 +375,27 @@ class ParserOptions(RequestOptions, ReadingChoices, total=False):
     """Where reasoning goes: "separate", or into the content, "inline" without its markers and "raw"
     with them."""
     call_deltas: Literal["incremental", "whole"] | None
-    """When a stream sends a call: as its arguments come, or once it has closed."""
+    """When a stream sends a call: as its arguments come, or once it has closed, with "whole"."""
     strip_code_fence: bool | None
-    """Whether the Markdown fence around an answer by `json_schema` is left out."""
+    """Whether the Markdown fence around an answer by `json_schema` is left out, e.g. "```json"."""
     reasoning_over: bool | None
-    """Whether texts begin after the reasoning, whatever the prompt says: it was cut off already."""
+    """Whether texts begin after the reasoning, e.g. after "</think>", whatever the prompt says: it
+    was cut off already."""
 
 
 class RequestFields(Struct, frozen=True, forbid_unknown_fields=True):
     """The `RequestOptions` as they are read, with their defaults."""
 
     tools: Any = None
-    """Given apart. As a field, it is what `tool=` is taken to be a misspelling of."""
+    """Given apart. As a field, it is what `tool=` is taken to be a misspelling of, e.g. in
+    `parser(tool=[…])`."""
     prompt: str | None = None
     r"""The rendered prompt, e.g. "<|im_start|>assistant\n", or any tail of it with the generation
     prompt; None for the default one."""
     tool_choice: Any = "auto"
     """OpenAI's `tool_choice`, such as `"required"`."""
     parallel_tool_calls: bool = True
-    """Whether several calls are allowed."""
+    """Whether several calls are allowed, e.g. False for one at most."""
     json_schema: Mapping[str, Any] | None = None
     """The schema of an answer in JSON, e.g. {"type": "object"}, or None."""
 
@@ -400,9 +414,9 @@ class ParserFields(RequestFields, frozen=True, forbid_unknown_fields=True):
     markup: MarkupIn = "keep"
     """What becomes of markup in content, e.g. "keep"."""
     strip_code_fence: bool = False
-    """Whether the Markdown fence around an answer in JSON is left out."""
+    """Whether the Markdown fence around an answer in JSON is left out, e.g. "```json"."""
     reasoning_over: bool = False
-    """Whether texts begin after the reasoning."""
+    """Whether texts begin after the reasoning, e.g. after "</think>"."""
 
 
 Fields = TypeVar("Fields", bound=RequestFields)

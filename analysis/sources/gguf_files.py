@@ -145,11 +145,11 @@ class GgufHeader(Struct, frozen=True):
     """The header that was read."""
 
     file: str
-    """The file, as errors name it."""
+    """The file, as errors name it, e.g. `"org/name/model-Q4_K_M.gguf"`."""
     values: Mapping[str, Value]
-    """The values of the keys that were wanted."""
+    """The values of the keys that were wanted, e.g. `{"tokenizer.ggml.model": "gpt2"}`."""
     end: int
-    """The length of the keys and values from the beginning of the file, in bytes."""
+    """The length of the keys and values from the beginning of the file, in bytes, e.g. 5,409."""
 
 
 def read_header(window: GgufWindow, wanted: Callable[[str], bool]) -> GgufHeader:
@@ -307,13 +307,15 @@ class GgufContents(Struct, frozen=True):
     file: str
     """The file, as errors name it: `"org/name/model-Q4_K_M.gguf"`."""
     templates: Mapping[str | None, str]
-    """By their names; the default one has the name None."""
+    """By their names, e.g. `{None: "{% for m in messages %}…"}`; the default one has the name None.
+    """
     special_tokens: Mapping[str, str]
     """Such as ``bos_token``."""
     model: str
     """The kind of tokenizer, such as ``gpt2`` for byte-level BPE, or empty if none is named."""
     pre: str
-    """The name of the pre-tokenizer, whose rules are not in the file; empty if unnamed."""
+    """The name of the pre-tokenizer, e.g. `"gpt-2"`, whose rules are not in the file; empty if
+    unnamed."""
     tokens: Sequence[str]
     """The vocabulary by id, in the spelling of its kind: `"Ġthe"` for byte-level BPE."""
     types: Sequence[int]
@@ -321,7 +323,7 @@ class GgufContents(Struct, frozen=True):
     merges: Sequence[str]
     """The merges of BPE, e.g. `"Ġ t"`; empty for other kinds."""
     end: int
-    """How many bytes of the file this was read from."""
+    """How many bytes of the file this was read from, e.g. 5,409."""
 
     @property
     def added(self) -> dict[int, tuple[str, bool]]:

@@ -71,11 +71,13 @@ class HubListing(Struct, frozen=True):
     repository: str
     """E.g. `"Qwen/Qwen3-8B"`."""
     commit: str
-    """The full hash of the commit, 40 hexadecimal digits."""
+    """The full hash of the commit, 40 hexadecimal digits, e.g. `"4f1c2d9…"`."""
     files: Mapping[str, int | None]
-    """Size in bytes by name, or None if the Hub does not report it."""
+    """Size in bytes by name, e.g. `{"chat_template.jinja": 4116}`, or None if the Hub does not
+    report it."""
     from_hub: bool = True
-    """Whether the Hub was asked; False if it could not be reached and this is from the cache."""
+    """Whether the Hub was asked; False if it could not be reached, e.g. with `HF_HUB_OFFLINE`, and
+    this is from the cache."""
 
 
 def list_repository(repository: str, revision: str | None) -> HubListing:
@@ -150,13 +152,13 @@ class HubCommit(Struct, frozen=True):
     """A commit of a model on the Hub."""
 
     id: str
-    """The full hash, 40 hexadecimal digits."""
+    """The full hash, 40 hexadecimal digits, e.g. `"4f1c2d9…"`."""
     date: str
     """E.g. `"2026-11-20"`."""
     authors: tuple[str, ...]
-    """The names of users."""
+    """The names of users, e.g. `("ada",)`."""
     title: str
-    """The first line of the message."""
+    """The first line of the message, e.g. `"Keep reasoning of earlier turns"`."""
 
 
 def list_commits(repository: str) -> list[HubCommit]:
@@ -335,7 +337,7 @@ class _ByteCounter:
     """
 
     listing: HubListing
-    """The listing that the file is of."""
+    """The listing that the file is of, e.g. that of `"Qwen/Qwen3-8B"`."""
     file: str
     """Its name, e.g. `"tokenizer.json"`."""
 

@@ -63,7 +63,7 @@ class HubQuestion(Struct, frozen=True):
     repository: str
     """E.g. `"Qwen/Qwen3-8B"`."""
     revision: str | None = None
-    """A branch, tag or commit, or None for `main`."""
+    """A branch, tag or commit, e.g. `"v1.0"`, or None for `main`."""
     file: str | None = None
     """E.g. `"tokenizer_config.json"`, or None if no file was requested."""
 
@@ -505,11 +505,12 @@ class HubName(Struct, frozen=True):
     repository: str
     """E.g. `"Qwen/Qwen3-8B"`."""
     file: str | None = None
-    """A file with templates, or None to choose by the repository's files."""
+    """A file with templates, e.g. `"sub/chat_template.jinja"`, or None to choose by the
+    repository's files."""
     tag: str | None = None
     """A part of a GGUF file's name, e.g. `"Q4_K_M"`, or None."""
     revision: str | None = None
-    """The branch, tag or commit of a URL, or None if the name has none."""
+    """The branch, tag or commit of a URL, e.g. `"v1.0"`, or None if the name has none."""
 
     @property
     def in_gguf(self) -> bool:

@@ -282,7 +282,7 @@ class FetchedFiles(JsonDocument, frozen=True):
     """The fetched files."""
 
     source: Provenance
-    """The repository and the commit."""
+    """The repository and the commit, e.g. `"Qwen/Qwen3-8B"` and `"4f1c2d9…"`."""
     files: Mapping[str, Count]
     """Size in bytes by name, e.g. `{"chat_template.jinja": 4116}`."""
 

@@ -45,13 +45,14 @@ class TemplateRevision(Struct, frozen=True):
     date: str
     """The author's date, e.g. `"2026-11-20"`; empty for changes that are not committed."""
     author: str
-    """The author's name; empty if unknown."""
+    """The author's name, e.g. `"Ada"`; empty if unknown."""
     subject: str
     """The first line of the message, e.g. `"Keep reasoning of earlier turns"`."""
     template: ChatTemplate | None
-    """The template, or None if the commit has none that can be read."""
+    """The template, e.g. `<ChatTemplate of …/a3-invoke-parameter.jinja: 55 lines>`, or None if the
+    commit has none that can be read."""
     problem: str = ""
-    """The reason if there is no template."""
+    """The reason if there is no template, e.g. `"the template 'default' is empty"`."""
 
 
 def template_history(source: str, *, name: str | None = None) -> tuple[TemplateRevision, ...]:

@@ -55,13 +55,14 @@ class FoundTemplate(Struct, frozen=True):
     """One template as it was found."""
 
     text: str
-    """The Jinja source, not yet read as Jinja."""
+    """The Jinja source, e.g. `"{% for m in messages %}…"`, not yet read as Jinja."""
 
     file: str
-    """The file that holds it, as errors name it."""
+    """The file that holds it, as errors name it, e.g. `"model/chat_template.jinja"`."""
 
     part: str | None = None
-    """The same file within its directory or repository, or None if the source is the file."""
+    """The same file within its directory or repository, e.g. `"chat_template.jinja"`, or None if
+    the source is the file."""
 
 
 class FoundTemplates(Struct, frozen=True):
@@ -72,8 +73,8 @@ class FoundTemplates(Struct, frozen=True):
     special_tokens: Mapping[str, str]
     """Variables of their renders, e.g. `{"bos_token": "<s>"}`."""
     source: Provenance | None
-    """Where they come from; `choose` adds the file of the chosen template. None if a program holds
-    them."""
+    """Where they come from, e.g. the directory `"model"`; `choose` adds the file of the chosen
+    template. None if a program holds them."""
 
     def choose(self, name: str | None, source: str) -> ChatTemplate:
         """Return the template called ``name``; for None the default one, or the only one.

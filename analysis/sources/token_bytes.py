@@ -163,7 +163,7 @@ class OpaqueTokens(Struct, frozen=True, dict=True):
     ids: Mapping[str, int] = field(default_factory=dict[str, int])
     """Ids by text, e.g. `{"<tool_call>": 151657}`."""
     eos: frozenset[int] = frozenset()
-    """The ids that end an answer, if the tokenizer names them."""
+    """The ids that end an answer, e.g. `frozenset({151645})`, if the tokenizer names them."""
 
     @cached_property
     def _known_pieces(self) -> dict[str, Sequence[str | int]]:

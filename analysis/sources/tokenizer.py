@@ -62,11 +62,13 @@ class EncodedText(Struct, frozen=True):
     ids: list[int]
     """E.g. `[151644, 872, 198]`."""
     _encoding: Encoding | None
-    """The library's encoding, or None for an empty text."""
+    """The library's encoding, e.g. of 2 tokens for `"hello<tool_call>"`, or None for an empty text.
+    """
     _length: int
-    """Length of the text."""
+    """Length of the text, e.g. 16 for that."""
     _first: int = 0
-    """Number of tokens of the encoding before the first of these."""
+    """Number of tokens of the encoding before the first of these, e.g. 1 for the tokens behind
+    `"hello"`."""
 
     def start(self, at: int) -> int:
         """Return the offset of a token's first character."""
@@ -300,7 +302,7 @@ class AddedToken(Struct, frozen=True):
     text: str
     """E.g. `"<tool_call>"`."""
     special: bool
-    """Whether decoding drops it, as a control token; others are text."""
+    """Whether decoding drops it, as a control token, e.g. True for `"</s>"`; others are text."""
     opaque: bool
     """Whether llguidance reaches it by ``<[id]>`` alone, never through its text."""
 
@@ -309,13 +311,15 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
     """A tokenizer with all that is derived from it; made by `tokenizer_of`, shared by requests."""
 
     hf: Tokenizer
-    """The tokenizer as given; it encodes text with its added tokens."""
+    """The tokenizer as given, e.g. `Tokenizer.from_file("model/tokenizer.json")`; it encodes text
+    with its added tokens."""
     eos: Eos | None = None
-    """The tokens that end an answer, as given, or None to use llguidance's guess."""
+    """The tokens that end an answer, as given, e.g. `"<|im_end|>"`, or None to use llguidance's
+    guess."""
     width: int | None = None
-    """The width of the model's logits, where it is known."""
+    """The width of the model's logits, e.g. 96, where it is known."""
     file: str | None = None
-    """The file that it was read from, or None."""
+    """The file that it was read from, e.g. `"model/tokenizer.json"`, or None."""
 
     @cached_property
     def opaque(self) -> OpaqueTokens:

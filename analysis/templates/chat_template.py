@@ -159,10 +159,10 @@ class ChatTemplate:
     """
 
     text: str
-    """The Jinja source."""
+    """The Jinja source, e.g. `"{% for m in messages %}{{ m.content }}{% endfor %}"`."""
 
     special_tokens: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
-    """Variables such as ``bos_token`` of every render, unless a switch overrides them."""
+    """Variables of every render, e.g. `{"bos_token": "<s>"}`, unless a switch overrides them."""
 
     name: str | None = None
     """Its name among a model's templates, e.g. `"default"`, or None."""
@@ -172,10 +172,12 @@ class ChatTemplate:
     given directly."""
 
     source: Provenance | None = None
-    """Where it came from, in full; None for text given directly."""
+    """Where it came from, in full, e.g. the file `"fixtures/templates/p1-python-lines.jinja"`; None
+    for text given directly."""
 
     sandbox: SandboxKind = SandboxKind.IMMUTABLE
-    """The sandbox of its renders; the mutable one allows changes that transformers' refuses."""
+    """The sandbox of its renders, e.g. `SandboxKind.IMMUTABLE`; the mutable one allows changes that
+    transformers' refuses."""
 
     def __repr__(self) -> str:
         """Return where it came from and its length, in one line."""

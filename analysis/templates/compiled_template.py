@@ -33,11 +33,13 @@ class CompiledTemplate(Struct, frozen=True):
     """A template's syntax tree, its code, and what renders it."""
 
     tree: nodes.Template
-    """The syntax tree, which analyses read; never changed."""
+    """The syntax tree, which analyses read, e.g. `Template(body=[Output(…), If(…)])`; never
+    changed."""
     code: CodeType
     """The module that Jinja generated, e.g. for environments with other filters."""
     template: Template
-    """The template that renders: the code, run in the shared environment."""
+    """The template that renders: the code, run in the shared environment, e.g. `<Template
+    memory:7f1751c62150>`."""
 
 
 def compile_template(

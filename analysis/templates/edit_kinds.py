@@ -46,9 +46,11 @@ class KeptValue(NamedTuple):
     name: str
     """E.g. `"found"`."""
     at: int
-    """The offset of the tag that sets it."""
+    """The offset of the tag that sets it, e.g. 23 in `{% for m in messages %}{% set last = m.role
+    %}`."""
     edits: tuple[TemplateEdit, ...]
-    """Edits that belong together: each alone would break the template."""
+    """Edits that belong together, e.g. one that adds `{% set held_.it = last %}` there: each alone
+    would break the template."""
 
 
 def kept_values(text: str) -> Iterator[KeptValue]:

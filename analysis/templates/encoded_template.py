@@ -57,18 +57,19 @@ class EncodedTemplate(ChatTemplate):
     """An encoder: ``text`` is the source of its module."""
 
     encode: Callable[[Mapping[str, object]], str] = field(kw_only=True, compare=False, repr=False)
-    """Returns the prompt for the variables of a render."""
+    """Returns the prompt for the variables of a render, e.g. by `encode_messages` of the module."""
 
     parameters: tuple[str, ...] = ()
     """Its other parameters, which are switches, e.g. `("thinking_mode",)`."""
 
     path: str = ""
-    """The file that holds its source."""
+    """The file that holds its source, e.g. `"fixtures/encoders/dashes.py"`."""
 
     maker: tuple[Callable[..., EncodedTemplate], tuple[object, ...]] = field(
         kw_only=True, compare=False, repr=False
     )
-    """A function and its arguments that load it again in another process."""
+    """A function and its arguments that load it again in another process, e.g. for
+    `"fixtures/encoders/dashes.py:encode_messages"`."""
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:
         """Encode the messages, given the variables of `ChatTemplate.render_prepared`."""
@@ -151,11 +152,11 @@ class _Source(NamedTuple):
     """A template as a worker receives it, and the key of its compiled form."""
 
     text: str
-    """The Jinja source."""
+    """The Jinja source, e.g. `"{% for m in messages %}{{ m.content }}{% endfor %}"`."""
     file: str
     """The name of the template in errors, e.g. `"model/chat_template.jinja"`."""
     sandbox: SandboxKind
-    """The sandbox that it renders in."""
+    """The sandbox that it renders in, e.g. `SandboxKind.IMMUTABLE`."""
 
 
 @dataclass(frozen=True)
@@ -163,10 +164,11 @@ class IsolatedTemplate(ChatTemplate):
     """A chat template that renders in a worker."""
 
     limits: Limits = DEFAULT_LIMITS
-    """Limits of each render; for `analyze`, of the whole analysis."""
+    """Limits of each render, e.g. `Limits(seconds=30)`; for `analyze`, of the whole analysis."""
 
     original: ChatTemplate | None = None
-    """The encoder that it represents, or None for a template in Jinja."""
+    """The encoder that it represents, e.g. that of `fixtures/encoders/dashes.py`, or None for a
+    template in Jinja."""
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:
         """Render in a worker; the variables must pickle. Otherwise as `ChatTemplate` does."""

@@ -47,15 +47,17 @@ class TemplateSite(Struct, frozen=True):
     """A place of a template that does something."""
 
     kind: StepKind
-    """The action of the place."""
+    """The action of the place, e.g. `StepKind.WRITE` for `{{ m.role }}`."""
     line: int
-    """From 1."""
+    """From 1, e.g. 1."""
     start: int
-    """Offset in the source with line ends of one newline."""
+    """Offset in the source with line ends of one newline, e.g. 23 in `{% for m in messages %}{{
+    m.role }}`."""
     end: int
-    """After its last character; equal to `start` if the place is unknown."""
+    """After its last character, e.g. 35 there; equal to `start` if the place is unknown."""
     within: int | None
-    """The index of the test or loop that decides whether it runs, or None at the top level."""
+    """The index of the test or loop that decides whether it runs, e.g. 0 for the loop there, or
+    None at the top level."""
 
 
 class SeenValue(Struct, frozen=True):
@@ -71,17 +73,18 @@ class TraceStep(Struct, frozen=True):
     """One action of a template."""
 
     kind: StepKind
-    """The action."""
+    """The action, e.g. `"test"`."""
     site: Count
-    """The index of its place."""
+    """The index of its place, e.g. 3."""
     words: str
-    """The value that was written, tested or set; for a pass, the item of the loop."""
+    """The value that was written, tested or set, e.g. `"'Hi'"`; for a pass, the item of the loop.
+    """
     held: bool | None
-    """The outcome of a test, or None for any other step."""
+    """The outcome of a test, e.g. True for `{% if m.content %}`, or None for any other step."""
     number: Count
-    """The number of a pass within its loop, from 1; else 0."""
+    """The number of a pass within its loop, from 1, e.g. 2 for the second message; else 0."""
     seen: tuple[SeenValue, ...]
-    """The values of its names, in the order of reading."""
+    """The values of its names, in the order of reading, e.g. `"'Hi'"` for `"m.content"`."""
 
 
 class PromptPiece(Struct, frozen=True):
@@ -90,40 +93,44 @@ class PromptPiece(Struct, frozen=True):
     text: str
     """E.g. `"<|im_start|>user"`."""
     site: int | None
-    """The index of the place that wrote it, or None if unknown."""
+    """The index of the place that wrote it, e.g. 4, or None if unknown."""
     through: tuple[int, ...]
     """The places that output text written elsewhere, the last one first: those of ``{{ macro()
     }}``, or of ``{{ text }}`` after ``{% set text %}…``."""
     after: int
-    """The number of steps before it was written."""
+    """The number of steps before it was written, e.g. 5."""
 
 
 class OpenSite(Struct, frozen=True):
     """A place whose work was not done when the render ended."""
 
     site: Count
-    """The index of its place."""
+    """The index of its place, e.g. 1."""
     seen: tuple[SeenValue, ...]
-    """The values of its names so far."""
+    """The values of its names so far, e.g. `"'user'"` for `"m.role"`."""
 
 
 class RenderTrace(Struct, frozen=True):
     """One render, step by step."""
 
     text: str
-    """The template's text, each line of it ended by one newline."""
+    r"""The template's text, each line of it ended by one newline, e.g. `"{% for m in messages
+    %}\n…"`."""
     sites: tuple[TemplateSite, ...]
-    """The places of the template; steps and pieces refer to them by index."""
+    """The places of the template, e.g. the loop, then `{{ m.role }}` in it; steps and pieces refer
+    to them by index."""
     pieces: tuple[PromptPiece, ...]
-    """The prompt, cut where another place wrote on."""
+    """The prompt, cut where another place wrote on, e.g. `"user"`, `":"` and `"Hi"`."""
     steps: tuple[TraceStep, ...]
-    """The steps in the order in which they were made."""
+    """The steps in the order in which they were made, e.g. of a loop, its first pass and a write.
+    """
     left_out: int
-    """The number of further steps, which are not kept."""
+    """The number of further steps, which are not kept, e.g. 34."""
     failure: TemplateRenderError | None
-    """The error that ended the render, or None if it is complete."""
+    """The error that ended the render, e.g. `TemplateRenderError("Roles must alternate …")`, or
+    None if it is complete."""
     ended_in: tuple[OpenSite, ...]
-    """The places under way when it failed, the innermost last."""
+    """The places under way when it failed, the innermost last, e.g. `(OpenSite(4, ()),)`."""
 
     @property
     def prompt(self) -> str:
@@ -163,18 +170,20 @@ class SourceSpan(NamedTuple):
     text: str
     """E.g. `"user"`, written by `{{ m.role }}`."""
     start: int
-    """Offset in the source with line ends of one newline; 0, as `end`, if the place is unknown."""
+    """Offset in the source with line ends of one newline, e.g. 23 for `{{ m.role }}`; 0, as `end`,
+    if the place is unknown."""
     end: int
-    """After the last character of the place."""
+    """After the last character of the place, e.g. 35."""
     line: int | None
-    """From 1, or None if it is not known."""
+    """From 1, e.g. 2, or None if it is not known."""
 
 
 class SourceMap(Struct, frozen=True):
     """A whole render, stretch by stretch."""
 
     spans: tuple[SourceSpan, ...] = ()
-    """The stretches; together their texts are the render."""
+    """The stretches, e.g. `(SourceSpan("user", 23, 35, 1), SourceSpan(":", 35, 36, 1))`; together
+    their texts are the render."""
 
     def span_at(self, at: int) -> SourceSpan | None:
         """Return the stretch at an offset of the render, or None outside of it."""

@@ -76,9 +76,9 @@ class TemplateToken(NamedTuple):
     value: str
     """Its text, e.g. `"{%-"`."""
     start: int
-    """Offset of its first character."""
+    """Offset of its first character, e.g. 4 for `if` in `{%- if a %}`."""
     end: int
-    """After its last character."""
+    """After its last character, e.g. 6 there."""
 
     @property
     def nesting(self) -> int:

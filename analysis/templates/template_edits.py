@@ -45,30 +45,32 @@ class TemplateItem(Struct, frozen=True):
     """A part of a template at one level; offsets are characters of its text."""
 
     kind: ItemKind
-    """The kind of the part."""
+    """The kind of the part, e.g. `ItemKind.NESTED`."""
     start: int
-    """Its first character."""
+    """Its first character, e.g. 0 for the `if` above."""
     end: int
-    """Without the newline that whitespace control takes after it."""
+    """Without the newline that whitespace control takes after it, e.g. 33 there."""
     word: str = ""
     """The first word of a tag, e.g. `"for"`."""
     operands: tuple[tuple[int, int], ...] = ()
-    """The places of the operands of an output: of `'a'` and `x` in `{{ 'a' + x }}`."""
+    """The places of the operands of an output, e.g. `((3, 6), (9, 10))`: of `'a'` and `x` in `{{
+    'a' + x }}`."""
     bodies: tuple[StatementBody, ...] = ()
-    """The bodies between its tags: `b` and `c` of the `if` above."""
+    """The bodies between its tags, e.g. of 10 to 11 and of 21 to 22: `b` and `c` of the `if` above.
+    """
     name: str = ""
-    """The variable of a loop, or the variable that a tag sets."""
+    """The variable of a loop, e.g. `"message"`, or the variable that a tag sets."""
 
 
 class StatementBody(Struct, frozen=True):
     """The part between two tags of a statement, or the whole template."""
 
     start: int
-    """Its first character."""
+    """Its first character, e.g. 10 for `b` of the `if` above."""
     end: int
-    """After its last character."""
+    """After its last character, e.g. 11 there."""
     items: tuple[TemplateItem, ...]
-    """The parts that it consists of."""
+    """The parts that it consists of, e.g. one of the kind `ItemKind.TEXT`."""
 
 
 def all_items(body: StatementBody) -> Iterator[TemplateItem]:
@@ -81,17 +83,17 @@ def all_items(body: StatementBody) -> Iterator[TemplateItem]:
 
 class _OpenTag(Struct):
     start: int
-    """Where the tag begins."""
+    """Where the tag begins, e.g. 0 for the `if` above."""
     word: str
     """Its first word, e.g. `"for"`."""
     name: str
     """The word after that, e.g. the variable of a loop; empty if there is none."""
     body_start: int
-    """The start of the open body."""
+    """The start of the open body, e.g. 10 there, and 21 after its `else`."""
     items: list[TemplateItem] = field(default_factory=list[TemplateItem])
-    """The items of the open body so far."""
+    """The items of the open body so far, e.g. one of the kind `ItemKind.TEXT`."""
     bodies: list[StatementBody] = field(default_factory=list[StatementBody])
-    """The bodies that have ended: of an `if`, those before its `else`."""
+    """The bodies that have ended, e.g. of 10 to 11: of an `if`, those before its `else`."""
 
     def end_body(self, at: int, body_start: int) -> None:
         self.bodies.append(StatementBody(self.body_start, at, tuple(self.items)))
@@ -192,11 +194,11 @@ class TemplateEdit(NamedTuple):
     """A stretch of a template's text and its replacement."""
 
     start: int
-    """The first character that is replaced."""
+    """The first character that is replaced, e.g. 934."""
     end: int
-    """After the last one; `start` for an insertion."""
+    """After the last one, e.g. 948; `start` for an insertion."""
     text: str
-    """The replacement; empty for a removal."""
+    """The replacement, e.g. `" and add_generation_prompt"`; empty for a removal."""
 
     @property
     def size(self) -> int:
@@ -347,10 +349,10 @@ class FilterChain(NamedTuple):
     """A value and the operations that follow it."""
 
     start: int
-    """The first character of the value."""
+    """The first character of the value, e.g. 3 in `{{ m.text[0].strip() }}`."""
     operations: tuple[tuple[int, int, str], ...]
-    """Start, end and kind of each: a `|` filter, a `(` method call, a `[` subscript, or a `.`
-    attribute."""
+    """Start, end and kind of each, e.g. `((4, 9, "."), (9, 12, "["), (12, 20, "("))` there: a `|`
+    filter, a `(` method call, a `[` subscript, or a `.` attribute."""
 
 
 def filter_chains(tokens: Sequence[TemplateToken]) -> Iterator[FilterChain]:

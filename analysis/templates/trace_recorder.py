@@ -96,13 +96,14 @@ class FoundSite(Struct, frozen=True):
     """A site as the syntax tree has it."""
 
     kind: StepKind
-    """The action of the site."""
+    """The action of the site, e.g. `StepKind.LOOP`."""
     keyword: str
-    """The keyword with which it begins in the text; empty for an expression that is written."""
+    """The keyword with which it begins in the text, e.g. `"for"`; empty for an expression that is
+    written."""
     node: nodes.Node
-    """The expression written, the test, the loop, or the assignment."""
+    """The expression written, the test, the loop, or the assignment, e.g. `Name(name='tools')`."""
     within: int | None
-    """The index of the test or loop around it, or None at the top level."""
+    """The index of the test or loop around it, e.g. 0, or None at the top level."""
 
 
 def found_sites(tree: nodes.Template) -> tuple[FoundSite, ...]:

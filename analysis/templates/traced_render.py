@@ -108,13 +108,15 @@ class TraceableTemplate(Struct, frozen=True):
     """The compiled code, and the places and names that its numbers refer to."""
 
     text: str
-    """The source with normalized line ends, as offsets count it."""
+    r"""The source with normalized line ends, as offsets count it, e.g. `"{% for m in messages
+    %}\n…"`."""
     environment: SandboxedEnvironment
-    """The environment that the code is run in."""
+    """The environment that the code is run in, e.g. one with the immutable sandbox."""
     code: CodeType
-    """The compiled template, with calls of the recorder."""
+    """The compiled template, with calls of the recorder, e.g. `<code object <module>, file
+    "<template>">`."""
     sites: tuple[TemplateSite, ...]
-    """The places by their numbers in the code."""
+    """The places by their numbers in the code, e.g. the loop, then `{{ m.role }}` in it."""
     names: tuple[str, ...]
     """The names by their numbers in the code, e.g. `("m.role", "ms|length")`."""
 
@@ -125,7 +127,7 @@ class _RecorderCalls(Struct, frozen=True):
     before: Mapping[int, str]
     """The beginning of the calls, e.g. `"autoparser_recorder.note_name(0, "`."""
     writes: Mapping[int, int]
-    """The index of the place, for an expression that writes."""
+    """The index of the place, for an expression that writes, e.g. `{140706237737424: 1}`."""
 
 
 class _RecordingGenerator(CodeGenerator):

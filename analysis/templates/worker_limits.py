@@ -41,15 +41,16 @@ class Limits(Struct, frozen=True, kw_only=True):
     """
 
     render_seconds: float | None = 5.0
-    """Processor time of one render, in seconds; compiling the template is held to it, too."""
+    """Processor time of one render, in seconds, e.g. 5.0; compiling the template is held to it,
+    too."""
     seconds: float | None = 60.0
-    """Processor time of the whole task, in seconds."""
+    """Processor time of the whole task, in seconds, e.g. 60.0."""
     pipe_seconds: float | None = None
-    """Seconds to wait for the other end of a named pipe; None to use `seconds`."""
+    """Seconds to wait for the other end of a named pipe, e.g. 60.0; None to use `seconds`."""
     memory: int | None = 1000 * MEGABYTE
-    """Bytes that the worker may allocate after the task has begun."""
+    """Bytes that the worker may allocate after the task has begun, e.g. 1,000,000,000."""
     characters: int | None = 10_000_000
-    """Characters of one render's text."""
+    """Characters of one render's text, e.g. 10,000,000."""
 
     def __post_init__(self) -> None:
         for name in ("render_seconds", "seconds", "pipe_seconds", "memory", "characters"):

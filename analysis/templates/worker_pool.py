@@ -244,9 +244,11 @@ class TaskOutcome(Struct, Generic[Value], frozen=True):
     """The outcome of one task: its value or its error, from `WorkerPool.map`."""
 
     value: Value | None = None
-    """The value that the function returned, or None if there is an error."""
+    """The value that the function returned, e.g. the `SeenHits` of `inspect_template`, or None if
+    there is an error."""
     error: AutoparserError | None = None
-    """The error of the function, the limit that it went beyond, or how its worker died."""
+    """The error of the function, e.g. a `TemplateSyntaxError`, the limit that it went beyond, or
+    how its worker died."""
 
     def result(self) -> Value:
         """Return the value. Raises the error."""

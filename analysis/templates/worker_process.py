@@ -53,26 +53,29 @@ class TaskRequest(Struct, frozen=True):
     """A function with its arguments and limits."""
 
     function: Callable[..., object]
-    """A function that pickles: one of a module."""
+    """A function that pickles: one of a module, e.g. `inspect_template`."""
     arguments: tuple[object, ...]
-    """Its positional arguments."""
+    """Its positional arguments, e.g. `(InspectionTask(…),)`."""
     keywords: Mapping[str, object]
-    """Its keyword arguments."""
+    """Its keyword arguments, e.g. `{"full": False}`."""
     limits: Limits
-    """The limits that the worker holds it to."""
+    """The limits that the worker holds it to, e.g. `Limits(seconds=30)`."""
     file: str | None
-    """The subject of the task, as errors name it."""
+    """The subject of the task, as errors name it, e.g. `"fixtures/templates/a7-token-pairs.jinja"`.
+    """
 
 
 class WorkerReply(Struct, frozen=True):
     """The outcome of a task."""
 
     value: object = None
-    """The pickled value that the task returned."""
+    r"""The pickled value that the task returned, e.g. `b"\x80\x05K\x00."` for 0."""
     error: BaseException | None = None
-    """The exception that it raised, or None if it returned a value."""
+    """The exception that it raised, e.g. a `TemplateSyntaxError`, or None if it returned a value.
+    """
     grown: int = 0
-    """Bytes by which the worker has grown since it began to serve, or 0 if unknown."""
+    """Bytes by which the worker has grown since it began to serve, e.g. 10,313,728, or 0 if
+    unknown."""
 
 
 def pickle_value(value: object) -> bytes:
@@ -269,7 +272,7 @@ class ProcessActivity(Struct, frozen=True):
     state: str
     """A letter of proc_pid_stat(5), such as ``S`` for one that sleeps."""
     ticks: int
-    """Processor time that all its threads have taken, in ticks of the system's clock."""
+    """Processor time that all its threads have taken, in ticks of the system's clock, e.g. 18."""
 
     @property
     def running(self) -> bool:

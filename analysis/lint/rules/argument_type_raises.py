@@ -26,6 +26,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     marks = subject.marks
     usual = render_call(subject, **{marks.keys[0]: marks.values[0]})
     every = {marks.typed_keys[kind]: value for kind, value in VALUES.items()}
+    # One call with all types is enough for most templates.
     if not usual.rendered or render_call(subject, **every).rendered:
         return
     raising: dict[str, Render] = {}
@@ -33,6 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         render = render_call(subject, **{marks.typed_keys[kind]: value})
         if not render.rendered:
             raising[str(kind)] = render
+    # One finding names all types; the first one is the evidence.
     for render in [*raising.values()][:1]:
         yield raising_hit(
             f"fails on calls with an argument of type {', '.join(raising)}: {render.reason}",

@@ -21,6 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     end = two.text.find(values[1], start)
     if start < 0 or end < 0:
         return
+    # Unless it is escaped, a value that contains the markup between two values reads as two.
     between = two.text[start : end + len(values[1])]
     one = render_call(subject, **{keys[0]: between})
     if not one.rendered or one.text != two.text:

@@ -43,6 +43,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not played.usual or not played.render.rendered:
             continue
         spans = call_spans(played)
+        # The matrix begins with the smallest conversation, whose notation is taken for the usual
+        # one.
         usual = usual or next((document_kind(span, span.texts[0]) for span in spans), None)
         words = _flaw(subject, played, spans, usual)
         if words:
@@ -71,6 +73,7 @@ def _flaw(
         if opened != closed:
             times = f"is opened {count_words(opened)} and closed {count_words(closed)}"
             return f"{quote_text(bracket)} {times}"
+    # The conversation's texts have no quotes, so all of them are the template's.
     if history.count('"') % 2:
         return f"a quote is not closed ({history.count(chr(34))} quotes)"
     return next(filter(None, (_span_flaw(span, usual) for span in spans)), "")

@@ -25,6 +25,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     together = subject.render(
         _chat(subject, {role: _hostile_text(word) for role, word in words.items()}),
     )
+    # One render is enough for most templates; only the others need one for each role.
     if all(_hostile_text(word) in together.text for word in words.values()):
         return
     for role, word in words.items():
@@ -42,6 +43,7 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
     if text not in render.text and -1 < start < end:
         given, wrote = HOSTILE, render.text[start + len(word) : end]
         for at in (start, end):
+            # If the characters are unchanged, a word beside them was changed, e.g. its capitals.
             if wrote == given:
                 given, wrote = word, render.text[at : at + len(word)]
         yield Hit(
@@ -59,6 +61,7 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
     start = render.text.find(word)
     if text not in render.text and start >= 0:
         kept = prefix_length(text, render.text[start:])
+        # A text that has kept its end was not cut.
         what = "changed" if text[-_END:] in render.text[start:] else "cut"
         yield Hit(
             f"the content of {role} messages is {what}: the first {kept:,} of"

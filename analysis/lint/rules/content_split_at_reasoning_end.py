@@ -31,9 +31,10 @@ class _Place(NamedTuple):
     plays: Sequence[Callable[[str], Render]]
     """Renderers of a text in that place, e.g. as the last answer and as an earlier one."""
     answers: bool = False
-    """Whether it is an answer of the model."""
+    """Whether it is an answer of the model, e.g. False for ``a user's message``."""
     reasoning: bool = False
-    """Whether it is reasoning, which cannot mention its own end and be read whole."""
+    """Whether it is reasoning, e.g. the text in ``<think>…</think>``, which cannot mention its own
+    end and be read whole."""
 
 
 @rule("AP304")

@@ -42,6 +42,7 @@ def _compare_answers(subject: Subject) -> Iterator[Hit]:
     """Compare an answer as the last message with one before another question."""
     content = subject.marks.content
     last, later = render_answer(subject), render_earlier(subject)
+    # The end reaches up to the next question, so without that it is unknown.
     if subject.marks.next_user not in later.text:
         return
     behind = later.text.rpartition(content)[2].partition(subject.marks.next_user)[0]

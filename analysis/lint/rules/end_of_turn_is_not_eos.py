@@ -22,6 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not eos or not stops or any(eos in stop for stop in stops):
         return
     configured = _configured(subject)
+    # Generation stops there, whatever the tokenizer's end token is.
     if configured is not None and not configured.isdisjoint(stops):
         return
     render = render_answer(subject)

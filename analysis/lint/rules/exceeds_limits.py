@@ -30,6 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     ]
     template = subject.template
     try:
+        # A worker has limits already.
         if current_guard() is None:
             run_task(_render_template, template.text, messages, limits=LIMITS)
         else:
@@ -45,6 +46,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     except TemplateSyntaxError as error:
         if error.limit is not None:
             yield Hit(f"no engine can compile it: {error.message}")
+    # AP102 reports errors that are not limits.
     except TemplateRenderError:
         return
 

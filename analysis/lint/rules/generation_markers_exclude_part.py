@@ -22,6 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     for what, message, word in parts:
         found = render_marked(subject, subject.turn(message), tools=bool(message.calls))
+        # A part that the template never writes cannot be marked.
         if found is None or word not in found.render.text:
             continue
         if not any(word in block for block in found.blocks):

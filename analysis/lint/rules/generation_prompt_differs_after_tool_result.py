@@ -30,6 +30,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the prompt after a result with the text before its answer."""
     header = subject.format.header.strip()
+    # Without a header in the history, every prompt differs, not only those after a result.
     if not header or not _in_histories(subject, header):
         return
     for played in subject.matrix:

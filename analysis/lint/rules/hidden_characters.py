@@ -15,6 +15,7 @@ _PLAIN = frozenset("\n\t\r\ufeff")
 @rule("AP906")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search everything that any branch can write for invisible characters."""
+    # Every branch is taken, since an ordinary conversation may never reach such a text.
     text = subject.forced_run.text
     found = dict.fromkeys(char for char in text if not char.isprintable() and _hidden(char))
     if not found:

@@ -33,6 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     first, second = (render.text.find(name) for name in subject.marks.names[:2])
     if not 0 <= first < second:
         return
+    # The name is inside its object, which begins at some brace before it.
     ends = (_document_end(render.text, at, first, second) for at in range(first))
     end = next(filter(None, ends), 0)
     if end and render.text[end : end + 1] == "{":

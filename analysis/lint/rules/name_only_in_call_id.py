@@ -14,6 +14,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render calls of two functions with the same id and the same result."""
     marks = subject.marks
     id_ = marks.ids[0]
+    # Of a third function, so that the result does not name the called one.
     answer = ToolResult(marks.answer, marks.names[2], id_)
     one, other = (
         subject.play(

@@ -23,8 +23,10 @@ def check(subject: Subject) -> Iterator[Hit]:
             "transformers before 4.45 cannot compile it: it lacks loop controls",
             line=control,
         )
+    # 4.45 brought both, so a template with loop controls is reported once.
     elif CLOCK in subject.suggestions.names:
         yield from _without_clock(subject)
+    # A template that needs 4.45 for its loops is not reported for 4.43, too.
     if control is None and subject.template.marks_generation:
         yield Hit(
             "transformers before 4.43 cannot compile it: it lacks the generation tag",

@@ -28,6 +28,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not usual.rendered:
         return
     evidence = (compare_renders(null, "content: null", usual, "as the template expects"),)
+    # The words may be in the prompt anyway, e.g. in tools, so only additional ones count.
     printed = [word for word in WORDS if null.text.count(word) > usual.text.count(word)]
     if null.error is not None:
         message, line = f"content: null beside a call {failure_words(null)}", null.error.line

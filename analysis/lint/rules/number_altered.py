@@ -22,6 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render numbers in one call; if one is missing, each in a call of its own."""
     sent = call_numbers(subject)
     render = render_call(subject, **sent)
+    # One call with all numbers is enough for most templates.
     if not render.rendered or all(_stands_in(render.text, number) for number in sent.values()):
         return
     kinds: list[tuple[float, JsonType]] = [

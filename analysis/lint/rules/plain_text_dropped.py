@@ -57,6 +57,7 @@ def _render_role(subject: Subject, role: str, content: Json) -> Render:
     return subject.render(
         messages,
         tools=subject.usual_tools if role == "tool" else None,
+        # A prompt after an answer would begin a second turn of the model.
         generation=role != "assistant",
     )
 

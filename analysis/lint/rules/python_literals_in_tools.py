@@ -21,6 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     extended = _render_tools(subject, [_extend_tool(tool) for tool in subject.usual_tools])
     if not plain.rendered or not extended.rendered:
         return
+    # The words may be in the prompt anyway, so only additional ones count.
     words = [
         repr(value)
         for value in EXTRA.values()

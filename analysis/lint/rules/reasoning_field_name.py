@@ -18,6 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if shape.reasoning_form is not ReasoningForm.FIELD or shape.reasoning_field is None:
         return
     usual = render_answer(subject, reasoning=subject.marks.reasoning)
+    # Some templates keep reasoning only beside calls.
     tools = subject.marks.reasoning not in usual.text and subject.format.calls is not None
     if tools:
         usual = render_last_call(subject, reasoning=subject.marks.reasoning)
@@ -25,6 +26,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     renders = {name: _render_field(subject, usual, name, tools=tools) for name in REASONING_FIELDS}
     shown = [name for name, render in renders.items() if subject.marks.reasoning in render.text]
+    # Ignored names are a fault only because clients send reasoning under any of them.
     hidden = [name for name in renders if name not in shown]
     if hidden:
         read = list_words(shown) if shown else shape.reasoning_field

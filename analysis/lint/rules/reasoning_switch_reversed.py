@@ -27,6 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         blocks = empty_blocks(_tail(subject, on))
         block = next((pair for pair in blocks if _is_named_like(switch.name, pair)), "")
         block = block or _lone_closer(switch.name, _tail(subject, on), _tail(subject, off))
+        # A block under both values belongs to the prompt, not to the switch.
         if block and block not in _tail(subject, off):
             yield Hit(
                 f"{switch.name}=true closes the reasoning in the prompt ({quote_text(block)}),"
@@ -66,6 +67,7 @@ def _is_named_like(name: str, block: str) -> bool:
     words = re.split(r"[\W_]+", name.lower())
     if any(word in _NEGATIONS or word.startswith(("no", "dis")) for word in words):
         return False
+    # Shorter pieces are in too many words to show what a switch is about.
     stems = re.findall(r"[a-z]{4,}", block.lower())
     return any(stem in word or word in stem for stem in stems for word in filter(_LONG, words))
 

@@ -117,6 +117,7 @@ def _render(subject: Subject, message: Message, setting: Mapping[str, Json]) -> 
 def _spoiled_forms(subject: Subject) -> Iterator[Hit]:
     departures = departures_of(subject.shape)
     forms = (form for verdict in subject.analysis.checks for form in verdict.forms if not form.ok)
+    # One finding for each form, however many settings it fails under.
     for usual, form in {form.usual: form for form in forms}.items():
         plain = any(departure.plain_text and departure.usual in usual for departure in departures)
         lost = "" if form.fault is None else f", such as {form.fault.title!r}: {form.fault.reason}"

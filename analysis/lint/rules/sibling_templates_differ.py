@@ -51,6 +51,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                         ),
                     ),
                 )
+                # One conversation shows that the two differ.
                 break
 
 

@@ -112,6 +112,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
         return
     single = render_offer(subject, plain[0])
     never = _missing_parts(single, plain[:1])
+    # The checks of conversations report a template that omits tools altogether.
     if not single.rendered or "name" in never:
         return
     described = _signs(plain[0])["description"]
@@ -231,6 +232,7 @@ def _tool_share(played_chat: PlayedConversation, names: Sequence[str]) -> int:
     called = {
         spoken.call.name for spoken in played_chat.conversation.spoken if spoken.call is not None
     }
+    # A call has its tool's name, too, so that name does not show a description.
     described = [name in played_chat.render.text for name in names if name not in called]
     if not any(described):
         return _ToolShare.NONE

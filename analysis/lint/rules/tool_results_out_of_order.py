@@ -26,6 +26,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     asked = (subject.user, Message(calls=calls))
     usual = subject.play((*asked, one, other), tools=True, generation=True)
     turned = subject.play((*asked, other, one), tools=True, generation=True)
+    # A template that omits a call or a result cannot attribute one to the other.
     if not _both_written(usual, texts) or not _both_called(usual, calls):
         return
     both = (turned, "the second result first"), (usual, "in the order of the calls")

@@ -46,7 +46,8 @@ class _TurnMarkers:
     pairs: frozenset[MarkerPair]
     """The pairs of all these markers, e.g. that of ``<|turn_begin|>``."""
     open_ended: bool
-    """Turns have a marker for their beginning and none for their end."""
+    """Turns have a marker for their beginning and none for their end, e.g.
+    ``<|user|>Hi<|bot|>Yes``."""
     open_tags: bool
     """Turns begin with tags, as in ``<user>Hi<bot>Yes``, and have no marker for their end."""
 
