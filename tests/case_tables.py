@@ -1,7 +1,8 @@
-"""Tables of cases in YAML files beside their tests."""
+"""Tables of cases and whole outputs, in files beside their tests."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,4 +23,11 @@ def case_tables(test_file: str, name: str) -> Callable[[str], pytest.MarkDecorat
 
 def load_cases(test_file: str, name: str) -> Any:
     """Return all tables of a file beside a module of tests."""
-    return yaml.safe_load(Path(test_file).with_name(name).read_text("utf-8"))
+    return yaml.safe_load((Path(test_file).parent / name).read_text("utf-8"))
+
+
+def compare_snapshot(path: Path, text: str) -> None:
+    """Compare a text with a file, which UPDATE_SNAPSHOTS=1 writes anew."""
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        path.write_text(text, encoding="utf-8", newline="\n")
+    assert text == path.read_text(encoding="utf-8")

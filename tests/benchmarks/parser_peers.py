@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from autoparser import Analysis, ChatTemplate, analyze
-from tests.benchmarks.measuring import corpus, function_tool
+from tests.benchmarks.measuring import corpus
+from tests.offers import tool
 
 Feed: TypeAlias = Callable[[str], object]
 Start: TypeAlias = Callable[[], Feed]
@@ -45,8 +46,7 @@ PROPERTIES: Mapping[str, object] = {
 def tools(count: int, run: int = 0) -> list[dict[str, Any]]:
     """Return tools; except for the first one, each run has other names."""
     return [
-        function_tool(f"get_weather_{run}_{at}" if at else "get_weather", PROPERTIES)
-        for at in range(count)
+        tool(f"get_weather_{run}_{at}" if at else "get_weather", PROPERTIES) for at in range(count)
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.sources import local_files
+from tests.analysis.sources.test_written_files import NO_SPACE
 
 from .conftest import Run, Start
 
@@ -24,11 +24,7 @@ def test_full_disk_keeps_the_old_file(
 ) -> None:
     file = tmp_path / "known.txt"
     file.write_text("old", "utf-8")
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", NO_SPACE)
     ran = autoparser("rule", "-o", file)
     assert ran.code == 2
     assert "No space left on device" in ran.err

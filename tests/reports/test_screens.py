@@ -7,7 +7,6 @@ terminal would obey, and every kind of a fault. What templates give is in
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from msgspec import structs
 from rich.cells import cell_len
 from rich.text import Text
@@ -71,6 +69,7 @@ from autoparser.reports.roundtrip import ABOUT, FAULTS, roundtrip_report, roundt
 from autoparser.reports.terminal import drawn_lines
 from tests.analysis.history.vocabularies import tiny
 from tests.analysis.tiny import CONTENT, turn
+from tests.case_tables import compare_snapshot, load_cases
 from tests.fixture_analyses import TEMPLATES, analyzed
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -141,7 +140,7 @@ EXPLANATIONS = (
     *(DeviationExplanation(OutputDeviation.SPACE, 5, " ", "\n") for _ in range(9)),
 )
 
-TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("screens.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_cases(__file__, "screens.yaml")
 
 
 def analyzed_text(name: str) -> Analysis:
@@ -159,8 +158,8 @@ def played(*, tokens: bool) -> tuple[Analysis, RoundTrip]:
 @cache
 def with_untried_settings() -> Analysis:
     """Analyze a template whose prompts under two settings are alike, as if some were not tried."""
-    table = TEMPLATES.parents[1] / "tests" / "analysis" / "learning" / "settings.yaml"
-    text = yaml.safe_load(table.read_text("utf-8"))["templates"]["prompts alike"]
+    tables = load_cases(__file__, "../analysis/learning/settings.yaml")
+    text = tables["templates"]["prompts alike"]
     found = analyze(ChatTemplate(text, {"eos_token": "<|eos|>"}))
     return replace(found, formats=structs.replace(found.formats, untried=5))
 
@@ -203,15 +202,9 @@ SLOW = {"roundtrip", "roundtrip-in-full", "roundtrip-screen", "phase", "grammars
 CASES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SCREENS]
 
 
-def compare_snapshot(name: str, text: str) -> None:
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        (SNAPSHOTS / name).write_text(f"{text}\n", encoding="utf-8", newline="\n")
-    assert f"{text}\n" == (SNAPSHOTS / name).read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_is_as_it_was_and_keeps_to_any_width(name: str) -> None:
-    compare_snapshot(f"{name}.txt", SCREENS[name](80).plain)
+    compare_snapshot(SNAPSHOTS / f"{name}.txt", f"{SCREENS[name](80).plain}\n")
     # The columns of a table of round trips have fixed widths.
     for width in (80, 120) if name.startswith("roundtrip") else (40, 80, 120):
         lines = SCREENS[name](width).plain.split("\n")
@@ -234,9 +227,10 @@ def test_stream_screen_has_a_line_per_chunk_and_the_final_status() -> None:
 
 def test_documents_keep_texts_that_reports_shorten() -> None:
     whole = decode_document(DECODED, SETTING, ChatTemplate(""))
-    compare_snapshot("decode.json", json_text(whole, 2))
+    compare_snapshot(SNAPSHOTS / "decode.json", f"{json_text(whole, 2)}\n")
     assert "model" not in decode_document(CLEAN, PLAIN_SETTING, ChatTemplate(""))
-    compare_snapshot("message.json", json_text(message_document(MESSAGE, TEXT), 2))
+    document = json_text(message_document(MESSAGE, TEXT), 2)
+    compare_snapshot(SNAPSHOTS / "message.json", f"{document}\n")
 
 
 @pytest.mark.parametrize(("reasoning", "prompt", "words"), TABLE["summaries"])

@@ -23,8 +23,8 @@ from tests.corpus.corpus_templates import corpus_paths
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
+from tests.offers import BATTERY, STRICT
 
-from .offers import BATTERY, STRICT
 from .tokens import EOS, byte_tokenizer
 
 HERMES, XML = "j1-json-in-tags", "a1-function-parameter"

@@ -33,9 +33,9 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.lanes import sampled
+from tests.offers import STRICT
 
 from .judge import Judge
-from .offers import STRICT
 from .tokens import byte_tokenizer, done_by, guidance, ids
 
 ALL_TEXT = OpaqueTokens()
