@@ -33,17 +33,6 @@ def test_full_disk_keeps_the_old_file(
     assert [*tmp_path.iterdir()] == [file], "what was written beside is gone"
 
 
-def test_a_file_keeps_its_mode_and_a_link_its_file(tmp_path: Path, autoparser: Run) -> None:
-    file, link = tmp_path / "known.txt", tmp_path / "link.txt"
-    file.write_text("old", "utf-8")
-    file.chmod(0o640)
-    link.symlink_to(file)
-    assert autoparser("rule", "-o", link).code == 0
-    assert link.is_symlink()
-    assert "AP101" in file.read_text("utf-8")
-    assert file.stat().st_mode & 0o777 == 0o640
-
-
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no such device")
 @pytest.mark.parametrize(
     "command",

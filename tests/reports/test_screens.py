@@ -61,12 +61,10 @@ from autoparser.reports.example import call_part_spans, example_call, example_me
 from autoparser.reports.explanation import explanation_report
 from autoparser.reports.files import export_report
 from autoparser.reports.findings import FindingLevel, own_findings
-from autoparser.reports.lint.text import excerpt_lines
 from autoparser.reports.message import chunk_report, end_report, message_report
 from autoparser.reports.message_document import message_document
 from autoparser.reports.request_grammar import grammar_report
 from autoparser.reports.roundtrip import ABOUT, FAULTS, roundtrip_report, roundtrip_screen
-from autoparser.reports.terminal import drawn_lines
 from tests.analysis.history.vocabularies import tiny
 from tests.analysis.tiny import CONTENT, turn
 from tests.case_tables import compare_snapshot, load_cases
@@ -287,15 +285,6 @@ def test_named_example_parts_join_to_the_written_turn(name: str) -> None:
 def test_every_cause_of_a_broken_round_trip_is_explained() -> None:
     assert set(ABOUT) == set(Cause)
     assert set(FAULTS) == set(Culprit)
-
-
-@pytest.mark.parametrize("width", [40, 80])
-def test_an_excerpt_of_a_long_line_is_cut_around_its_column(width: int) -> None:
-    text = f"{{% if a %}}{'x' * 200}{{{{ cause }}}}{'y' * 200}"
-    lines = drawn_lines(excerpt_lines(text, 1, 4, text.index("{{ cause") + 1), width)
-    shown, caret = (line.plain for line in lines)
-    assert shown[caret.index("^") :].startswith("{{ cause }}")
-    assert cell_len(shown) <= width
 
 
 @pytest.mark.parametrize(
