@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
 import yaml
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def case_tables(test_file: str, name: str) -> Callable[[str], pytest.MarkDecorator]:
     """Return a decorator that runs a test with each case of a table in a file beside it."""
     tables = load_cases(test_file, name)
+    # Benchmarks read tables, too, in environments without pytest.
+    parametrize = import_module("pytest").mark.parametrize
 
     def table(key: str) -> pytest.MarkDecorator:
-        return pytest.mark.parametrize("case", tables[key], ids=lambda case: ascii(case)[:80])
+        decorator: pytest.MarkDecorator = parametrize(
+            "case", tables[key], ids=lambda case: ascii(case)[:80]
+        )
+        return decorator
 
     return table
 
