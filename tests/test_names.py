@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+FILES = [
+    path for folder in ("analysis", "cli", "reports") for path in (ROOT / folder).rglob("*.py")
+]
 
 
 def shared(named: Iterable[tuple[str, Path]]) -> dict[str, list[Path]]:
@@ -18,10 +21,7 @@ def shared(named: Iterable[tuple[str, Path]]) -> dict[str, list[Path]]:
 
 
 def test_no_two_classes_share_a_name() -> None:
-    files = [
-        path for folder in ("analysis", "cli", "reports") for path in (ROOT / folder).rglob("*.py")
-    ]
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")).body for path in files}
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")).body for path in FILES}
     classes = ((path, node) for path, tree in trees.items() for node in tree)
     assert (
         shared((node.name, path) for path, node in classes if isinstance(node, ast.ClassDef)) == {}
@@ -36,12 +36,9 @@ ELSEWHERE = {
 
 
 def test_no_two_public_functions_share_a_name() -> None:
-    files = [
-        path for folder in ("analysis", "cli", "reports") for path in (ROOT / folder).rglob("*.py")
-    ]
     found = shared(
         (node.name, path)
-        for path in files
+        for path in FILES
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     )

@@ -13,16 +13,9 @@ from tests.analysis.tiny import CONTENT, calls, turn
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{{ raise_exception('not for you') }}", "not for you"),
         ("{# one #}\n\n{{ raise_exception('no') }}", "t.jinja: line 3: "),
         ("{{ messages[50].content.upper() }}", "raises on every conversation"),
         ("", "renders nothing"),
-        ("{% set x = messages %}", "renders nothing"),
-        ("Hello!", "writes none of the messages"),
-        (
-            "{% for m in messages %}{{ m.content }}{{ range(99999)|random }}\n{% endfor %}",
-            "different text each time",
-        ),
     ],
 )
 def test_an_unusable_template_is_refused_in_one_line(text: str, words: str) -> None:

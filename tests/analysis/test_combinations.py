@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import random
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
 from tests.analysis.tiny import calls, turn
+from tests.case_tables import load_cases
 
 pytestmark = pytest.mark.slow
 
-PARTS: dict[str, Any] = yaml.safe_load(
-    Path(__file__).with_name("template_parts.yaml").read_text(encoding="utf-8")
-)
+PARTS: dict[str, Any] = load_cases(__file__, "template_parts.yaml")
 KINDS = ("calls", "sections", "reasoning", "contents", "frames")
 SIZE = 240
 FIRST = 160

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import yaml
+
+from tests.case_tables import load_cases
 
 ANALYSIS = Path(__file__).parents[2] / "analysis"
 
-TABLE = yaml.safe_load(Path(__file__).with_name("template_knowledge.yaml").read_text("utf-8"))
+TABLE = load_cases(__file__, "template_knowledge.yaml")
 ALLOWED: set[tuple[str, str]] = {
     (module, constant)
     for row in TABLE["allowed"]
@@ -92,45 +93,15 @@ def test_every_exception_is_still_needed() -> None:
     assert there >= ALLOWED
 
 
-@pytest.mark.parametrize(
-    ("source", "suspicion"),
-    [
-        ("x = '<tool_call>'", "a tag"),
-        ("x = '</answer>'", "a tag"),
-        ("x = 'before <fx:call name=\"' f'{y}\">'", "a tag"),
-        ("x = '[INST]'", "a word in square brackets"),
-        ("x = '[/TOOL_CALLS]'", "a word in square brackets"),
-        ("x = '[AVAILABLE TOOLS]'", "a word in square brackets"),
-        ("x = '<|'", "a special token's delimiter"),
-        ("x = 'im_end|>'", "a special token's delimiter"),
-        ("x = '<｜end'", "a special token's delimiter"),
-        ("x = 'enable_thinking'", "the word of many reasoning markers"),
-        ("x = b'think'", "the word of many reasoning markers"),
-        ("x = {'a': ['reTHINK']}", "the word of many reasoning markers"),
-        ("x = f'{y} thinks {z}'", "the word of many reasoning markers"),
-        ("def f(x='qwen3'): pass", "a model's or a vendor's name"),
-        ("match x:\n    case 'DeepSeek-R1': pass", "a model's or a vendor's name"),
-        ("x = name.startswith('gpt_oss')", "a model's or a vendor's name"),
-    ],
-)
+def sources(key: str) -> list[tuple[str, str]]:
+    return [(source, said) for said, sources in TABLE[key].items() for source in sources]
+
+
+@pytest.mark.parametrize(("source", "suspicion"), sources("planted"))
 def test_planted_constants_are_reported(source: str, suspicion: str) -> None:
     assert suspicion in [offender.suspicion for offender in offenders(source)]
 
 
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        ("'''Reads <tag>.'''", "a module's docstring"),
-        ("class A:\n    x: int\n    '''As <think> has it.'''", "a field's explanation"),
-        ("def f():\n    '''Of a <tag>.'''", "a function's docstring"),
-        ("x = a < b > c", "no constant"),
-        ("x = 'sampling'", "a name inside a word"),
-        ("x = '<'", "one bracket"),
-        ("x = 'a -> b'", "one bracket"),
-        ("x = '(?P<value>.*)'", "a group in a regular expression"),
-        ("x = '[0-9]'", "no word"),
-        ("x = '[A-Z]'", "a range of letters"),
-    ],
-)
+@pytest.mark.parametrize(("source", "reason"), sources("plain"))
 def test_plain_constants_are_not_reported(source: str, reason: str) -> None:
     assert not offenders(source), reason

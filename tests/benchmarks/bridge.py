@@ -29,7 +29,8 @@ from autoparser import Analysis, ChatTemplate, Renderer, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.render import BridgeRefusal
 from tests.analysis.history.vocabularies import qwen
-from tests.benchmarks.measuring import cells, collector_off, corpus, function_tool, timed
+from tests.benchmarks.measuring import cells, collector_off, corpus, timed
+from tests.offers import tool
 
 TEMPLATES = {
     "Qwen-Qwen3-0.6B": ("qwen3", "Qwen3Renderer"),
@@ -42,7 +43,7 @@ TEMPLATES = {
 TURNS = 10
 RUNS = 10
 PROPERTIES = {"query": {"type": "string"}, "limit": {"type": "integer"}}
-TOOLS = [function_tool(f"look_up_{at}", PROPERTIES) for at in range(5)]
+TOOLS = [tool(f"look_up_{at}", PROPERTIES) for at in range(5)]
 RESULT = "region,quarter,amount\n" + "north,3,1204.50\nsouth,3,998.10\nwest,3,77.25\n" * 12
 
 Ids: TypeAlias = list[int]

@@ -40,15 +40,16 @@ from tests.benchmarks.bridge import (
     microseconds,
     vocabulary,
 )
-from tests.benchmarks.measuring import cells, corpus, every_option, function_tool, print_lines
+from tests.benchmarks.measuring import cells, corpus, every_option, print_lines
 from tests.corpus.rendering import shaped, shows
+from tests.offers import tool
 
 # Some templates do not render a parameter without a description.
 DESCRIBED = {
     name: {**schema, "description": "What to look for, or how much of it."}
     for name, schema in PROPERTIES.items()
 }
-TOOLS = [function_tool(f"look_up_{at}", DESCRIBED) for at in range(5)]
+TOOLS = [tool(f"look_up_{at}", DESCRIBED) for at in range(5)]
 QUESTION = UserMessage("How did it go?")
 RUNS = 5
 MOST = 1000

@@ -55,10 +55,12 @@ from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.corpus_templates import FIXTURES, analysis_at
+from tests.corpus.grammar_readers import vocabulary_of
 from tests.corpus.real_tools import with_calls
 from tests.engines.answer_table import TABLE, fitted, script_of, tools_of
+from tests.offers import tool
 
-from .measuring import cells, corpus, function_tool, print_lines, timed
+from .measuring import cells, corpus, print_lines, timed
 
 RUNS = 9
 WIDTH = 34
@@ -116,7 +118,7 @@ def _tool(number: int) -> dict[str, Any]:
         "labels": {"type": "array", "items": {"type": "string"}},
     }
     needed = [f"path_{number}", "count"]
-    return function_tool(f"tool_{number}", properties, required=needed, additionalProperties=False)
+    return tool(f"tool_{number}", properties, *needed, closed=True)
 
 
 def _parameters(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,15 +238,13 @@ def mask_spread(grammar: GrammarObject, tokens: Sequence[int]) -> Spread:
     Each pass is that of a request: an object that has seen no text yet. Of every mask the least of
     the passes is taken, so that what else runs on the machine does not decide.
     """
-    least = [inf] * len(tokens)
-    for fresh in (grammar.clone() for _ in range(RUNS)):
-        mask = new_mask(1, fresh.tokenizer.mask_words)
-        for at, token in enumerate(tokens):
-            took, _ = timed(partial(fresh.fill_vocab_mask, mask), thread_time)
-            least[at] = min(least[at], took * 1e6)
-            fresh.accept_token(token)
-    times = sorted(least)
-    return statistics.median(times), times[int(len(times) * 0.99)], times[-1]
+
+    def fresh() -> _Walk:
+        walked = grammar.clone()
+        mask = new_mask(1, walked.tokenizer.mask_words)
+        return partial(walked.fill_vocab_mask, mask), walked.accept_token
+
+    return _least_masks(fresh, [tokens], RUNS)[:3]
 
 
 def plain_masks(tokenizer: ModelTokenizer) -> Spread:
@@ -296,8 +296,8 @@ def _real_tools(folder: Path) -> list[dict[str, Any]]:
     ]
     found: dict[str, dict[str, Any]] = {}
     for row in zip_longest(*lists):
-        for tool in filter(None, row):
-            found.setdefault(tool["function"]["name"], tool)
+        for asked in filter(None, row):
+            found.setdefault(asked["function"]["name"], asked)
     return list(found.values())
 
 
@@ -391,9 +391,7 @@ def _first_masks(analysis: Analysis, tokenizer: ModelTokenizer) -> dict[str, flo
         "note": {"type": "string", "maxLength": 1000},
         "count": {"type": "integer"},
     }
-    offered = [
-        function_tool(f"look_up_{at}", properties, required=[*properties]) for at in range(10)
-    ]
+    offered = [tool(f"look_up_{at}", properties, *properties) for at in range(10)]
     turns = analysis.turns(offered)
     written = turns.written_turn(Message(texts[2], texts[0], (call,)))
     if written.continuation is None:
@@ -516,11 +514,7 @@ class _TagCosts:
 
     def __init__(self, xgrammar: Any, tokenizer: ModelTokenizer) -> None:
         self.xgrammar, self.tokenizer = xgrammar, tokenizer
-        self.info = xgrammar.TokenizerInfo(
-            list(tokenizer.token_bytes),
-            vocab_type=xgrammar.VocabType.RAW,
-            stop_token_ids=list(tokenizer.eos_ids),
-        )
+        self.info = vocabulary_of(tokenizer)
 
     def of(self, tag: str, texts: Sequence[str], *, is_ebnf: bool = False) -> tuple[float, ...]:
         """Return compile time in ms, median, p99 and most of the masks in µs, and their number."""
@@ -544,26 +538,28 @@ class _TagCosts:
         return compiles(grammar)
 
 
-_Walk: TypeAlias = tuple[Callable[[], object], Callable[[int], bool]]
-"""Fills the next mask of an answer, and accepts a token of it."""
+_Walk: TypeAlias = tuple[Callable[[], object], Callable[[int], object]]
+"""Fills the next mask of an answer, and accepts a token of it, or returns False."""
 
 
-def _least_masks(fresh: Callable[[], _Walk], answers: Iterable[Sequence[int]]) -> tuple[float, ...]:
+def _least_masks(
+    fresh: Callable[[], _Walk], answers: Iterable[Sequence[int]], passes: int = 3
+) -> tuple[float, float, float, int]:
     """Return median, p99 and most of the masks in µs along answers, and their number.
 
-    Each mask is the least of three passes, and an answer is walked while it is accepted.
+    Each mask is the least of some passes, and an answer is walked until a token is refused.
     """
     masks_: list[float] = []
     for tokens in answers:
         least: list[float] = []
-        for _ in range(3):
+        for _ in range(passes):
             fill, accept = fresh()
             for at, token in enumerate(tokens):
                 took, _ = timed(fill, thread_time)
                 if at == len(least):
                     least.append(took * 1e6)
                 least[at] = min(least[at], took * 1e6)
-                if not accept(token):
+                if accept(token) is False:
                     break
         masks_ += least
     masks_.sort()

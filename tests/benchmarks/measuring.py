@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tests.corpus.corpus_templates import corpus_paths
 
@@ -68,13 +68,3 @@ def every_option(doc: str) -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(description=doc.partition("\n")[0])
     options.add_argument("--every", type=int, default=1, help="take every n-th template only")
     return options
-
-
-def function_tool(name: str, properties: Mapping[str, object], **more: object) -> dict[str, Any]:
-    """Return a tool in OpenAI form; `more` stands in the schema of its parameters."""
-    function = {
-        "name": name,
-        "description": "Looks something up in one of the tables.",
-        "parameters": {"type": "object", "properties": properties, **more},
-    }
-    return {"type": "function", "function": function}

@@ -19,8 +19,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
+
 from autoparser import Analysis, ChatTemplate, analyze
-from tests.benchmarks.measuring import corpus, function_tool
+from tests.benchmarks.measuring import corpus
+from tests.case_tables import load_cases
+from tests.offers import tool
 
 Feed: TypeAlias = Callable[[str], object]
 Start: TypeAlias = Callable[[], Feed]
@@ -45,8 +49,7 @@ PROPERTIES: Mapping[str, object] = {
 def tools(count: int, run: int = 0) -> list[dict[str, Any]]:
     """Return tools; except for the first one, each run has other names."""
     return [
-        function_tool(f"get_weather_{run}_{at}" if at else "get_weather", PROPERTIES)
-        for at in range(count)
+        tool(f"get_weather_{run}_{at}" if at else "get_weather", PROPERTIES) for at in range(count)
     ]
 
 
@@ -94,66 +97,10 @@ class ModelFormat:
         return self.entries[0].endswith('"')
 
 
-_JSON = ('{"city": "', '", "days": ', "}")
-QWEN3 = ModelFormat(
-    "Qwen3",
-    "Qwen-Qwen3-0.6B",
-    '<tool_call>\n{"name": "get_weather", "arguments": ',
-    _JSON,
-    "}\n</tool_call>",
-    ("Qwen3Detector", "qwen25_detector", "Qwen25Detector"),
-    ("hermes", "qwen3"),
-    ("<think>\n", "\n</think>\n\n"),
+FORMATS = msgspec.convert(
+    load_cases(__file__, "parser_peers.yaml")["formats"], tuple[ModelFormat, ...]
 )
-CODER = ModelFormat(
-    "Qwen3-Coder",
-    "Qwen3-Coder",
-    "<tool_call>\n<function=get_weather>\n",
-    (
-        "<parameter=city>\n",
-        "\n</parameter>\n<parameter=days>\n",
-        "\n</parameter>\n",
-    ),
-    "</function>\n</tool_call>",
-    ("", "qwen3_coder_detector", "Qwen3CoderDetector"),
-    ("qwen3_coder", None),
-)
-GPT_OSS = ModelFormat(
-    "gpt-oss",
-    "openai-gpt-oss-120b",
-    "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>",
-    _JSON,
-    "<|call|>",
-    ("GptOssDetector", "gpt_oss_detector", "GptOssDetector"),
-    ("openai", "openai_gptoss"),
-    ("<|channel|>analysis<|message|>", "<|end|>"),
-)
-MINIMAX = ModelFormat(
-    "MiniMax-M2",
-    "MiniMaxAI-MiniMax-M2",
-    '<minimax:tool_call>\n<invoke name="get_weather">\n',
-    (
-        '<parameter name="city">',
-        '</parameter>\n<parameter name="days">',
-        "</parameter>\n",
-    ),
-    "</invoke>\n</minimax:tool_call>",
-    ("Qwen3Detector", "minimax_m2", "MinimaxM2Detector"),
-    ("minimax_m2", "minimax_m2"),
-    ("", "\n</think>\n\n"),
-)
-KIMI = ModelFormat(
-    "Kimi-K2",
-    "moonshotai-Kimi-K2-Instruct",
-    "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
-    "<|tool_call_argument_begin|>",
-    _JSON,
-    "<|tool_call_end|><|tool_calls_section_end|>",
-    ("", "kimik2_detector", "KimiK2Detector"),
-    ("kimi_k2", None),
-    ("", ""),
-)
-FORMATS = (QWEN3, CODER, GPT_OSS, MINIMAX, KIMI)
+QWEN3, CODER, GPT_OSS, *_ = FORMATS
 
 _ANALYSES: dict[str, Analysis] = {}
 

@@ -248,18 +248,6 @@ def test_decode_with_a_server_reports_sampler_and_tokens(
 
 
 @pytest.mark.slow
-def test_a_server_that_fails_is_one_line(
-    autoparser: Run, completing: StartServer, tools: Path
-) -> None:
-    running = completing("error", "vllm")
-    asked = ("--server", running.url, "--engine", "vllm")
-    ran = autoparser("decode", BARE, "--tools", tools, *asked)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"{running.url}: responded with 400")
-    assert ran.err.count("\n") == 1
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (the extra gpu)")
 def test_a_model_writes_with_the_mask_and_without(process: Run, tmp_path: Path) -> None:
     directory = save_tiny_model(tmp_path, trial_of("tools-bare", []).tokenizer)

@@ -18,12 +18,13 @@ from autoparser.analysis.overview.debugged_prompts import shipped_conversations
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from autoparser.cli import debug as command
 from autoparser.cli.debugger import DebuggerApp
+from tests.case_tables import load_cases
 
 from .conftest import Run
 
 XML = "fixtures/templates/a1-function-parameter.jinja"
 SHIPPED = {conversation.name: conversation for conversation in shipped_conversations()}
-SESSIONS = yaml.safe_load(Path(__file__).with_name("debug_sessions.yaml").read_text("utf-8"))
+SESSIONS = load_cases(__file__, "debug_sessions.yaml")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+
+from tests.case_tables import load_cases
 
 from .conftest import ROOT, Run
 
@@ -57,7 +58,7 @@ for marker in MARKERS:
     MARKED = MARKED.replace(f"{marker}>", f"{marker}{IN_SOURCE}>")
 CALL = {"name": f"tool{EVIL}", "arguments": {f"key{EVIL}": EVIL}}
 OUTPUT = f"{EVIL}<tool_call>\n{json.dumps(CALL, ensure_ascii=False)}\n</tool_call>"
-TABLE = yaml.safe_load((Path(__file__).parent / "inert_cases.yaml").read_text(encoding="utf-8"))
+TABLE = load_cases(__file__, "inert_cases.yaml")
 WORDS = {"SOURCE": IN_SOURCE, "EVIL": EVIL, "MARKED": MARKED, "GOOD": GOOD}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.sources import local_files
+from tests.analysis.sources.test_written_files import NO_SPACE
 
 from .conftest import Run, Start
 
@@ -24,28 +24,13 @@ def test_full_disk_keeps_the_old_file(
 ) -> None:
     file = tmp_path / "known.txt"
     file.write_text("old", "utf-8")
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", NO_SPACE)
     ran = autoparser("rule", "-o", file)
     assert ran.code == 2
     assert "No space left on device" in ran.err
     assert "make room there" in ran.err
     assert file.read_text("utf-8") == "old"
     assert [*tmp_path.iterdir()] == [file], "what was written beside is gone"
-
-
-def test_a_file_keeps_its_mode_and_a_link_its_file(tmp_path: Path, autoparser: Run) -> None:
-    file, link = tmp_path / "known.txt", tmp_path / "link.txt"
-    file.write_text("old", "utf-8")
-    file.chmod(0o640)
-    link.symlink_to(file)
-    assert autoparser("rule", "-o", link).code == 0
-    assert link.is_symlink()
-    assert "AP101" in file.read_text("utf-8")
-    assert file.stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no such device")

@@ -19,7 +19,7 @@ from autoparser.analysis.formats.format_file import FormatFile
 from autoparser.cli import wings
 from autoparser.cli.main import HOMES, SUMMARIES, _PlainConversion, app
 from autoparser.lazy_names import lazy_pattern, name_homes
-from tests.benchmarks.measuring import function_tool
+from tests.offers import tool
 
 from .conftest import ROOT, Run
 
@@ -83,7 +83,7 @@ def test_parsing_with_a_saved_format_imports_no_template_engine(
     answer = f"A city.\n</think>\n\nI look.\n\n<tool_call>\n{call}\n</tool_call><|im_end|>"
     output.write_text(answer, encoding="utf-8")
     tools = tmp_path / "tools.json"
-    tools.write_text(json.dumps([function_tool("get_weather", {"city": {"type": "string"}})]))
+    tools.write_text(json.dumps([tool("get_weather", {"city": {"type": "string"}})]))
     parse = ("parse", saved, "--input", output, "--tools", tools)
     shown = imported(parse, (*parse, "--stream"))
     written = imported((*parse, "--json"), (*parse, "--json", "--stream"))

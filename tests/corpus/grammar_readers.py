@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from llguidance import LLMatcher
 
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.sources.token_bytes import OpaqueTokens, byte_tokenizer
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.grammar.judge import tokenizer
 
@@ -59,6 +60,16 @@ def read_by_xgrammar(tag: Mapping[str, object]) -> Callable[[str], bool]:
     return takes
 
 
+def vocabulary_of(tokenizer: ModelTokenizer) -> Any:
+    """Return the vocabulary of a tokenizer, as xgrammar takes it."""
+    xgrammar = importlib.import_module("xgrammar")
+    return xgrammar.TokenizerInfo(
+        list(tokenizer.token_bytes),
+        vocab_type=xgrammar.VocabType.RAW,
+        stop_token_ids=list(tokenizer.eos_ids),
+    )
+
+
 class EngineTokens:
     """Runs tags as engines do: by token, ids that end an answer being masked within a tag."""
 
@@ -67,12 +78,7 @@ class EngineTokens:
         self._xgrammar = importlib.import_module("xgrammar")
         made = byte_tokenizer([(marker, True) for marker in markers])
         self.tokenizer = tokenizer_of(made, eos=list(ends))
-        info = self._xgrammar.TokenizerInfo(
-            [self.tokenizer.piece(id_) for id_ in range(self.tokenizer.vocab_size)],
-            vocab_type=self._xgrammar.VocabType.RAW,
-            stop_token_ids=list(self.tokenizer.eos_ids),
-        )
-        self._compiler = self._xgrammar.GrammarCompiler(info)
+        self._compiler = self._xgrammar.GrammarCompiler(vocabulary_of(self.tokenizer))
 
     def masked(self, tag: Mapping[str, object], text: str) -> str:
         """Return the text of the first token that a tag masks, the end included, or empty."""

@@ -25,84 +25,22 @@ from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.lint.linting import FindingFilter, lint
 from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.lint.subject import Subject
+from tests.case_tables import load_cases
 
 from .corpus_templates import PROCESSES, Board, corpus_paths
 
 SHOWN = (Profile.RELEASE, Profile.STRICT)
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 
-# Conversations that every template meets on its first day.
-
 Chat: TypeAlias = list[dict[str, Any]]
 
 
-def _tool(name: str, properties: Mapping[str, str]) -> dict[str, Any]:
-    parameters = {
-        "type": "object",
-        "properties": {
-            key: {"type": kind, "description": f"The {key}."} for key, kind in properties.items()
-        },
-        "required": [next(iter(properties))],
-    }
-    function = {"name": name, "description": f"Do {name}.", "parameters": parameters}
-    return {"type": "function", "function": function}
-
-
-TOOLS = [
-    _tool("get_weather", {"city": "string", "days": "integer"}),
-    _tool("send_mail", {"to": "string", "text": "string"}),
+TABLE = load_cases(__file__, "planted.yaml")
+TOOLS: Chat = TABLE["tools"]
+CONVERSATIONS: Sequence[tuple[Chat, bool]] = [
+    *((chat, False) for chat in TABLE["chats"]),
+    *((chat, True) for chat in TABLE["loops"]),
 ]
-
-
-def _call(name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
-    function = {"name": name, "arguments": arguments}
-    return {"id": call_id, "type": "function", "function": function}
-
-
-def _said(role: str, content: str, **fields: Any) -> dict[str, Any]:
-    return {"role": role, "content": content, **fields}
-
-
-SYSTEM = _said("system", "Answer in one sentence.")
-USER = _said("user", "How warm is it in Oslo?")
-NEXT_USER = _said("user", "And in Rome tomorrow?")
-ANSWER = _said("assistant", "It is cold there.")
-WARM = _said("assistant", "It is 19 degrees.")
-THOUGHT = {**WARM, "reasoning_content": "The user wants the weather."}
-WEATHER = _call("get_weather", "abcd12345", city="Oslo", days=3)
-MAIL = _call("send_mail", "efgh67890", to="Ann", text="Hi!")
-CALL = _said("assistant", "", tool_calls=[WEATHER])
-PREFACED = {**CALL, "content": "Let me look."}
-REASONED = {**CALL, "reasoning_content": "I need the tool."}
-TWO_CALLS = _said("assistant", "", tool_calls=[WEATHER, MAIL])
-RESULT = _said("tool", "19 degrees", tool_call_id="abcd12345", name="get_weather")
-SENT = _said("tool", "sent", tool_call_id="efgh67890", name="send_mail")
-
-CHATS: Sequence[Chat] = (
-    [USER],
-    [SYSTEM, USER],
-    [USER, ANSWER],
-    [USER, ANSWER, NEXT_USER],
-    [SYSTEM, USER, ANSWER, NEXT_USER],
-    [SYSTEM, USER, ANSWER, NEXT_USER, WARM],
-    [USER, THOUGHT],
-    [USER, THOUGHT, NEXT_USER],
-)
-LOOPS: Sequence[Chat] = (
-    [USER],
-    [SYSTEM, USER],
-    [USER, ANSWER, NEXT_USER],
-    [USER, CALL],
-    [USER, CALL, RESULT],
-    [SYSTEM, USER, CALL, RESULT],
-    [USER, CALL, RESULT, WARM, NEXT_USER],
-    [USER, PREFACED, RESULT],
-    [USER, REASONED, RESULT],
-    [USER, REASONED, RESULT, THOUGHT],
-    [USER, TWO_CALLS, RESULT, SENT],
-    [SYSTEM, USER, TWO_CALLS, RESULT, SENT, WARM, NEXT_USER, PREFACED, RESULT],
-)
-CONVERSATIONS = [(chat, False) for chat in CHATS] + [(chat, True) for chat in LOOPS]
 
 
 def _as_text(chat: Chat) -> Chat:

@@ -26,7 +26,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import yaml
 from canitoolcall.checks import case_status, run_checks
 from canitoolcall.fixtures import Expected, Fixture, load_families, load_fixtures
 from canitoolcall.results import Observation, ParsedToolCall, ParseResult, StreamAccumulator
@@ -39,13 +38,14 @@ from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Delta, ParsedMessage
 from autoparser.analysis.teaching.example_learning import learn
 from tests.analysis.parsing.loop import streamed
+from tests.case_tables import load_cases
 from tests.fixture_analyses import TOKENS
 from tests.fuzz.edits import cut
 
 from .corpus_templates import Board, corpus_paths, known_causes
 from .learning import without_parts
 
-STANDS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("stands.yaml").read_text())
+STANDS: Mapping[str, Any] = load_cases(__file__, "stands.yaml")
 _families = cache(load_families)
 STATUSES = ("pass", "soft_pass", "fail", "unasked")
 PUBLISHED = re.compile(

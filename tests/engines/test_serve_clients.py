@@ -18,6 +18,7 @@ import pytest
 from autoparser.analysis.engines.chat_answers import event
 from autoparser.analysis.engines.client_apis import responses_request
 from tests.fixture_analyses import analyzed
+from tests.offers import tool
 
 from .client_loops import APIS, ClientApi, prompt_tokens
 from .running_serve import RunningServe, running_backend, running_serve
@@ -64,12 +65,7 @@ def url() -> Generator[RunningServe]:
         yield running
 
 
-TOOLS = [
-    {
-        "type": "function",
-        "function": {"name": "get_weather", "description": "Look.", "parameters": SCHEMA},
-    }
-]
+TOOLS = [tool("get_weather", {"city": {"type": "string"}}, "city")]
 
 
 def counts(usage: Any) -> tuple[int, int]:

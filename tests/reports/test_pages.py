@@ -10,12 +10,10 @@ from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import yaml
 from msgspec import structs
 from rich.style import Style
 from rich.text import Text
@@ -65,12 +63,13 @@ from autoparser.reports.survey import survey_page
 from autoparser.reports.template_page import report_page
 from autoparser.reports.visible import quoted
 from tests.analysis.history.vocabularies import tiny
+from tests.case_tables import load_cases
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 
 from .hostile import hostile
 
-TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("pages.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_cases(__file__, "pages.yaml")
 
 
 class Page(HTMLParser):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from html import unescape
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-import yaml
 from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
@@ -50,10 +48,9 @@ from autoparser.reports.terminal import (
     wrapped,
 )
 from autoparser.reports.visible import lines, literal, marker_text, visible
+from tests.case_tables import load_cases
 
-TABLES: dict[str, Any] = yaml.safe_load(
-    Path(__file__).with_name("painting.yaml").read_text("utf-8")
-)
+TABLES: dict[str, Any] = load_cases(__file__, "painting.yaml")
 SAID = Text("said")
 BLOCKS: tuple[Block, ...] = (
     Heading(SAID),

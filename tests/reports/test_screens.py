@@ -7,7 +7,6 @@ terminal would obey, and every kind of a fault. What templates give is in
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from msgspec import structs
 from rich.cells import cell_len
 from rich.text import Text
@@ -63,14 +61,13 @@ from autoparser.reports.example import call_part_spans, example_call, example_me
 from autoparser.reports.explanation import explanation_report
 from autoparser.reports.files import export_report
 from autoparser.reports.findings import FindingLevel, own_findings
-from autoparser.reports.lint.text import excerpt_lines
 from autoparser.reports.message import chunk_report, end_report, message_report
 from autoparser.reports.message_document import message_document
 from autoparser.reports.request_grammar import grammar_report
 from autoparser.reports.roundtrip import ABOUT, FAULTS, roundtrip_report, roundtrip_screen
-from autoparser.reports.terminal import drawn_lines
 from tests.analysis.history.vocabularies import tiny
 from tests.analysis.tiny import CONTENT, turn
+from tests.case_tables import compare_snapshot, load_cases
 from tests.fixture_analyses import TEMPLATES, analyzed
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -141,7 +138,7 @@ EXPLANATIONS = (
     *(DeviationExplanation(OutputDeviation.SPACE, 5, " ", "\n") for _ in range(9)),
 )
 
-TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("screens.yaml").read_text("utf-8"))
+TABLE: dict[str, Any] = load_cases(__file__, "screens.yaml")
 
 
 def analyzed_text(name: str) -> Analysis:
@@ -159,8 +156,8 @@ def played(*, tokens: bool) -> tuple[Analysis, RoundTrip]:
 @cache
 def with_untried_settings() -> Analysis:
     """Analyze a template whose prompts under two settings are alike, as if some were not tried."""
-    table = TEMPLATES.parents[1] / "tests" / "analysis" / "learning" / "settings.yaml"
-    text = yaml.safe_load(table.read_text("utf-8"))["templates"]["prompts alike"]
+    tables = load_cases(__file__, "../analysis/learning/settings.yaml")
+    text = tables["templates"]["prompts alike"]
     found = analyze(ChatTemplate(text, {"eos_token": "<|eos|>"}))
     return replace(found, formats=structs.replace(found.formats, untried=5))
 
@@ -203,15 +200,9 @@ SLOW = {"roundtrip", "roundtrip-in-full", "roundtrip-screen", "phase", "grammars
 CASES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SCREENS]
 
 
-def compare_snapshot(name: str, text: str) -> None:
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        (SNAPSHOTS / name).write_text(f"{text}\n", encoding="utf-8", newline="\n")
-    assert f"{text}\n" == (SNAPSHOTS / name).read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_is_as_it_was_and_keeps_to_any_width(name: str) -> None:
-    compare_snapshot(f"{name}.txt", SCREENS[name](80).plain)
+    compare_snapshot(SNAPSHOTS / f"{name}.txt", f"{SCREENS[name](80).plain}\n")
     # The columns of a table of round trips have fixed widths.
     for width in (80, 120) if name.startswith("roundtrip") else (40, 80, 120):
         lines = SCREENS[name](width).plain.split("\n")
@@ -234,9 +225,10 @@ def test_stream_screen_has_a_line_per_chunk_and_the_final_status() -> None:
 
 def test_documents_keep_texts_that_reports_shorten() -> None:
     whole = decode_document(DECODED, SETTING, ChatTemplate(""))
-    compare_snapshot("decode.json", json_text(whole, 2))
+    compare_snapshot(SNAPSHOTS / "decode.json", f"{json_text(whole, 2)}\n")
     assert "model" not in decode_document(CLEAN, PLAIN_SETTING, ChatTemplate(""))
-    compare_snapshot("message.json", json_text(message_document(MESSAGE, TEXT), 2))
+    document = json_text(message_document(MESSAGE, TEXT), 2)
+    compare_snapshot(SNAPSHOTS / "message.json", f"{document}\n")
 
 
 @pytest.mark.parametrize(("reasoning", "prompt", "words"), TABLE["summaries"])
@@ -293,15 +285,6 @@ def test_named_example_parts_join_to_the_written_turn(name: str) -> None:
 def test_every_cause_of_a_broken_round_trip_is_explained() -> None:
     assert set(ABOUT) == set(Cause)
     assert set(FAULTS) == set(Culprit)
-
-
-@pytest.mark.parametrize("width", [40, 80])
-def test_an_excerpt_of_a_long_line_is_cut_around_its_column(width: int) -> None:
-    text = f"{{% if a %}}{'x' * 200}{{{{ cause }}}}{'y' * 200}"
-    lines = drawn_lines(excerpt_lines(text, 1, 4, text.index("{{ cause") + 1), width)
-    shown, caret = (line.plain for line in lines)
-    assert shown[caret.index("^") :].startswith("{{ cause }}")
-    assert cell_len(shown) <= width
 
 
 @pytest.mark.parametrize(

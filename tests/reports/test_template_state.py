@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -25,6 +24,7 @@ from autoparser.analysis.overview.survey import SurveyRecord, journal_of, record
 from autoparser.analysis.overview.template_state import StateClaim, state_of
 from autoparser.reports.bar_chart import ChartBar, bar_chart
 from autoparser.reports.template_state import StatePage, state_page
+from tests.case_tables import compare_snapshot
 
 STATE = Path(__file__).with_name("state")
 RECORDS = STATE / "records.jsonl"
@@ -59,9 +59,7 @@ def fixed_rules(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_page_and_pictures_are_rebuilt_from_stored_records() -> None:
     page = page_of(stored())
     for name, text in {"state.md": page.text, **page.pictures}.items():
-        if os.environ.get("UPDATE_SNAPSHOTS"):
-            (STATE / name).write_text(text, encoding="utf-8", newline="\n")
-        assert text == (STATE / name).read_text("utf-8"), name
+        compare_snapshot(STATE / name, text)
         assert page_of(stored()[::-1]).text == page.text
     assert all(f"]({name})" in page.text for name in page.pictures)
 

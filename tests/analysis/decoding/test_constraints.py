@@ -5,21 +5,20 @@ The table is `constraints.yaml`; its formats of structural tags are xgrammar's, 
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from tests.case_tables import load_cases
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.lanes import sampled
 
 from .states import allowed, is_answer, spelled, takes
 
-TABLE = yaml.safe_load((Path(__file__).parent / "constraints.yaml").read_text("utf-8"))
+TABLE = load_cases(__file__, "constraints.yaml")
 ACCEPTED: list[dict[str, Any]] = TABLE["accepted"]
 
 

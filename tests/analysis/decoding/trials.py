@@ -13,26 +13,20 @@ from autoparser import Analysis
 from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.fixture_analyses import analyzed
+from tests.offers import tool
 
 ROOT = Path(__file__).parents[3]
 TOOLS = yaml.safe_load((ROOT / "fixtures" / "tools.yaml").read_text("utf-8"))
 CITIES: list[object] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "The weather of a city.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "city": {"enum": ["Rio", "Oslo"]},
-                    "days": {"type": "integer", "minimum": 1, "maximum": 9},
-                },
-                "required": ["city", "days"],
-                "additionalProperties": False,
-            },
+    tool(
+        "get_weather",
+        {
+            "city": {"enum": ["Rio", "Oslo"]},
+            "days": {"type": "integer", "minimum": 1, "maximum": 9},
         },
-    }
+        *("city", "days"),
+        closed=True,
+    )
 ]
 """A tool whose calls no model can go on with for ever."""
 

@@ -12,22 +12,12 @@ from tokenizers import Tokenizer
 from autoparser import Message, ToolCall
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from tests.fixture_analyses import analyzed
+from tests.offers import tool
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 NAMES = ("j1-json-in-tags", "a1-function-parameter", "a2-key-value-tags")
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Weather.",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-    }
+TOOLS = [
+    tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}}, "city"),
 ]
 MARKERS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
 CONTENTS = (("", 1), ("", 2), ("Let me see.", 0), ("Let me see.", 2))

@@ -554,24 +554,27 @@ JSON = '{"city": "Oslo", "days": 3}'
 SCHEMA = {**TOOLS[0]["function"]["parameters"], "additionalProperties": False}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "thought"),
-    [("j1-json-in-tags", "<think>\nHm.\n</think>\n\n"), ("a1-function-parameter", "\n\n")],
-    ids=["the model opens reasoning", "the prompt has opened it"],
-)
-def test_an_answer_by_a_schema_has_its_reasoning_before_it_in_vllm(name: str, thought: str) -> None:
+def vllm_tag(name: str, _: str) -> str:
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
     parser = Whole(tokenizer_for(name), None)
     request = parser.adjust_request(asked(tools=None, tool_choice=None, response_format=form))
-    tag = request.structured_outputs.structural_tag
     assert request.response_format is None
-    assert tag_accepts(tag, f"{thought}{JSON}")
-    assert not tag_accepts(tag, f"{thought}It is sunny.")
-    assert not tag_accepts(tag, f'{thought}{{"days": 3}}')
+    return str(request.structured_outputs.structural_tag)
+
+
+def sglang_tag(name: str, prompt: str) -> str:
+    held: Any = pydantic.create_model("Held", schema_=(dict, pydantic.Field(alias="schema")))
+    kind: Any = pydantic.create_model("Form", type=(str, "json_schema"), json_schema=(held, ...))
+    # Like SGLang's own model of a request, whose field has another name than in JSON.
+    form = kind(json_schema={"schema": SCHEMA})
+    chat = served_chat(tokenizer_for(name), prompt, tools=None, response_format=form)
+    ((key, tag),) = chat.inner.sampling_params.items()
+    assert key == "structural_tag"
+    return str(tag)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("tag_of", [vllm_tag, sglang_tag])
 @pytest.mark.parametrize(
     ("name", "thought", "prompt"),
     [
@@ -580,18 +583,13 @@ def test_an_answer_by_a_schema_has_its_reasoning_before_it_in_vllm(name: str, th
     ],
     ids=["the model opens reasoning", "the prompt has opened it"],
 )
-def test_an_answer_by_a_schema_has_its_reasoning_before_it_in_sglang(
-    name: str, thought: str, prompt: str
+def test_an_answer_by_a_schema_has_its_reasoning_before_it(
+    name: str, thought: str, prompt: str, tag_of: Callable[[str, str], str]
 ) -> None:
-    held: Any = pydantic.create_model("Held", schema_=(dict, pydantic.Field(alias="schema")))
-    kind: Any = pydantic.create_model("Form", type=(str, "json_schema"), json_schema=(held, ...))
-    # Like SGLang's own model of a request, whose field has another name than in JSON.
-    form = kind(json_schema={"schema": SCHEMA})
-    chat = served_chat(tokenizer_for(name), prompt, tools=None, response_format=form)
-    assert set(chat.inner.sampling_params) == {"structural_tag"}
-    tag = chat.inner.sampling_params["structural_tag"]
+    tag = tag_of(name, prompt)
     assert tag_accepts(tag, f"{thought}{JSON}")
     assert not tag_accepts(tag, f"{thought}It is sunny.")
+    assert not tag_accepts(tag, f'{thought}{{"days": 3}}')
 
 
 @pytest.mark.slow

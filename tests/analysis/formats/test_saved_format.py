@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -129,16 +127,3 @@ def test_a_format_at_its_template_has_the_gate_of_the_analysis(tmp_path: Path) -
         TemplateNeededError, match="has changed since the format was learned from it"
     ):
         template_of_format(saved)
-
-
-@pytest.mark.slow
-def test_saved_format_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (ROOT / "docs" / "format-files.md").read_text("utf-8")
-    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
-    monkeypatch.chdir(tmp_path)
-    code = "\n".join(re.findall(r"```pycon\n([\s\S]+?)```", page))
-    test = doctest.DocTestParser().get_doctest(code, {}, "format-files.md", None, 0)
-    told: list[str] = []
-    failed = doctest.DocTestRunner(verbose=False).run(test, out=told.append).failed
-    assert test.examples
-    assert not failed, "".join(told)

@@ -9,7 +9,8 @@ from enum import StrEnum
 from functools import cache
 from random import Random
 
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format_choice import (
     Formats,
     PromptFormat,
@@ -37,8 +38,8 @@ from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import ParserRequest, request_of
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import with_ids
+from tests.offers import BATTERY, STRICT, offered
 
-from .offers import BATTERY, STRICT, offered
 from .tokens import EOS, byte_tokenizer, markers
 
 LONGEST = 3000
@@ -148,6 +149,20 @@ def grammar_for(format_: TurnFormat, request: ParserRequest) -> Grammar:
 def turn_without_end(format_: TurnFormat, message: Message) -> str:
     """Return the turn of a message up to its end, which is the engine's and in no grammar."""
     return text_without_end(format_.end_literals, format_.write(with_ids(format_, message)))
+
+
+def written_call(
+    analysis: Analysis, tools: Sequence[Json], call: ToolCall
+) -> tuple[str, str] | None:
+    """Return a prompt and the turn of a call without its end, or None if none is written."""
+    turn = analysis.turns(tools).written_turn(Message("", calls=(call,)))
+    calls = analysis.format.calls
+    # If the id carries the name, the written name is not the call's own.
+    if turn.continuation is None or call.name not in turn.continuation:
+        return None
+    if calls is None or calls.naming is not None:
+        return None
+    return turn.prompt, text_without_end(analysis.format.end_literals, turn.continuation)
 
 
 def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[ParserRequest, int]:

@@ -10,8 +10,8 @@ import pytest
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.parsing.text_tape import SpanKind
 from tests.analysis.parsing.loop import analysis_of
+from tests.offers import STRICT
 
-from .offers import STRICT
 from .tokens import byte_tokenizer
 
 CALL = '<tool_call>\n{"name": "list_rooms", "arguments": {}}\n</tool_call>'

@@ -7,22 +7,19 @@ GBNF; the parser of the same request reads what is accepted.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 
 from autoparser import Analysis, AutoparserError
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import UnheldKeywordError
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.request_grammar import Grammar
+from tests.case_tables import load_cases
 from tests.fixture_analyses import analyzed
 
-TABLE: list[dict[str, Any]] = yaml.safe_load(
-    (Path(__file__).parent / "call_values.yaml").read_text("utf-8")
-)
+TABLE: list[dict[str, Any]] = load_cases(__file__, "call_values.yaml")
 QUICK = {"a1-function-parameter", "j1-json-in-tags"}
 """Templates whose analyses other quick tests need, too."""
 ASKED = {"role": "user", "content": "Book it."}

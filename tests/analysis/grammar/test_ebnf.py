@@ -7,11 +7,12 @@ import re
 
 import pytest
 
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.conversation import ToolCall
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.lanes import sampled
+from tests.offers import tool
 
-from .offers import tool
+from .proofs import written_call
 
 TOOLS = (
     tool("book", {"room": {"type": "string"}, "days": {"type": "integer"}}, "room"),
@@ -23,27 +24,14 @@ CALLS = (
 )
 
 
-def written(name: str, call: ToolCall) -> tuple[str, str] | None:
-    """Return a prompt and the turn of a call without its end, or None if none is written."""
-    analysis = analysis_of(name)
-    turn = analysis.turns(TOOLS).written_turn(Message("", calls=(call,)))
-    text = turn.continuation
-    calls = analysis.format.calls
-    # If the id carries the name, the written name is not the call's own.
-    if text is None or call.name not in text or calls is None or calls.naming is not None:
-        return None
-    for end in analysis.grammar(TOOLS).stop_strings:
-        text = text.partition(end)[0]
-    return turn.prompt, text
-
-
 @pytest.mark.parametrize("choice", ["auto", "required"])
 @pytest.mark.parametrize("name", sampled(fixture_names(), 12))
 def test_ebnf_accepts_template_output(name: str, choice: str) -> None:
     xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     matcher_of = importlib.import_module("xgrammar.testing")._get_matcher_from_grammar
-    for prompt, text in filter(None, (written(name, call) for call in CALLS)):
-        grammar = analysis_of(name).grammar(TOOLS, tool_choice=choice, prompt=prompt)
+    analysis = analysis_of(name)
+    for prompt, text in filter(None, (written_call(analysis, TOOLS, call) for call in CALLS)):
+        grammar = analysis.grammar(TOOLS, tool_choice=choice, prompt=prompt)
         loaded = xgrammar.Grammar.from_ebnf(grammar.ebnf())
         matcher = matcher_of(loaded)
         assert matcher.accept_string(text), text

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
-import yaml
 from msgspec.structs import replace
 
 from autoparser import ChatTemplate
@@ -21,10 +19,9 @@ from autoparser.analysis.learning.continuations import Earlier, render_continuat
 from autoparser.reports.findings import own_findings
 from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
+from tests.case_tables import load_cases
 
-TEMPLATES: dict[str, str] = yaml.safe_load(
-    Path(__file__).with_name("gate_templates.yaml").read_text("utf-8")
-)
+TEMPLATES: dict[str, str] = load_cases(__file__, "gate_templates.yaml")
 CALLED = calls(opening="<do>", close="</do>")
 QUICK = turn(
     f"{{% if quick %}}(r)(/r){{% else %}}{REASONING}{{% endif %}}",

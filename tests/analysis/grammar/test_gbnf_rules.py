@@ -30,9 +30,9 @@ from autoparser.analysis.grammar.regex_nodes import ANY, CodePoints
 from autoparser.analysis.grammar.schema_numbers import Interval
 from tests.analysis.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES
+from tests.offers import tool
 
 from .judge import Judge, check_gbnf
-from .offers import tool
 
 CONVERTED: list[Json] = [
     {"type": "string", "maxLength": 7},

@@ -13,9 +13,9 @@ from autoparser import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
+from tests.offers import tool
 
 from .judge import check_gbnf
-from .offers import tool
 
 PIECES = (
     "\n", "\r", "\r\n", "\x0b", "\x85", "\u2028", "\u2029", "\x00", "\x7f", "\u202e", "\u200b",

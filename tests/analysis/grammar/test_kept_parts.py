@@ -16,6 +16,7 @@ from autoparser.analysis.grammar.lark_writer import _LarkWriter
 from autoparser.analysis.grammar.request_grammar import grammar_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
+from tests.offers import tool
 
 ALL_TEXT = OpaqueTokens()
 NODE: Json = {
@@ -34,8 +35,7 @@ def offered(name: str, **more: Json) -> dict[str, Any]:
         "text": {"type": "string"},
         "tags": {"type": "array", "items": {"type": "string"}},
     }
-    parameters = {"type": "object", "properties": {**properties, **more}, "required": ["text"]}
-    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+    return tool(name, {**properties, **more}, "text")
 
 
 @pytest.fixture
@@ -87,10 +87,10 @@ def test_tools_of_similar_names_keep_rules_that_refer_to_themselves_apart(name: 
     """Such a rule keeps its own name, which no other tool may have."""
     formats = Formats.of(deepcopy(analysis_of(name).format))
     tools = [offered(name, tree={"$ref": "#/$defs/node"}) for name in ("get_it", "get-it")]
-    for tool, kind in zip(tools, ("integer", "boolean"), strict=True):
+    for offer, kind in zip(tools, ("integer", "boolean"), strict=True):
         node = deepcopy(NODE)
         node["properties"]["name"] = {"type": kind}  # type: ignore[call-overload,index]
-        tool["function"]["parameters"]["$defs"] = {"node": node}
+        offer["function"]["parameters"]["$defs"] = {"node": node}
     both, *alone = (grammar_of(formats, some) for some in (tools, tools[:1], tools[1:]))
     own = [
         {line.partition(":")[0] for line in grammar.lark(ALL_TEXT).splitlines() if ":" in line}

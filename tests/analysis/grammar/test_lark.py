@@ -25,8 +25,8 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, calls, turn
+from tests.offers import STRICT, tool
 
-from .offers import STRICT, tool
 from .tokens import byte_tokenizer, guidance, ids
 
 NEWLINES, NOTHING = EdgeStrip.NEWLINES, EdgeStrip.NOTHING

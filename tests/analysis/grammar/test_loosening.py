@@ -19,8 +19,7 @@ from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
 from tests.lanes import sampled
-
-from .offers import tool
+from tests.offers import tool
 
 XML, HERMES = "a1-function-parameter", "j1-json-in-tags"
 DOMAIN = "^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$"

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.conversation import ToolCall
 from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.grammar_readers import EngineTokens
+from tests.offers import tool
 
-from .offers import tool
+from .proofs import written_call
 from .tokens import EOS
 
 TOOLS = (tool("book", {"room": {"type": "string"}, "days": {"type": "integer"}}, "room"),)
@@ -31,15 +32,9 @@ FORMATS = {
 
 def written(name: str) -> str:
     """Return the turn of a call without its end."""
-    analysis = analysis_of(name)
-    turn = analysis.turns(TOOLS).written_turn(
-        Message("", calls=(ToolCall("book", {"room": "blue", "days": 3}),))
-    )
-    assert turn.continuation is not None
-    text = turn.continuation
-    for end in analysis.grammar(TOOLS).stop_strings:
-        text = text.partition(end)[0]
-    return text
+    found = written_call(analysis_of(name), TOOLS, ToolCall("book", {"room": "blue", "days": 3}))
+    assert found is not None
+    return found[1]
 
 
 @pytest.mark.parametrize("asked", REQUESTS)

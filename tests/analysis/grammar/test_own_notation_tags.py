@@ -14,10 +14,9 @@ from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAns
 from autoparser.analysis.decoding.matcher_grammar import mask_row, row_words
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
-from tests.corpus.grammar_readers import read_by_xgrammar
+from tests.corpus.grammar_readers import read_by_xgrammar, vocabulary_of
+from tests.offers import tool
 from tests.real_vocabularies import qwen_without_special
-
-from .offers import tool
 
 pytestmark = pytest.mark.slow
 
@@ -91,21 +90,16 @@ def test_xgrammar_walks_end_in_a_real_vocabulary(name: str) -> None:
     vocabulary.add_special_tokens([*grammar.stop_strings])
     vocabulary.add_tokens([*grammar.preserved_tokens])
     tokenizer = tokenizer_of(vocabulary, eos=grammar.stop_strings)
-    size = vocabulary.get_vocab_size()
-    pieces = [vocabulary.id_to_token(token) for token in range(size)]
-    info = xgrammar.TokenizerInfo(
-        pieces, xgrammar.VocabType.BYTE_LEVEL, stop_token_ids=[*tokenizer.eos_ids]
-    )
-    compiled = xgrammar.GrammarCompiler(info, max_threads=1).compile_structural_tag(
-        json.dumps(grammar.structural_tag())
-    )
+    compiled = xgrammar.GrammarCompiler(
+        vocabulary_of(tokenizer), max_threads=1
+    ).compile_structural_tag(json.dumps(grammar.structural_tag()))
     calls = grammar.turn.strict.calls
     assert calls is not None
     closers = (*closing_texts(grammar.rules(tokenizer.opaque), calls), calls.section_close)
     for seed in range(WALKS):
         sampler = RandomSampler(tokenizer, seed, ending=0.5, closing=0.5, closers=closers)
         matcher, tokens = xgrammar.GrammarMatcher(compiled), list[int]()
-        mask = xgrammar.allocate_token_bitmask(1, size)
+        mask = xgrammar.allocate_token_bitmask(1, tokenizer.vocab_size)
         while not matcher.is_terminated():
             matcher.fill_next_token_bitmask(mask)
             row = mask_row(mask, 0)

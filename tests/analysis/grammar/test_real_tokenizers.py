@@ -25,8 +25,8 @@ from tests.analysis.decoding.states import takes
 from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES, TOKENS
+from tests.offers import tool
 
-from .offers import tool
 from .proofs import USUAL, completeness, grammar_for, request_for
 from .tokens import done_by
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from pathlib import Path
 from string import Template
 from typing import Any
 
 import pytest
-import yaml
 
 from autoparser import AutoparserError, Message, ToolCall, analyze
 from autoparser.analysis.core.conversation import Json
@@ -19,17 +17,18 @@ from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar, grammar_of
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
+from tests.case_tables import load_cases
 from tests.corpus.corpus_templates import corpus_paths
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
+from tests.offers import BATTERY, STRICT
 
-from .offers import BATTERY, STRICT
 from .tokens import EOS, byte_tokenizer
 
 HERMES, XML = "j1-json-in-tags", "a1-function-parameter"
 INSIDE = ("<tool_call>", "</tool_call>", "<think>", "</think>")
-TABLE = yaml.safe_load((Path(__file__).parent / "requests.yaml").read_text("utf-8"))
+TABLE = load_cases(__file__, "requests.yaml")
 SLOW_FORMS = [pytest.param(form, marks=pytest.mark.slow) for form in ("gbnf", "structural_tag")]
 
 

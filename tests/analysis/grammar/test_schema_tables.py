@@ -10,22 +10,20 @@ import json
 import random
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from jsonschema import Draft202012Validator
 from llguidance import LLMatcher
 
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.grammar.schema_guidance import ensure_loaded, guidance_schema
+from tests.case_tables import load_cases
 from tests.lanes import sampled
 
 from .judge import Judge, gbnf, tokenizer
 
-HERE = Path(__file__).parent
-VALUES: list[dict[str, Any]] = yaml.safe_load((HERE / "schema_values.yaml").read_text("utf-8"))
+VALUES: list[dict[str, Any]] = load_cases(__file__, "schema_values.yaml")
 VALUES += [
     {
         "name": "long lengths",
@@ -42,7 +40,7 @@ VALUES += [
 ]
 WALKED = [entry for entry in VALUES if not {"pattern", "format"} & set(entry["name"].split())]
 """A pattern means the same to Python's jsonschema only in some cases."""
-REFUSALS: list[dict[str, Any]] = yaml.safe_load((HERE / "schema_refusals.yaml").read_text("utf-8"))
+REFUSALS: list[dict[str, Any]] = load_cases(__file__, "schema_refusals.yaml")
 
 
 @pytest.mark.parametrize("case", sampled(VALUES, 9), ids=lambda case: case["name"])

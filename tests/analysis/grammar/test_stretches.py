@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from llguidance import LLMatcher
 from msgspec import structs
 
@@ -32,10 +30,11 @@ from autoparser.analysis.grammar.text_stretches import slices_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
+from tests.case_tables import load_cases
 from tests.lanes import sampled
+from tests.offers import STRICT
 
 from .judge import Judge
-from .offers import STRICT
 from .tokens import byte_tokenizer, done_by, guidance, ids
 
 ALL_TEXT = OpaqueTokens()
@@ -77,9 +76,7 @@ def read_by_llguidance(rules: GrammarRules, form: str) -> Callable[[str], bool]:
     return lambda text: accepts(start, text)
 
 
-TEXTS: list[dict[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("free_texts.yaml").read_text("utf-8")
-)
+TEXTS: list[dict[str, Any]] = load_cases(__file__, "free_texts.yaml")
 
 
 @pytest.mark.parametrize("form", ["lark", "gbnf"])

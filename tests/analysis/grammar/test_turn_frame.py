@@ -18,8 +18,8 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.corpus.grammar_readers import EngineTokens
 from tests.lanes import sampled
+from tests.offers import STRICT, tool
 
-from .offers import STRICT, tool
 from .tokens import EOS, byte_tokenizer
 
 HEADERS, HERMES = "t2-recipient-header", "j1-json-in-tags"

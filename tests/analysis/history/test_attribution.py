@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from transformers.utils.chat_template_utils import render_jinja_template
 
 from autoparser import ChatTemplate, Renderer, analyze
 from autoparser.analysis.history.message_attribution import Attributed
 from autoparser.analysis.history.training_template import TrainingTemplateError, training_template
+from tests.benchmarks import loss_masks
 from tests.lanes import sampled
 
 from .renderers import (
@@ -65,14 +65,7 @@ def stretches(found: Attributed, kind: str) -> list[str]:
 
 def marked_by_transformers(template: ChatTemplate, messages: Any) -> list[str]:
     """Return the stretches that transformers' own renderer says are the model's."""
-    (text,), (ranges,) = render_jinja_template(
-        [messages],
-        tools=tools(),
-        chat_template=template.text,
-        return_assistant_tokens_mask=True,
-        **template.special_tokens,
-    )
-    return [text[start:end] for start, end in ranges]
+    return [*loss_masks.counted(template.text, template.special_tokens, messages, tooled=True)[1]]
 
 
 def test_reasoning_a_call_and_its_result_are_cut_into_segments() -> None:

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
-import yaml
 
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, tool_for
 from autoparser.analysis.learning import found_switches
+from tests.case_tables import load_cases
 
-TABLE: Any = yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text("utf-8"))
+TABLE: Any = load_cases(__file__, "settings.yaml")
 TEMPLATES: dict[str, str] = TABLE["templates"]
 SWITCHED, OPENED, _, CALLS = TEMPLATES.values()
 LOOK = {"type": "function", "function": tool_for("look", "Looks.", {"at": "string"})}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from jinja2 import meta
 
 from autoparser import ChatTemplate
 from autoparser.analysis.learning.suggestions import template_suggestions
 from autoparser.analysis.templates.environment import chat_environment, undeclared_names
+from tests.case_tables import load_cases
 
-TABLE = yaml.safe_load((Path(__file__).parent / "suggestions.yaml").read_text("utf-8"))
+TABLE = load_cases(__file__, "suggestions.yaml")
 
 
 @pytest.mark.parametrize("case", TABLE["suggested"], ids=lambda case: case["name"])

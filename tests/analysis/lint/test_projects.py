@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
@@ -56,6 +55,7 @@ from autoparser.analysis.lint.rule import Profile, RuleNeed
 from autoparser.analysis.lint.template_inspection import inspect_template
 from autoparser.analysis.templates.sandbox_kind import SandboxKind
 from autoparser.analysis.templates.worker_limits import Limits
+from tests.analysis.sources.test_written_files import NO_SPACE
 from tests.case_tables import case_tables, load_cases
 
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
@@ -458,11 +458,7 @@ def test_a_full_disk_leaves_no_half_of_an_entry(
     cache: InspectionCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.put(KEY, SEEN)
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("autoparser.analysis.sources.written_files.os.fsync", full)
+    monkeypatch.setattr(os, "fsync", NO_SPACE)
     cache.put("cd" + KEY[2:], SEEN)
     cache.put(KEY, SeenHits())
     assert len(entries(tmp_path)) == 1

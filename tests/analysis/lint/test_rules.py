@@ -33,18 +33,14 @@ from autoparser.analysis.lint.rule import (
 from autoparser.analysis.lint.rules.misspelled_special_token import misspelled
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
+from tests.case_tables import load_cases
 from tests.lanes import sampled
 
-HERE = Path(__file__).parent
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 LINT, TEMPLATES = FIXTURES / "lint", FIXTURES / "templates"
 FOLDER = Path(__file__).parents[3] / "analysis" / "lint" / "rules"
 RULES = all_rules()
 CODES = [rule.code for rule in RULES]
-
-
-def read_table(name: str) -> Any:
-    return yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
 
 
 @cache
@@ -79,7 +75,7 @@ def test_a_rule_fires_on_its_fixture_and_is_quiet_on_the_sound_neighbor(code: st
     assert not quiet.left_out
 
 
-TABLE = read_table("rule_cases.yaml")
+TABLE = load_cases(__file__, "rule_cases.yaml")
 
 
 def case_template(case: dict[str, Any]) -> ChatTemplate:
@@ -111,7 +107,7 @@ def test_rules_match_the_table_on_small_templates(case: dict[str, Any]) -> None:
         assert sorted(finding.severity.value for finding in findings) == case["severity"]
 
 
-BUGS = read_table("planted/bugs.yaml")
+BUGS = load_cases(__file__, "planted/bugs.yaml")
 HOSTS = sorted({bug["in"] for bug in BUGS})
 
 

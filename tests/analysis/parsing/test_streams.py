@@ -6,7 +6,6 @@ That the deltas of a stream add up to its message is asked of every case in test
 from __future__ import annotations
 
 import json
-import sys
 from types import FrameType
 from typing import Literal
 
@@ -20,6 +19,7 @@ from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
 from autoparser.analysis.parsing.text_tape import LaneSink, TextLane
 
 from .loop import TOOLS, analysis_of, streamed
+from .test_growth import calls_of
 
 JSON, TAGGED = "j1-json-in-tags", "a1-function-parameter"
 ENTRIES = "a2-key-value-tags"
@@ -206,43 +206,29 @@ def test_markup_between_two_parts_is_looked_at_once_in_whatever_pieces(
     assert stream.message.tool_calls
 
 
+def besides_feed(frame: FrameType, event: str) -> bool:
+    """Return whether a function of the package other than `feed` is called."""
+    code = frame.f_code
+    return event == "call" and code.co_name != "feed" and code.co_filename != __file__
+
+
 @pytest.mark.parametrize(("fixture", "call"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
 def test_a_short_answer_in_single_characters_runs_few_functions(fixture: str, call: str) -> None:
     stream = analysis_of(fixture).parser(TOOLS).stream()
-    called: list[str] = []
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and "parsing" in frame.f_code.co_filename:
-            called.append(frame.f_code.co_name)
-
     text = f"<think>\nHm.\n</think>\n\n{call}"
-    sys.setprofile(count)
-    try:
-        fed(stream, text)
-    finally:
-        sys.setprofile(None)
+    called = calls_of(lambda: fed(stream, text), besides_feed)
     assert stream.message.tool_calls
-    # Text between two parts is read at once, so few calls are made besides `feed`.
-    assert len(called) - called.count("feed") < 200
+    # Text between two parts is read at once, so few calls are made.
+    assert 0 < called < 200
 
 
 def test_indented_lines_pass_without_a_look_at_the_stops() -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     code = ":\n\n    def f(x):\n        return x\n\n    print(f(3))\n"
     fed(stream, "<think>\nHm.\n</think>\n\nSee")
-    called: list[str] = []
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename != __file__:
-            called.append(frame.f_code.co_name)
-
-    sys.setprofile(count)
-    try:
-        sent = fed(stream, code)
-    finally:
-        sys.setprofile(None)
+    sent: list[Delta] = []
+    assert calls_of(lambda: sent.extend(fed(stream, code)), besides_feed) == 0
     assert "".join(delta.text for delta in sent) == code.rstrip()
-    assert called == ["feed"] * len(code)
 
 
 @pytest.mark.parametrize("front", ["</func", "</function", "</tool_call"])

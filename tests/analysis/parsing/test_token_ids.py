@@ -10,21 +10,20 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of as prepared
 from tests.analysis.decoding.tokenizers_here import byte_tokenizer
+from tests.case_tables import load_cases
 
 from .loop import TOOLS, analysis_of, client_sum, gaps
 
 JSON = "j1-json-in-tags"
-TABLE: Any = yaml.safe_load(Path(__file__).with_name("token_ids.yaml").read_text("utf-8"))
+TABLE: Any = load_cases(__file__, "token_ids.yaml")
 CALL, TAGS = TABLE["call"], TABLE["tags"]
 OPENED = "<|im_start|>assistant\n<think>\n"
 PROMPTS = {"opened": OPENED, "closed": f"{OPENED}\n</think>\n\n"}

@@ -20,19 +20,9 @@ from tests.fixture_analyses import TOKENS, analyzed
 from tests.fuzz.__main__ import target_of
 from tests.fuzz.edits import cut, edited
 from tests.lanes import sampled
+from tests.offers import tool
 
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-            },
-        },
-    }
-]
+TOOLS = [tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}})]
 PROSE = (DeltaKind.REASONING, DeltaKind.CONTENT)
 WRITTEN = (
     *("a1-function-parameter", "a2-key-value-tags", "a3-invoke-parameter", "j1-json-in-tags"),

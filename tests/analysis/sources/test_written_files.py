@@ -8,6 +8,7 @@ import os
 import resource
 import zlib
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,8 +21,8 @@ J1 = "fixtures/templates/j1-json-in-tags.jinja"
 GIGABYTES = 5 << 30
 
 
-def full(_: int) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+NO_SPACE = Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+"""Fails like the flush of a file on a full disk."""
 
 
 def test_a_saved_format_survives_a_full_disk(
@@ -31,7 +32,7 @@ def test_a_saved_format_survives_a_full_disk(
     analysis.save(file)
     before = file.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(os, "fsync", NO_SPACE)
         with pytest.raises(OSError, match="No space"):
             analysis.save(file)
     assert file.read_bytes() == before

@@ -140,29 +140,14 @@ def test_formats_learned_from_outputs_match_the_table(case: Case) -> None:
     assert_reads(found.analysis, case.reads, tools)
 
 
-WIDENED = {
-    # Calls that begin unlike the template's, with another marker to preserve.
-    "[do": (
-        [
-            "[do look(city='Rome')]",
-            "Well. [do look(city='Lima')]",
-            "[do look(city='Bonn', days=3)]",
-        ],
-        "[do look(city='Rome')]",
-        "[do look(city=5)]",
-    ),
-    # Calls that begin like the template's: its grammar alone refuses them under `auto`, too.
-    "<call>": (
-        ["<call>look(city='Rome')</call>", "Well.<call>look(city='Lima')</call>"],
-        "<call>look(city='Rome')</call>",
-        "<call>look(city=5)</call>",
-    ),
-}
+GIVEN = case_tables(__file__, "given.yaml")
 
 
-@pytest.mark.parametrize("opener", WIDENED)
-def test_grammar_of_a_widened_format_allows_both_forms(opener: str, tmp_path: Path) -> None:
-    outputs, learned, mistyped = WIDENED[opener]
+@GIVEN("widened")
+def test_grammar_of_a_widened_format_allows_both_forms(
+    case: dict[str, Any], tmp_path: Path
+) -> None:
+    opener, outputs, learned, mistyped = case.values()
     analysis = analysis_of(OUTPUTS.templates["calls by name"])
     found = learn_outputs(analysis, outputs, TOOLS)
     assert found.used is UsedFormat.BOTH
@@ -207,40 +192,15 @@ def test_saved_format_is_refused_for_another_template(tmp_path: Path) -> None:
         with_saved(analyze(ChatTemplate(f"{CHAT} ")), load_format(file))
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ([{"output": "x"}], r"examples\[0\]"),
-        ([{"output": 1, "message": {}}], r"examples\[0\]\.output"),
-        ([{"output": "x", "message": {"tool_calls": [{"arguments": {}}]}}], r"tool_calls\[0\]"),
-        (
-            [{"output": "x", "message": {"tool_calls": [{"name": "f", "arguments": "["}]}}],
-            r"tool_calls\[0\]\.arguments",
-        ),
-        ([], "examples"),
-        (
-            [{"output": "Hi.", "message": {"tool_calls": [{"name": "look", "arguments": {}}]}}],
-            r"examples\[0\]",
-        ),
-    ],
-)
-def test_a_wrong_example_is_an_error_with_its_place(value: object, words: str) -> None:
-    with pytest.raises(AutoparserError, match=words):
-        learn(analysis_of(CHAT), given_examples(value, "examples.yaml"))
+@GIVEN("wrong_examples")
+def test_a_wrong_example_is_an_error_with_its_place(case: dict[str, Any]) -> None:
+    with pytest.raises(AutoparserError, match=case["words"]):
+        learn(analysis_of(CHAT), given_examples(case["value"], "examples.yaml"))
 
 
-@pytest.mark.parametrize(
-    ("line", "text"),
-    [
-        ('"a\\nb"', "a\nb"),
-        ('{"completion": "c", "prompt": "p"}', "c"),
-        ('{"output": "d"}', "d"),
-        ('{"name": "look", "arguments": {}}', '{"name": "look", "arguments": {}}'),
-        ("plain [text]", "plain [text]"),
-    ],
-)
-def test_a_line_of_a_log_is_an_output(line: str, text: str) -> None:
-    assert [output.text for output in given_outputs(line, "log")] == [text]
+@GIVEN("log_lines")
+def test_a_line_of_a_log_is_an_output(case: dict[str, str]) -> None:
+    assert [output.text for output in given_outputs(case["line"], "log")] == [case["text"]]
 
 
 def test_a_log_without_lines_is_an_error() -> None:
@@ -262,23 +222,11 @@ def test_an_output_that_does_not_fit_its_schema_is_an_error(case: dict[str, Any]
         read_by_schema(case["text"], case["schema"])
 
 
-@pytest.mark.parametrize(
-    ("tokens", "named"),
-    [
-        (["<|asst|>", "<|eot|>"], []),
-        (["(pad)", " ", "\n\n"], []),
-        (["(spare 0)", "(spare 1)", "(spare 2)"], []),
-        (["(muse on)"], []),
-        (["(do)", "x1", "(done)", "<|asst|>"], ["(do)", "x1", "(done)"]),
-    ],
-    ids=["rendered", "special or blank", "spare", "under a switch", "never rendered"],
-)
-def test_only_added_tokens_that_nothing_renders_are_named(
-    tokens: list[str], named: list[str]
-) -> None:
+@GIVEN("added_tokens")
+def test_only_added_tokens_that_nothing_renders_are_named(case: dict[str, Any]) -> None:
     chat = f"{CHAT}{{% if muse %}}{{{{ '(muse on)' }}}}{{% endif %}}"
     analysis = analyze(ChatTemplate(chat, {"pad_token": "(pad)"}))
-    assert [*unwritten_tokens(analysis, tokens)] == named
+    assert [*unwritten_tokens(analysis, case["tokens"])] == case["named"]
 
 
 def test_template_with_all_parts_needs_no_special_tokens() -> None:

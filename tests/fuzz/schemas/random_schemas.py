@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias
 
-import yaml
-
 from autoparser.analysis.core.conversation import Json
+from tests.case_tables import load_cases
 
 Parts: TypeAlias = dict[str, Json]
 
-PARTS: dict[str, Any] = yaml.safe_load(
-    Path(__file__).with_name("parts.yaml").read_text(encoding="utf-8")
-)
+PARTS: dict[str, Any] = load_cases(__file__, "parts.yaml")
 NAMES, VALUES = PARTS["names"], PARTS["values"]
 DEFS: Parts = PARTS["definitions"]
 BOUNDS: tuple[Json, ...] = (-3, -1, 0, 0.5, 1, 2.5, 5, 10)

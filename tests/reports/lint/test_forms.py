@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
 
-import msgspec
 import pytest
 import xmlschema
 from jsonschema import Draft4Validator, Draft202012Validator
@@ -38,6 +36,7 @@ from autoparser.reports.lint.text import (
 )
 from autoparser.reports.terminal import drawn_lines
 from tests.analysis.parsing.test_growth import calls_of
+from tests.case_tables import compare_snapshot
 
 HOSTILE = (
     "a\x00b\x1b[31mred\x1b]8;;http://evil\x07 \u202edrow\u202c \ufeff\ud800\ufffe\x0b\x85\u2028"
@@ -48,7 +47,7 @@ HOSTILE = (
 """Text with markup of terminals, XML, HTML, Markdown, workflow commands and rich."""
 
 DROPS, BROKEN = rule_of("AP306"), rule_of("AP101")
-NEEDS_TOKENIZER = msgspec.structs.replace(DROPS, needs=RuleNeed.TOKENIZER)
+NEEDS_TOKENIZER = replace(DROPS, needs=RuleNeed.TOKENIZER)
 TEMPLATE = ChatTemplate("{%- for message in messages %}\n\t{{ message.content }}  \n{%- endfor %}")
 
 WITH = ShownText(
@@ -100,9 +99,7 @@ def plain() -> LintRun:
                 TEMPLATE,
                 in_lines=False,
                 findings=(fails,),
-                left_out=(
-                    (msgspec.structs.replace(DROPS, needs=RuleNeed.TOKENIZER), RuleNeed.TOKENIZER),
-                ),
+                left_out=((NEEDS_TOKENIZER, RuleNeed.TOKENIZER),),
             ),
             InspectedTemplate("models/good.jinja", None, TEMPLATE, in_lines=True, findings=()),
         ),
@@ -256,11 +253,7 @@ def test_lines_keep_to_the_width(made: Callable[[], LintRun], width: int) -> Non
     "form", ["text", "statistics", "concise", "github", "markdown", "card", "badge"]
 )
 def test_a_run_of_all_kinds_of_findings_is_as_in_its_snapshot(form: str) -> None:
-    path = HERE / "snapshots" / f"plain-{form}.txt"
-    written = LINES[form](plain())
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        path.write_text(written, encoding="utf-8", newline="\n")
-    assert written == path.read_text(encoding="utf-8")
+    compare_snapshot(HERE / "snapshots" / f"plain-{form}.txt", LINES[form](plain()))
 
 
 def test_a_badge_of_a_hostile_run_is_an_image_and_its_card_a_table() -> None:
@@ -307,7 +300,7 @@ def test_long_markdown_comment_is_cut_with_a_note() -> None:
     assert "more findings with evidence not shown" in written
 
 
-RULE = msgspec.structs.replace(
+RULE = replace(
     rule_of("AP306"),
     summary="A tag such as <b> and a `<code>|` span | are not markup",
     why="Why it *matters*.\n\nSecond paragraph,\non two lines.",
@@ -344,14 +337,17 @@ def test_a_page_in_a_terminal_has_the_same_words_in_its_width() -> None:
     assert all(len(line) <= 60 for line in page.splitlines())
 
 
-def test_caret_far_along_a_line_is_drawn_in_few_steps() -> None:
-    unit, count = "{{ a }}", 1000
+@pytest.mark.parametrize("width", [40, 80])
+def test_caret_far_along_a_line_is_drawn_in_few_steps(width: int) -> None:
+    before = "{{ a }}" * 1000
+    text = f"{before}{{{{ cause }}}}{before}"
 
-    def drawn(count: int) -> list[str]:
-        blocks = excerpt_lines(unit * count + "{{ X }}", 1, 2, len(unit) * count + 4)
-        return [line.plain for line in drawn_lines(blocks, 80)]
+    def drawn() -> list[str]:
+        blocks = excerpt_lines(text, 1, 4, len(before) + 1)
+        return [line.plain for line in drawn_lines(blocks, width)]
 
-    line, caret = drawn(count)
-    assert line[caret.index("^")] == "X"
+    line, caret = drawn()
+    assert line[caret.index("^") :].startswith("{{ cause }}")
+    assert cell_len(line) <= width
     # Reading the line takes two steps a character.
-    assert calls_of(lambda: drawn(count)) < 4 * count * len(unit)
+    assert calls_of(drawn) < 4 * len(text)

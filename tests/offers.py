@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_battery import loose_tools
+from tests.case_tables import load_cases
 
 BATTERY = loose_tools()
 
-STRICT: tuple[Json, ...] = (
-    *yaml.safe_load(Path(__file__).with_name("offers.yaml").read_text("utf-8")),
-)
+STRICT: tuple[Json, ...] = tuple(load_cases(__file__, "offers.yaml"))
 
 
-def tool(name: str, properties: Mapping[str, Json], *required: str, **said: Json) -> dict[str, Any]:
-    """Offer a tool; `said` is what its function says beside its parameters."""
-    parameters = {"type": "object", "properties": properties, "required": [*required]}
-    return {"type": "function", "function": {"name": name, "parameters": parameters, **said}}
+def tool(
+    name: str, properties: Mapping[str, object], *required: str, closed: bool = False, **more: Json
+) -> dict[str, Any]:
+    """Return a tool in OpenAI form; `more` are other fields of its function.
+
+    `closed`: and no other properties are allowed.
+    """
+    parameters: dict[str, object] = {"type": "object", "properties": properties}
+    if required:
+        parameters["required"] = [*required]
+    if closed:
+        parameters["additionalProperties"] = False
+    function = {"name": name, "description": "Looks something up in one of the tables."}
+    return {"type": "function", "function": {**function, **more, "parameters": parameters}}
 
 
 def offered(count: int) -> tuple[Json, ...]:
