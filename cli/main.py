@@ -503,7 +503,8 @@ def _leave(code: int) -> None:
     same way.
     """
     if threading.active_count() == 1:
-        atexit._run_exitfuncs()  # noqa: SLF001 - the only way to run them before the end
+        # There is no public way to run them before the end.
+        atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         for stream in (sys.stdout, sys.stderr):
             # What the command wrote is flushed already, and a failure to do so reported.
             with suppress(OSError, ValueError):

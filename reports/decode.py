@@ -15,7 +15,7 @@ from autoparser.analysis.core.documents import Count, JsonDocument, copy_fields,
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport, JudgedAnswer
-from autoparser.analysis.decoding.answer_writers import ModelFigures
+from autoparser.analysis.decoding.answer_writers import ModelFigures, ModelSpeed
 from autoparser.analysis.decoding.message_rendering import (
     AnswerFault,
     AnswerJudgment,
@@ -277,17 +277,9 @@ class DecodedDocument(JsonDocument, frozen=True, kw_only=True):
     """Every answer with its verdict, e.g. `"walk 0"` first."""
 
 
-class DecodingModelDocument(JsonDocument, frozen=True):
+class DecodingModelDocument(ModelSpeed, frozen=True):
     """Cost of a model's answers, and its output without the mask."""
 
-    device: str
-    """The device's name, e.g. `"cpu"`."""
-    batch: Count
-    """Answers written in one batch, e.g. `8`."""
-    tokens_per_second: float
-    """Of all answers of a batch together, under the mask, e.g. `31.7` for a tiny model on a CPU."""
-    unmasked_tokens_per_second: float
-    """The same without the mask; `0.0` if nothing was written."""
     unmasked: DecodedDocument
     """The verdicts on the answers without the mask, e.g. none clean of 8."""
 

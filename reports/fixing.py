@@ -12,7 +12,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode, copy_fields, json_of
-from autoparser.analysis.editing.edit_proof import ChangedRender, ProvenEdit
+from autoparser.analysis.editing.edit_proof import ChangedRender, FixProof, ProvenEdit
 from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget, UnfixedReason
 from autoparser.analysis.editing.preserving_edits import LeftStep, PreservingTemplate
 from autoparser.analysis.editing.proof_conversations import ProofConversation
@@ -268,27 +268,6 @@ def _stretch(text: str) -> str:
     return f"«{visible(text if len(text) <= _MOST else f'{text[:_MOST]}…')}»"
 
 
-class FixProofDocument(JsonDocument, frozen=True):
-    """The renders of both templates."""
-
-    conversations: Count
-    """Number of all conversations, e.g. `508`."""
-    changed: Count
-    """Conversations whose render changed, each with fewer faults, e.g. `12`."""
-    better: Count
-    """Number of faults that were fixed, e.g. `12`."""
-    raising: Count
-    """Conversations that both templates refuse, e.g. `82`; no new ones raise."""
-    kinds: dict[str, Count]
-    """Number of conversations of each kind, such as those with tools, e.g. `{"tools": 280}`."""
-    beyond: Count
-    """Changed conversations that no shown finding covers, e.g. `0`; any make the edit unsafe."""
-    spoiled: Count
-    """Changed conversations that crashed, and now render unintended text, e.g. `0`."""
-    examples: tuple[ChangedRender, ...]
-    """One render for each kind of fix, e.g. one with `"an answer is stripped"` fixed."""
-
-
 class FindingFixDocument(JsonDocument, frozen=True):
     """A finding and its fix."""
 
@@ -312,7 +291,7 @@ class FindingFixDocument(JsonDocument, frozen=True):
     """Number of edits made together, e.g. `1`."""
     tried: Count
     """Number of edits tried, e.g. `92`."""
-    proof: FixProofDocument | None
+    proof: FixProof | None
     """The renders with and without the edits, e.g. of 508 conversations; null without edits."""
 
 
@@ -391,5 +370,5 @@ def _finding_document(fix: FindingFix) -> FindingFixDocument:
         fixed=fix.reason is None,
         safe=None if proof is None else proof.safe,
         edits=len(fix.edits),
-        proof=None if proof is None else copy_fields(FixProofDocument, proof),
+        proof=None if proof is None else copy_fields(FixProof, proof),
     )

@@ -168,7 +168,7 @@ def inline(words: Words) -> str:
     return "".join(pieces)
 
 
-LIVE = re.compile(r"@[\w/.-]+|\bGH-\d+|#\d+|\bhttps?://\S+|\bwww\.\S+")
+_LIVE = re.compile(r"@[\w/.-]+|\bGH-\d+|#\d+|\bhttps?://\S+|\bwww\.\S+")
 """Text that GitHub turns into a mention or a link outside of code."""
 _SIGN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@$^-])")
 
@@ -178,7 +178,7 @@ def plain(text: str) -> str:
     pieces: list[str] = []
     end = 0
     seen = visible(text)
-    for match in LIVE.finditer(seen):
+    for match in _LIVE.finditer(seen):
         pieces += [_escaped(seen[end : match.start()]), cell(match.group())]
         end = match.end()
     return "".join([*pieces, _escaped(seen[end:])])

@@ -143,7 +143,7 @@ def _tests(trace: RenderTrace) -> Blocks:
     drawn = heading(f"Conditions: {len(asked)} of {len(every)} were tested")
     for site, steps in asked:
         drawn += _site_row(trace, site)
-        for words, count, style in steps_words(steps):
+        for words, count, style in _steps_words(steps):
             label = sentence((f"{words[0]}", style), f" {number_of(count, 'time')}")
             drawn += _outcome(label, words[1])
     reached = {trace.sites[site].line for site, _ in asked}
@@ -182,19 +182,17 @@ def _outcome(label: Text, words: Text) -> Blocks:
     return [Fitted(lines_at)]
 
 
-def steps_words(
-    steps: Sequence[TraceStep], most: int = MOST_OUTCOMES
-) -> Iterator[tuple[tuple[str, Text], int, str]]:
+def _steps_words(steps: Sequence[TraceStep]) -> Iterator[tuple[tuple[str, Text], int, str]]:
     """Return the outcomes of tests with their values, and the number of times each occurred."""
     outcomes: dict[tuple[bool | None, tuple[SeenValue, ...]], int] = {}
     for step in steps:
         # A test in a loop runs hundreds of times, with few different values.
         key = (step.held, step.seen)
         outcomes[key] = outcomes.get(key, 0) + 1
-    for held, seen in [*outcomes][:most]:
+    for held, seen in [*outcomes][:MOST_OUTCOMES]:
         word, style = ("true", _TRUE) if held else ("false", _FALSE)
         yield (word, seen_words(seen)), outcomes[held, seen], style
-    left = [*outcomes.values()][most:]
+    left = [*outcomes.values()][MOST_OUTCOMES:]
     if left:
         yield ("…", Text(f"with {len(left)} other values", style="dim")), sum(left), "dim"
 

@@ -121,11 +121,11 @@ def literal(text: str, style: str = LITERAL_STYLE) -> Text:
     return Text(marker_text(text), style=style)
 
 
-def quoted(text: str, style: str = LITERAL_STYLE) -> Text:
+def quoted(text: str) -> Text:
     """Return a marker quoted inside a sentence."""
     # If the text contains a backquote, quotes would not show where the text ends.
     quote = "" if "`" in text else "`"
-    return Text.assemble(quote, literal(text, style), quote)
+    return Text.assemble(quote, literal(text), quote)
 
 
 def lines(text: str, style: str = "") -> list[Text]:

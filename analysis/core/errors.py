@@ -172,10 +172,9 @@ class TaskLimitError(AutoparserError):
         message: str,
         *,
         file: str | None = None,
-        place: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, file=file, place=place, hint=hint)
+        super().__init__(message, file=file, hint=hint)
         self.limit = limit
         """The limit."""
 

@@ -36,8 +36,8 @@ _SIGNS = '(#1) $2 + 3 * 4 = ~5; a|b, c/d - me@e.x: ^ no_one `c` \\ it\'s "so"!?'
 LONG_TEXT_SIZE = 4000
 
 
-def long_text(subject: str, size: int = LONG_TEXT_SIZE) -> str:
-    """Return a text of so many characters in paragraphs, all sentences different.
+def long_text(subject: str) -> str:
+    """Return a text of `LONG_TEXT_SIZE` characters in paragraphs, all sentences different.
 
     If a template cuts it, the last sentence's number shows where.
     """
@@ -45,9 +45,9 @@ def long_text(subject: str, size: int = LONG_TEXT_SIZE) -> str:
         f"Sentence {at} is about {subject}.{' ' if at % 5 else chr(10) * 2}" for at in count(1)
     )
     text = ""
-    while len(text) < size:
+    while len(text) < LONG_TEXT_SIZE:
         text += next(sentences)
-    return f"{text[: size - 5].rstrip():.<{size - 5}} End."
+    return f"{text[: LONG_TEXT_SIZE - 5].rstrip():.<{LONG_TEXT_SIZE - 5}} End."
 
 
 _REASONING = "The user wants facts.\nA lookup is due."

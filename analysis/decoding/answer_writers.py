@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, build_opener
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import Count, JsonDocument
 from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.server_engines import ServerEngine
@@ -67,18 +68,22 @@ class LoadedModel:
         return width
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFigures:
-    """The speed of a model's answers, and its answers without the mask."""
+class ModelSpeed(JsonDocument, frozen=True):
+    """The speed of a model's answers."""
 
     device: str
-    """The device's name, e.g. "cpu"."""
-    batch: int
-    """Answers that were written side by side, e.g. 8."""
+    """The device's name, e.g. `"cpu"`."""
+    batch: Count
+    """Answers written in one batch, e.g. `8`."""
     tokens_per_second: float
-    """Of all answers of a batch together, under the mask, e.g. 31.7 for a tiny model on a CPU."""
+    """Of all answers of a batch together, under the mask, e.g. `31.7` for a tiny model on a CPU."""
     unmasked_tokens_per_second: float
-    """The same without the mask; 0.0 if nothing was written."""
+    """The same without the mask; `0.0` if nothing was written."""
+
+
+class ModelFigures(ModelSpeed, frozen=True):
+    """The speed of a model's answers, and its answers without the mask."""
+
     unmasked: DecodingReport
     """The judgment on the answers written without the mask, e.g. 8 answers, none of them clean."""
 

@@ -23,11 +23,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import Count, JsonDocument
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.lint_renders import Render, in_plain_words
 from autoparser.analysis.lint.rule import FaultKind, MendedFault
@@ -306,31 +307,33 @@ class ChangedRender:
     is about stripped answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProvenEdit:
-    """The counts of a successful proof."""
+class FixProof(JsonDocument, frozen=True):
+    """The renders of both templates."""
 
-    conversations: int
-    """All rendered conversations, e.g. 508."""
-    changed: int
-    """Conversations whose render changed, each with fewer faults, e.g. 12."""
-    better: int
-    """The number of fixed faults, e.g. 178 in 45 changed conversations."""
-    crashed: int = 0
+    conversations: Count
+    """Number of all conversations, e.g. `508`."""
+    changed: Count
+    """Conversations whose render changed, each with fewer faults, e.g. `12`."""
+    better: Count
+    """Number of faults that were fixed, e.g. `12`."""
+    raising: Count
+    """Conversations that both templates refuse, e.g. `82`; no new ones raise."""
+    kinds: dict[str, Count]
+    """Number of conversations of each kind, such as those with tools, e.g. `{"tools": 280}`."""
+    beyond: Count
+    """Changed conversations that no shown finding covers, e.g. `0`; any make the edit unsafe."""
+    spoiled: Count
+    """Changed conversations that crashed, and now render unintended text, e.g. `0`."""
+    examples: tuple[ChangedRender, ...]
+    """One render for each kind of fix, e.g. one with `"an answer is stripped"` fixed."""
+
+
+class ProvenEdit(FixProof, frozen=True):
+    """A successful proof."""
+
+    crashed: int
     """Changed conversations at which the original crashed, e.g. 12 with calls whose arguments are
     objects."""
-    raising: int = 0
-    """Conversations at which both templates raise, e.g. 98; none raises newly."""
-    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
-    """The number of conversations of each kind, e.g. ``{"tools": 41}``."""
-    beyond: int = 0
-    """Changed conversations with unrequested fixes, e.g. 0 in a safe edit."""
-    spoiled: int = 0
-    """Conversations that used to crash and now render unintended text, e.g. 0 in a safe edit."""
-    examples: tuple[ChangedRender, ...] = ()
-    """One example for each set of fixes, the unrequested ones first, e.g. the one of ``("an answer
-    is stripped",)``."""
-
     halfway: bool = False
     """Whether a conversation no longer raises, but does with the same messages and a generation
     prompt, tools or a switch, e.g. ``enable_thinking``."""
@@ -431,12 +434,12 @@ class EditProof:
             len(self.conversations),
             changed,
             better,
-            crashed,
             refused - healed,
             kinds,
             beyond,
             spoiled,
             tuple(shown),
+            crashed,
             any(
                 conversation.plainly
                 and conversation.messages_key in sent
@@ -466,7 +469,8 @@ class EditProof:
                 return self.conversations[at]
             crashed += 1
         refused, kinds = self._counts
-        return ProvenEdit(len(self.conversations), crashed, 0, crashed, refused - crashed, kinds)
+        asked, raising = len(self.conversations), refused - crashed
+        return ProvenEdit(asked, crashed, 0, raising, kinds, 0, 0, (), crashed)
 
     def _changes(
         self, edited: ProofRenders, places: Iterable[int]
@@ -479,7 +483,7 @@ class EditProof:
                 yield at, before, after
 
     @cached_property
-    def _counts(self) -> tuple[int, Mapping[str, int]]:
+    def _counts(self) -> tuple[int, dict[str, int]]:
         """The number of conversations at which the original raises, and the counts of kinds."""
         kinds = Counter(kind for conversation in self.conversations for kind in conversation.kinds)
         refused = sum(

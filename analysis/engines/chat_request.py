@@ -214,11 +214,10 @@ class ChatError(AutoparserError):
         message: str,
         kind: ChatErrorKind = ChatErrorKind.INVALID,
         *,
-        file: str | None = None,
         place: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, file=file, place=place, hint=hint)
+        super().__init__(message, place=place, hint=hint)
         self.kind = kind
         """The cause of the error."""
 

@@ -94,12 +94,7 @@ OPTION = "--chat-template"
 """The option of both engines for a template; their other processes have it, too."""
 
 
-def served_template(
-    tokenizer: object,
-    *,
-    environment: Mapping[str, str] = os.environ,
-    arguments: Sequence[str] | None = None,
-) -> ChatTemplate:
+def served_template(tokenizer: object) -> ChatTemplate:
     """Return the template of the environment, the command line, or the tokenizer.
 
     Special tokens are the tokenizer's if the source of the template has none.
@@ -109,8 +104,8 @@ def served_template(
     from autoparser.analysis.templates.chat_template import ChatTemplate  # noqa: PLC0415
 
     known = held_special_tokens(tokenizer)
-    named = environment.get(TEMPLATE_VARIABLE)
-    given = named or _option(sys.argv if arguments is None else arguments)
+    named = os.environ.get(TEMPLATE_VARIABLE)
+    given = named or _option(sys.argv)
     if given:
         # Both engines take a template itself for this option; the variable always names a source.
         if not named and is_template_text(given):

@@ -28,7 +28,7 @@ from autoparser.analysis.core.call_notation import (
     RowSlot,
     ValueNotation,
 )
-from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
+from autoparser.analysis.core.conversation import Json, Presence
 from autoparser.analysis.core.documents import (
     ONE_KEY,
     Count,
@@ -541,15 +541,9 @@ def check_counts(check: Check) -> CheckCounts:
 
 def check_read(document: CheckDocument) -> Check:
     """Return the verdict of a document."""
-    # The counts that are missing there are computed from crashes and failures again. `convert`
-    # would have to learn seven classes, of failures that most formats do not have.
-    failures = tuple(
-        copy_fields(Failure, failure, message=_read_message(failure.message))
-        for failure in document.failures
+    # The counts that are missing there are computed from crashes and failures again. Most formats
+    # have no failures, and `convert` would prepare seven classes for them.
+    failures = document.failures and convert(
+        document.failures, tuple[Failure, ...], from_attributes=True
     )
     return copy_fields(Check, document, failures=failures)
-
-
-def _read_message(document: MessageDocument) -> Message:
-    calls = tuple(copy_fields(ToolCall, call) for call in document.calls)
-    return Message(document.content, document.reasoning, calls)

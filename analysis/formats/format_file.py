@@ -26,7 +26,7 @@ from autoparser.analysis.core.documents import (
 )
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
-from autoparser.analysis.core.provenance import Provenance
+from autoparser.analysis.core.provenance import TemplateDocument
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.verdicts import EvidenceKind, Gate
 
@@ -37,16 +37,9 @@ SCHEMA: Final = "autoparser.format/1"
 AGAIN = "make it again: autoparser analyze TEMPLATE --format file -o FILE"
 
 
-class SavedTemplate(JsonDocument, frozen=True):
+class SavedTemplate(TemplateDocument, frozen=True):
     """The template that it was learned from; its text is not here."""
 
-    name: str | None
-    """Its name among the templates of a model, such as `"default"`."""
-    origin: str | None
-    """The file, such as `"fixtures/learning/chat-only.jinja"`, or standard input."""
-    source: Provenance | None
-    """Where it came from, such as a source of the kind `"file"`; null for a text that was given
-    directly."""
     sha256: Digest
     """Of the template's text in UTF-8: another text may write other turns."""
     characters: Count

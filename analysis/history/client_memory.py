@@ -8,10 +8,12 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from jiter import from_json
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_notation import RowSlot
@@ -23,6 +25,7 @@ from autoparser.analysis.core.conversation import (
     ToolResult,
     UserMessage,
 )
+from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_shape import (
     CallForm,
@@ -38,7 +41,6 @@ from autoparser.analysis.learning.prober import Prober
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import SpanKind
 
-from .partial_json import readable_part
 from .scenarios import (
     Answers,
     ArgumentsAs,
@@ -328,3 +330,35 @@ def render_continued(
     # The tag ends with a space: if that is gone, the template strips the text, and the model
     # continues stripped text, too.
     return text[:at] if text.startswith(_CONTINUE_TAG, at) else text[:at].rstrip()
+
+
+# The part of a JSON object that engines read where the text was cut.
+
+
+def readable_part(text: str) -> Mapping[str, Json]:
+    """Return the object in the longest prefix of a text that more text could complete to JSON.
+
+    A string that was cut ends where it was cut; a key without a value is left out, and so is a
+    number or a word that was cut in its middle. Empty if no beginning holds an object.
+
+        >>> readable_part('{"city": "Oslo", "days": 3, "draft": tr')
+        {'city': 'Oslo', 'days': 3}
+        >>> readable_part('{"city": "Os')
+        {'city': 'Os'}
+    """
+    text = text.lstrip()
+    # A prefix that cannot become JSON cannot with more text either, so bisection finds the longest.
+    ends = range(1, len(text) + 1)
+    readable = bisect_left(ends, 1, key=lambda end: _parse_json(text[:end]) is _UNREADABLE)
+    value = _parse_json(text[:readable])
+    return value if is_mapping(value) else {}
+
+
+_UNREADABLE = object()
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return from_json(text.encode(errors="surrogatepass"), partial_mode="trailing-strings")
+    except ValueError:
+        return _UNREADABLE

@@ -14,7 +14,7 @@ With one token for each marker and each letter, a user's "Hi" and an assistant's
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat, starmap
@@ -188,12 +188,12 @@ class PromptPast:
     def __init__(self, tokens: TokenText, ids: Ids) -> None:
         """Store the ids; nothing is decoded yet."""
         self.ids = ids
-        self.contents: set[Hashable] = set()
-        """The things found in it, as far as they were searched for."""
-        self.dropped: dict[Hashable, str] = {}
+        self.contents: set[int | str | tuple[str, ...]] = set()
+        """The ids, headers of turns, and names of all tools that were found in it."""
+        self.dropped: dict[str, str] = {}
         """The block of it that the template drops, by what becomes of earlier turns."""
-        self.looked: dict[Hashable, int] = {}
-        """The offset up to which its text was searched for something in vain."""
+        self.looked: dict[int | str, int] = {}
+        """How far it was searched in vain: its ids for one, its text for a dropped block."""
         self._tokens = tokens
         self._text = ""
         self._unread: tuple[_UnreadIds, ...] = (_UnreadIds(0, len(ids), ""),)

@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Dialogue, Message, Tool, UserMessage
 from autoparser.analysis.core.documents import JsonDocument
+from autoparser.analysis.core.server_engines import ServerEngine
 
 
 class Next(StrEnum):
@@ -185,7 +186,7 @@ PROFILES: Mapping[str, EngineProfile] = {
     # stays in the content, and so does the content before calls, verbatim. vLLM searches the
     # template's syntax tree for a loop over the content, and passes lists of parts if it finds one.
     "vllm": EngineProfile(
-        "vLLM",
+        ServerEngine.VLLM.record.title,
         EngineHabits(
             arguments=ArgumentsAs.OBJECT,
             ids=Ids.NAMED,
@@ -204,7 +205,7 @@ PROFILES: Mapping[str, EngineProfile] = {
     # Most detectors strip the text before the first call and omit a call that they cannot read;
     # hermes keeps its text. Reasoning is cut at its markers, verbatim.
     "sglang": EngineProfile(
-        "SGLang",
+        ServerEngine.SGLANG.record.title,
         EngineHabits(
             arguments=ArgumentsAs.OBJECT,
             ids=Ids.NAMED,

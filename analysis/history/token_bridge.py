@@ -148,7 +148,7 @@ def _check_tools(
     functions = map(function_of, tools or ())
     names = tuple("" if known is None else str(known.get("name", "")) for known in functions)
     # Prompts that follow this one contain all of its text.
-    if not names or ("tools", names) in past.contents:
+    if not names or names in past.contents:
         return
     messages = str(base.messages)
     for name in names:
@@ -156,7 +156,7 @@ def _check_tools(
         written = bool(name) and base.prompt.count(name) > messages.count(name)
         if written and name not in past.text:
             purpose.keep(RefusalReason.OTHER_TOOLS, name)
-    past.contents.add(("tools", names))
+    past.contents.add(names)
 
 
 _SHOWN_BEFORE = 16

@@ -88,14 +88,11 @@ class Subject:
         analysis: Analysis | None = None,
         jinjas: Sequence[OtherJinja] = (),
         given_tools: Sequence[Tool] = (),
-        nothing_set: bool = False,
     ) -> None:
         """Store the arguments; nothing is rendered yet.
 
         `analysis` saves the subject from computing its own. `jinjas` are other implementations to
-        compare renders with, and `given_tools` functions to offer instead of the rules' own. With
-        `nothing_set`, conversations are rendered without the switches under which the format was
-        found.
+        compare renders with, and `given_tools` functions to offer instead of the rules' own.
         """
         self.given_tools = tuple(given_tools)
         self.jinjas = tuple(jinjas)
@@ -103,7 +100,6 @@ class Subject:
         self.tokenizer = tokenizer
         self.directory = directory
         self._given_analysis = analysis
-        self._nothing_set = nothing_set
 
     @cached_property
     def syntax_error(self) -> TemplateSyntaxError | None:
@@ -426,24 +422,25 @@ class Subject:
         given = offered_tools(self.functions, self.shape)
         return None if given is None else tuple(given)
 
-    @property
+    @cached_property
     def usual_setting(self) -> Mapping[str, Json]:
         """The switches under which the format was found; empty if the analysis failed."""
-        return {} if self._nothing_set or self.failure is not None else self.format.setting
+        return {} if self.failure is not None else self.format.setting
 
     @cached_property
     def with_nothing_set(self) -> Subject:
         """The same template, rendered without the switches under which its format was found."""
         # The format and its shape stay the same, so the analysis is not repeated.
-        return Subject(
+        plain = Subject(
             self.template,
             tokenizer=self.tokenizer,
             directory=self.directory,
             analysis=self.analysis,
             jinjas=self.jinjas,
             given_tools=self.given_tools,
-            nothing_set=True,
         )
+        plain.usual_setting = {}
+        return plain
 
     @property
     def user(self) -> UserMessage:

@@ -4,7 +4,7 @@ A comment is a table, with the evidence in folded details. Badge and table name 
 version, so that a reader can reproduce them.
 
 Text of a template cannot leave its cell or its block, is not HTML, and does not mention, link to or
-notify anybody: see `_escaped_words`. For example,
+notify anybody: see `reports.markdown.plain`. For example,
 
     code_cell("a|b `c`")  ->  <code>a&#124;b &#96;c&#96;</code>
 """
@@ -16,15 +16,13 @@ from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
-from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
-from autoparser.reports.blocks import LineOrigins, compare_texts
-from autoparser.reports.markdown import LIVE, WIDTH, fenced
-from autoparser.reports.terminal import difference_lines
+from autoparser.reports.markdown import markdown_lines, plain
 from autoparser.reports.visible import number_of, visible
 
-from .text import messages_text, shown_origins, text_lines
+from .text import evidence_lines
 from .words import (
     counts,
     message_words,
@@ -44,9 +42,9 @@ _SIGNS = {Severity.ERROR: "🔴 error", Severity.WARNING: "🟡 warning", Severi
 def markdown_report(run: LintRun) -> str:
     """Return Markdown of at most `LONGEST` characters; findings that do not fit are counted."""
     rows, details = [*_rows(run)], [*_details(run)]
-    head = f"### autoparser lint: {_escaped_words(summary_words(run))}\n"
+    head = f"### autoparser lint: {plain(summary_words(run))}\n"
     title = "\n| severity | rule | where | what happens |\n|---|---|---|---|\n"
-    tail = "".join(f"\n{_escaped_words(note)}.\n" for note in notes(run))
+    tail = "".join(f"\n{plain(note)}.\n" for note in notes(run))
     room = LONGEST - len(head) - len(title) - len(tail)
     # Keep room for the evidence of the most severe findings, even if rows of minor ones are cut.
     whole = sum(map(len, rows))
@@ -89,15 +87,15 @@ def _rows(run: LintRun) -> Iterator[str]:
     for problem in run.problems:
         line = "" if problem.line is None else f":{problem.line}"
         place = code_cell(f"{problem.path}{line}")
-        yield table_row("⛔ problem", "", place, _escaped_words(problem_words(problem)))
+        yield table_row("⛔ problem", "", place, plain(problem_words(problem)))
     for template, finding in _by_weight(run):
-        fix = f"<br>Fix: {_escaped_words(visible(finding.fix))}" if finding.fix else ""
+        fix = f"<br>Fix: {plain(finding.fix)}" if finding.fix else ""
         rule = f"`{finding.code}` {finding.rule.name}"
-        what = f"{_escaped_words(message_words(template, finding))}{fix}"
+        what = f"{plain(message_words(template, finding))}{fix}"
         yield table_row(_SIGNS[finding.severity], rule, _place(template, finding.line), what)
     for template in run.templates:
         for ignore in template.unused:
-            what = _escaped_words(unused_words(ignore))
+            what = plain(unused_words(ignore))
             yield table_row("note", "unused ignore", _place(template, ignore.line), what)
 
 
@@ -121,64 +119,10 @@ def _detail(template: InspectedTemplate, finding: LintFinding) -> Iterator[str]:
     title = code_cell(f"{finding.code} {template_title(template)}: {visible(finding.message)}")
     yield ""
     yield f"<details><summary>{title}</summary>"
-    yield ""
     for evidence in finding.evidence:
-        yield from fenced([*_evidence(evidence)], "diff")
+        yield from markdown_lines(evidence_lines(evidence, 0))
     yield ""
     yield "</details>"
-
-
-def _evidence(evidence: HitEvidence) -> Iterator[str]:
-    one, other = evidence.one, evidence.other
-    if other is None:
-        yield f"# {visible(one.label)}"
-        yield from (f"  {line}" for line in _alone(one))
-        return
-    yield f"--- {visible(one.label)}"
-    yield f"+++ {visible(other.label)}"
-    if one.error or other.error:
-        yield from (f"- {line}" for line in _alone(one))
-        yield from (f"+ {line}" for line in _alone(other))
-    # If both render alike, the difference is in what was sent.
-    elif one.text == other.text:
-        messages, other_messages = messages_text(one), messages_text(other)
-        if messages != other_messages:
-            yield from _difference(messages, other_messages)
-        yield "# both render identically"
-        yield from (f"  {line}" for line in _alone(one))
-    else:
-        yield from _difference(one.text, other.text, shown_origins(one, other))
-
-
-def _difference(
-    left: str, right: str, origins: tuple[LineOrigins, LineOrigins] | None = None
-) -> Iterator[str]:
-    for line in difference_lines(compare_texts(left, right), WIDTH, 0, origins):
-        yield line.plain
-
-
-def _alone(shown_text: ShownText) -> Iterator[str]:
-    if shown_text.error:
-        yield f"raises: {visible(shown_text.error)}"
-    else:
-        yield from (line.plain for line in text_lines(shown_text.text))
-
-
-_MARKS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~$^])")
-
-
-def _escaped_words(text: str) -> str:
-    """Escape words so that Markdown shows them literally, on one line."""
-    pieces: list[str] = []
-    end = 0
-    for match in LIVE.finditer(text):
-        pieces += [_escaped(text[end : match.start()]), code_cell(match.group())]
-        end = match.end()
-    return "".join([*pieces, _escaped(text[end:])])
-
-
-def _escaped(text: str) -> str:
-    return _MARKS.sub(r"\\\1", text.replace("&", "&amp;"))
 
 
 def code_cell(text: str) -> str:

@@ -10,6 +10,7 @@ from rich.text import Text
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.rule import Rule, RuleGroup, profiles_of
 from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
+from autoparser.reports.markdown import fenced
 from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible
 
@@ -159,7 +160,7 @@ def _page(rule: Rule) -> Iterator[str]:
         yield ""
         yield f"## {title}"
         yield ""
-        yield from _fenced(code)
+        yield from fenced([code], "jinja")
     yield ""
     yield "## Fix"
     if rule.fix:
@@ -184,16 +185,7 @@ def _page(rule: Rule) -> Iterator[str]:
     yield ""
     yield "## To accept it"
     yield ""
-    yield from _fenced(f"{{#- autoparser: ignore {rule.code} the reason -#}}")
-
-
-def _fenced(code: str) -> Iterator[str]:
-    # A fence that is longer than any run of backquotes in the code cannot be closed by it.
-    longest = max((len(run) for run in re.findall("`+", code)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield f"{fence}jinja"
-    yield code
-    yield fence
+    yield from fenced([f"{{#- autoparser: ignore {rule.code} the reason -#}}"], "jinja")
 
 
 _CODE_OR_SIGN = re.compile(r"(`[^`]*`)|([<*|\[\]])")

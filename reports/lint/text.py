@@ -27,7 +27,6 @@ from autoparser.analysis.lint.rule import Profile, Rule
 from autoparser.reports.blocks import (
     Blocks,
     Fitted,
-    LineOrigins,
     Table,
     TableColumn,
     blank,
@@ -219,21 +218,16 @@ def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
         return drawn
     # If both render alike, the difference is in what was sent.
     if one.text == other.text:
-        messages, other_messages = messages_text(one), messages_text(other)
+        messages, other_messages = _messages_text(one), _messages_text(other)
         if messages != other_messages:
             drawn += difference(compare_texts(messages, other_messages), indent)
         drawn += prose(Text("both render identically:", style="dim"), indent)
         return [*drawn, *_alone(one, indent)]
-    pieces = compare_texts(one.text, other.text)
-    return [*drawn, *difference(pieces, indent, shown_origins(one, other))]
+    origins = (one.origins, other.origins) if one.origins and other.origins else None
+    return [*drawn, *difference(compare_texts(one.text, other.text), indent, origins)]
 
 
-def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOrigins] | None:
-    """Return the lines that wrote two texts, or None if they are unknown."""
-    return (one.origins, other.origins) if one.origins and other.origins else None
-
-
-def messages_text(shown_text: ShownText) -> str:
+def _messages_text(shown_text: ShownText) -> str:
     """Return the conversation as JSON, a message per line; empty without messages."""
     return "".join(
         f"{json.dumps(message, ensure_ascii=False)}\n" for message in shown_text.messages
@@ -251,10 +245,10 @@ def _label(sign: str, shown_text: ShownText) -> Text:
 def _alone(shown_text: ShownText, indent: int) -> Blocks:
     if shown_text.error:
         return prose(Text(f"raises: {visible(shown_text.error)}", style="red"), indent + 2)
-    return excerpt(text_lines(shown_text.text), indent + 2)
+    return excerpt(_text_lines(shown_text.text), indent + 2)
 
 
-def text_lines(text: str) -> Iterator[Text]:
+def _text_lines(text: str) -> Iterator[Text]:
     """Return the lines of a text shown alone; a long one is reduced to its beginning and end."""
     if not text:
         yield Text("(nothing)", style="dim italic")

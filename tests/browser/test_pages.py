@@ -18,10 +18,10 @@ from autoparser import analyze
 from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import portray_template
 from autoparser.analysis.overview.survey import SurveyLook, summary_of
-from autoparser.reports.bar_chart import ChartBar, bar_chart
 from autoparser.reports.comparison import comparison_page
 from autoparser.reports.survey import survey_page
 from autoparser.reports.template_page import report_page
+from autoparser.reports.template_state import ChartBar, bar_chart
 from tests.analysis.history.vocabularies import tiny
 from tests.fixture_analyses import TEMPLATES, analyzed
 from tests.reports.hostile import hostile

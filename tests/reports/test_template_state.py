@@ -22,8 +22,7 @@ from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.overview.engine_readings import EngineReading
 from autoparser.analysis.overview.survey import SurveyRecord, journal_of, record_at
 from autoparser.analysis.overview.template_state import StateClaim, state_of
-from autoparser.reports.bar_chart import ChartBar, bar_chart
-from autoparser.reports.template_state import StatePage, state_page
+from autoparser.reports.template_state import ChartBar, StatePage, bar_chart, state_page
 from tests.case_tables import compare_snapshot
 
 STATE = Path(__file__).with_name("state")

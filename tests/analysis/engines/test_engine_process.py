@@ -13,6 +13,7 @@ from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import ReadCall, ReadMessage
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_battery import loose_tools
+from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.engine_process import (
     EngineProcess,
     ParserError,
@@ -20,7 +21,8 @@ from autoparser.analysis.engines.engine_process import (
     installed_engines,
     likely_tokens,
 )
-from autoparser.analysis.engines.engine_worker.__main__ import LookedUpTokens
+from autoparser.analysis.engines.engine_worker.__main__ import ENGINES, LookedUpTokens
+from autoparser.analysis.engines.environment_worker import PLUGINS
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 TEXTS: list[dict[str, Any]] = [
@@ -147,3 +149,11 @@ def test_a_process_ends_with_its_block(fake_engines: None) -> None:
         assert running is not None
         assert running._process.poll() is None
     assert running._process.poll() is not None
+
+
+def test_workers_name_engines_as_the_records_do() -> None:
+    # The workers run in an engine's Python, which cannot import the records.
+    titles = {engine.record.package: engine.record.title.lower() for engine in ServerEngine}
+    workers: dict[str, Any] = {**ENGINES}
+    assert {package: worker.name for package, worker in workers.items()} == titles
+    assert PLUGINS.keys() < titles.keys()

@@ -191,19 +191,23 @@ def test_request_template_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "a chat template of its own" in caplog.text
 
 
-def test_where_the_template_is_found() -> None:
+def test_where_the_template_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(tokenizer: object, *arguments: str) -> object:
+        monkeypatch.setattr("sys.argv", [*arguments])
+        return served_template(tokenizer).text
+
     tokenizer = tokenizer_for(NAMES[0])
     other = str(TEMPLATES / f"{NAMES[1]}.jinja")
     text, option = Path(other).read_text("utf-8"), "--chat-template"
-    assert served_template(tokenizer, environment={}, arguments=[]).text == tokenizer.chat_template
+    assert found(tokenizer) == tokenizer.chat_template
     # If an option is repeated, the last one counts, as in the engines.
     twice = [[option, "x", option, other], [option, "x", f"{option}={other}"]]
     for arguments in ([option, other], [f"{option}={other}"], *twice):
-        assert served_template(tokenizer, environment={}, arguments=arguments).text == text
-    named = {TEMPLATE_VARIABLE: other}
-    assert served_template(tokenizer, environment=named, arguments=[option, "x"]).text == text
+        assert found(tokenizer, *arguments) == text
     with pytest.raises(TemplateNotFoundError, match="no chat template"):
-        served_template(SimpleNamespace(), environment={}, arguments=[])
+        found(SimpleNamespace())
+    monkeypatch.setenv(TEMPLATE_VARIABLE, other)
+    assert found(tokenizer, option, "x") == text
 
 
 def test_a_saved_format_needs_no_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

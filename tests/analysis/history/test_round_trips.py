@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from autoparser import Analysis, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.history import scenario_files, trip_verdict
-from autoparser.analysis.history.partial_json import readable_part
+from autoparser.analysis.history.client_memory import readable_part
 from autoparser.analysis.history.round_trips import (
     AdviceReader,
     RoundTrip,
