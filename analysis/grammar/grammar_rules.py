@@ -52,6 +52,9 @@ class PatternNode:
     """A shape that it has to match as well, quotes and escapes included."""
     escapes: tuple[str, ...] = ()
     """Spellings of single characters in it, if no text of its own closes it."""
+    begun: tuple[tuple[str, str], ...] = ()
+    """Regular expressions of texts that all begin one of its matches, each with the slice of a
+    vocabulary that llguidance finds in it, e.g. (("[a-z](?: ?[a-z])*", "(?: ?[a-z])+"),)."""
 
 
 class CharacterQuoting(StrEnum):
