@@ -405,8 +405,9 @@ class _LarkWriter:
         """Write the alternatives of a place where free text may begin."""
         closes = [self._first_token(exit_.close) for exit_ in node.exits]
         quick = all(
-            (token is not None or not exit_.close)
-            and (exit_.prose is None or self._is_any(exit_.prose))
+            self._is_any(exit_.prose) and (token is not None or not exit_.close)
+            if exit_.prose is not None
+            else token is not None or not exit_.close.strip()
             for exit_, (_, token, _) in zip(node.exits, closes, strict=True)
         )
         if not quick:
@@ -673,7 +674,7 @@ class _LarkWriter:
     def _decoy(
         self, node: FreeTextNode, closes: list[tuple[str, int | None, str]]
     ) -> Iterator[str]:
-        """Return the way that takes any text and leads nowhere, unless another takes any text."""
+        """Return ways that take any text and lead nowhere, unless another takes any text."""
         proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
         free = any(
             exit_.prose is not None
@@ -682,12 +683,14 @@ class _LarkWriter:
             and not exit_.prose.space
             for exit_, close in zip(node.exits, closes, strict=True)
         )
-        if free or not proses:
-            return
         left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
         first = left.pop() if len(left) == 1 else ""
-        anything = self.terminal("ANY", f"/{first}{'+' if first else ''}{_ANYTHING}/")
-        yield f"{anything} {self.never}"
+        if proses and not free:
+            anything = self.terminal("ANY", f"/{first}{'+' if first else ''}{_ANYTHING}/")
+            yield f"{anything} {self.never}"
+        if first:
+            # While its first character may be repeated, only a part of the tokens is in a slice.
+            yield f"{self.terminal('ANY', f'/{first}{_ANYTHING}/')} {self.never}"
 
     @property
     def never(self) -> str:
