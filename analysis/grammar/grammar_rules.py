@@ -54,6 +54,9 @@ class PatternNode:
     escapes: tuple[str, ...] = ()
     """Spellings of single characters in it, e.g. ("<|eot|>", ")", ","), if no text of its own
     closes it."""
+    begun: tuple[tuple[str, str], ...] = ()
+    """Regular expressions of texts that all begin one of its matches, each with the slice of a
+    vocabulary that llguidance finds in it, e.g. (("[a-z](?: ?[a-z])*", "(?: ?[a-z])+"),)."""
 
 
 class CharacterQuoting(StrEnum):

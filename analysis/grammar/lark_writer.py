@@ -164,6 +164,8 @@ class _LarkWriter:
         """The signs between which free text is written in stretches."""
         self.edged = False
         """Whether some text may be any text whose first character is not whitespace."""
+        self.names: dict[str, None] = {}
+        """The slices of made-up names."""
         self.rules: dict[str, Node] = {}
         self.tools: Mapping[str, str] = {}
         """The tool that a rule belongs to, if any."""
@@ -217,7 +219,7 @@ class _LarkWriter:
     def _absorb(self, part: RulePart) -> None:
         """Add the Lark of a part; parts share the names of equal rules and terminals."""
         written = _PARTS.of((part,), None, lambda: _LarkWriter(self.opaque).take_part(part))
-        for table in ("lines", "terminals", "values", "rule_texts", "signs"):
+        for table in ("lines", "terminals", "values", "rule_texts", "signs", "names"):
             vars(self)[table].update(vars(written)[table])
         self.rules.update(written.rules)
         self.unsettled += written.unsettled
@@ -293,7 +295,7 @@ class _LarkWriter:
             case JsonValue(schema, style):
                 return self.json(schema, style)
             case PatternNode():
-                return self.terminal("PATTERN", _pattern(node))
+                return self._pattern(node)
             case FreeTextNode():
                 return self._alternatives(self.free_text(node))
 
@@ -335,6 +337,15 @@ class _LarkWriter:
                     continue
             found.append(self.node(item))
         return " ".join(found)
+
+    def _pattern(self, node: PatternNode) -> str:
+        """Write a pattern, and beside it what begins it and leads nowhere, which has slices."""
+        pattern = self.terminal("PATTERN", _pattern(node))
+        if not node.begun:
+            return pattern
+        self.names |= dict.fromkeys(slice_ for _, slice_ in node.begun)
+        begun = [f"{self.terminal('BEGUN', f'/{regex}/')} {self.never}" for regex, _ in node.begun]
+        return self.rule("name", " | ".join([pattern, *begun]))
 
     def text(self, text: str) -> str:
         """Write a literal: quoted, its added tokens by their ids."""
@@ -394,8 +405,9 @@ class _LarkWriter:
         """Write the alternatives of a place where free text may begin."""
         closes = [self._first_token(exit_.close) for exit_ in node.exits]
         quick = all(
-            (token is not None or not exit_.close)
-            and (exit_.prose is None or self._is_any(exit_.prose))
+            self._is_any(exit_.prose) and (token is not None or not exit_.close)
+            if exit_.prose is not None
+            else token is not None or not exit_.close.strip()
             for exit_, (_, token, _) in zip(node.exits, closes, strict=True)
         )
         if not quick:
@@ -662,7 +674,7 @@ class _LarkWriter:
     def _decoy(
         self, node: FreeTextNode, closes: list[tuple[str, int | None, str]]
     ) -> Iterator[str]:
-        """Return the way that takes any text and leads nowhere, unless another takes any text."""
+        """Return ways that take any text and lead nowhere, unless another takes any text."""
         proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
         free = any(
             exit_.prose is not None
@@ -671,12 +683,14 @@ class _LarkWriter:
             and not exit_.prose.space
             for exit_, close in zip(node.exits, closes, strict=True)
         )
-        if free or not proses:
-            return
         left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
         first = left.pop() if len(left) == 1 else ""
-        anything = self.terminal("ANY", f"/{first}{'+' if first else ''}{_ANYTHING}/")
-        yield f"{anything} {self.never}"
+        if proses and not free:
+            anything = self.terminal("ANY", f"/{first}{'+' if first else ''}{_ANYTHING}/")
+            yield f"{anything} {self.never}"
+        if first:
+            # While its first character may be repeated, only a part of the tokens is in a slice.
+            yield f"{self.terminal('ANY', f'/{first}{_ANYTHING}/')} {self.never}"
 
     @property
     def never(self) -> str:
@@ -719,17 +733,19 @@ class LarkGrammar(Struct, frozen=True):
     edged: bool = False
     """Whether some text begins with any character but whitespace, e.g. if the template strips
     content."""
+    names: tuple[str, ...] = ()
+    """The slices of made-up names, e.g. ("(?: ?[a-z])+",)."""
 
     @property
     def slices(self) -> tuple[str, ...]:
         """The slices of the vocabulary that make its masks quick; empty if any slices will do."""
-        return slices_of(self.signs, edged=self.edged)
+        return slices_of(self.signs, edged=self.edged, names=self.names)
 
 
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:
     """Write a grammar for a tokenizer with these opaque tokens."""
     written = _writer_of(rules, opaque)
-    return LarkGrammar(written.write(), tuple(written.signs), written.edged)
+    return LarkGrammar(written.write(), tuple(written.signs), written.edged, tuple(written.names))
 
 
 def _writer_of(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:

@@ -259,7 +259,16 @@ class Grammar(Shown):
         LLTokenizer of its own; `Analysis.backend` uses them already. Empty if llguidance's defaults
         suffice. They depend on the format, not on the tools. Takes and raises the same as `lark`.
         """
-        return self._lark(_opaque_of(tokenizer)).grammar.slices
+        opaque = _opaque_of(tokenizer)
+        own = self._lark(opaque).grammar.slices
+        # Strict tools have no undeclared names, and others may have no text.
+        sampled = dict.fromkeys(tuple(self.tools)[:1], _SAMPLE)
+        try:
+            other = replace(self, tools=sampled, strict=frozenset())
+            return other._lark(opaque).grammar.slices  # noqa: SLF001 - of this class
+        except AutoparserError:
+            # The calls of this format cannot be written as a grammar for all kinds of arguments.
+            return own
 
     def gbnf(self, tokenizer: Tokenizer | OpaqueTokens | object | None = None) -> str:
         """Return the grammar in GBNF, for llama.cpp. Raises as `lark` does.
@@ -528,7 +537,7 @@ def grammar_of(
 
 def format_slices(formats: Formats, opaque: OpaqueTokens) -> tuple[str, ...]:
     """Return the slices of any request to a format (see `Grammar.slices`), by one tool's."""
-    for tools in ([_SAMPLE], []):
+    for tools in ([{"name": "f", "parameters": _SAMPLE}], []):
         try:
             return grammar_of(formats, tools).slices(opaque)
         except AutoparserError:
@@ -539,14 +548,11 @@ def format_slices(formats: Formats, opaque: OpaqueTokens) -> tuple[str, ...]:
 
 _TEXT: Json = {"type": "string"}
 _SAMPLE: Json = {
-    "name": "f",
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "text": _TEXT,
-            "texts": {"type": "array", "items": _TEXT},
-            "object": {"type": "object", "properties": {"text": _TEXT}},
-        },
+    "type": "object",
+    "properties": {
+        "text": _TEXT,
+        "texts": {"type": "array", "items": _TEXT},
+        "object": {"type": "object", "properties": {"text": _TEXT}},
     },
 }
 

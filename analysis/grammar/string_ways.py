@@ -365,8 +365,27 @@ def key_path(text: StringText, declared: Sequence[str], ends: str) -> Path:
     letter = (
         f"[^\\s\\x00-\\x20\\x7f-\\xa0{regex_escape(''.join(sorted({*_KEY_MARKS, *ends.strip()})))}]"
     )
-    regex = f"{letter}+" + ("" if " " in ends else f"(?: {letter}+)*")
-    return join_path(opening, PatternNode(regex, tuple(declared)), close)
+    if " " in ends:
+        # Another letter that may precede one changes nothing but the slice, which JSON lacks.
+        repeated = f"(?:\\x{{10ffff}}?{letter})+"
+        names = PatternNode(f"{letter}+", tuple(declared), begun=((repeated, repeated),))
+    else:
+        regex = f"{letter}+(?: {letter}+)*"
+        names = PatternNode(regex, tuple(declared), begun=_words(letter))
+    return join_path(opening, names, close)
+
+
+def _words(letter: str) -> tuple[tuple[str, str], ...]:
+    """Write words twice, and the slice of each: as a letter and what is repeated on both sides.
+
+    llguidance finds a slice if one thing is repeated from the place of a mask on: at the beginning
+    of the words, or after a letter. JSON strings and free text do not repeat a letter with a blank.
+    In letters alone they would find a slice, too, and the rest of that around it be looked at.
+    """
+    return (
+        (f"(?:{letter} ?)*{letter}", f"(?:{letter} ?)+"),
+        (f"{letter}(?: ?{letter})*", f"(?: ?{letter})+"),
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -402,17 +402,19 @@ _FILLED = r'[^\s"\\\x00-\x1F\x7F]'
 """One of these that is not whitespace."""
 
 
-def slices_of(signs: Collection[str], *, edged: bool = False) -> tuple[str, ...]:
+def slices_of(
+    signs: Collection[str], *, edged: bool = False, names: Collection[str] = ()
+) -> tuple[str, ...]:
     """Return the slices of a vocabulary in which masks of such texts are quick, for llguidance.
 
-    They are its own slices for JSON; the text between the signs of each text; and all text, so
-    that text which only a token closes stays as quick as it was. `edged` is whether such a text
-    begins with any character but whitespace.
+    They are its own slices for JSON; those of made-up names; the text between the signs of each
+    text; and all text, so that text which only a token closes stays as quick as it was. `edged` is
+    whether such a text begins with any character but whitespace.
     """
-    if not signs:
+    if not signs and not names:
         return ()
     # If two slices overlap and one of them is allowed, llguidance checks all tokens of the other,
-    # so each of these slices contains the one before it.
+    # so each of these slices contains the one before it; those of names are allowed in names alone.
     every: list[str] = [""]
     for sign in sorted(signs, key=lambda sign: (len(sign), sign)):
         every.append("".join(sorted({*every[-1], *sign})))
@@ -427,7 +429,7 @@ def slices_of(signs: Collection[str], *, edged: bool = False) -> tuple[str, ...]
     # text without whitespace, would hold quotes, which JSON's do not: as the two overlap, each mask
     # at the beginning of a JSON string would take milliseconds.
     edge = [f"{_FILLED}{{1,10}}"] if edged else []
-    return (*edge, *json, *stretches, "(?s:.)+")
+    return (*edge, *json, *names, *stretches, "(?s:.)+")
 
 
 def regex_without(signs: Iterable[str]) -> str:

@@ -37,6 +37,7 @@ from typing import Any, TypeAlias
 import yaml
 from llguidance import LLMatcher, LLTokenizer
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
+from msgspec.structs import replace
 
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
@@ -87,6 +88,8 @@ REAL = {
     "MiniMaxAI-MiniMax-M2": qwen,
     "google-gemma-4-31B-it": qwen,
     "deepseek-ai-DeepSeek-V3.2": deepseek,
+    "GLM-4.6": qwen,
+    "moonshotai-Kimi-K2-Instruct": qwen,
 }
 """Templates of the corpus, and the vocabulary that their grammars are loaded with."""
 TAGGED_MODELS = {
@@ -584,8 +587,13 @@ def real_masks(folder: Path) -> Iterator[str]:
     for name, vocabulary in REAL.items():
         tokenizer, analysis = vocabulary(), analysis_at(known[name])
         # A template may raise on the definition of a tool, but not on calls of it.
-        turns = analysis.turns(AGENT_TOOLS)
-        written = [turns.written_turn(Message("", calls=(call,))) for call in calls]
+        turns, notation = analysis.turns(AGENT_TOOLS), analysis.format.calls
+        naming = None if notation is None else notation.naming
+        named = [
+            call if naming is None else replace(call, id=naming.write(call.name, 0))
+            for call in calls
+        ]
+        written = [turns.written_turn(Message("", calls=(call,))) for call in named]
         texts = [text for text in map(_behind_prompt, written) if text]
         grammar = analysis.grammar(offered, tool_choice="required", prompt=written[0].prompt)
         asked = _TagCosts(xgrammar, tokenizer)
@@ -604,11 +612,15 @@ def real_masks(folder: Path) -> Iterator[str]:
             rows["xgrammar's own tag"] = max(
                 (asked.of(its, given) for given in (texts, alone)), key=itemgetter(-1)
             )
-        rows["Lark"] = _llguidance_costs(
-            tokenizer.ll_with(grammar.slices(tokenizer)),
-            LLMatcher.grammar_from_lark(grammar.lark(tokenizer)),
-            map(tokenizer.encode, texts),
+        opened = analysis.grammar(
+            [_opened(tool) for tool in offered], tool_choice="required", prompt=written[0].prompt
         )
+        for title, made in (("Lark", grammar), ("Lark, undeclared parameters allowed", opened)):
+            rows[title] = _llguidance_costs(
+                tokenizer.ll_with(made.slices(tokenizer)),
+                LLMatcher.grammar_from_lark(made.lark(tokenizer)),
+                map(tokenizer.encode, texts),
+            )
         schemas = [*map(_parameters, _without_loosened(grammar, "lark", offered))]
         rows["llguidance's own schemas"] = _llguidance_costs(
             tokenizer.ll,
@@ -617,6 +629,12 @@ def real_masks(folder: Path) -> Iterator[str]:
         )
         for title, costs in rows.items():
             yield f"{f'{name}, {title}':<52}{cells((f'{cost:.0f}' for cost in costs), '>11')}"
+
+
+def _opened(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool that allows undeclared parameters."""
+    parameters = {**_parameters(tool), "additionalProperties": True}
+    return {**tool, "function": {**tool["function"], "parameters": parameters}}
 
 
 MASKED = 50

@@ -6,6 +6,7 @@ Texts whose length is bounded: under its masks, llguidance takes them to their e
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from functools import cache
 from itertools import takewhile
@@ -15,10 +16,16 @@ from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.text_format import StringText
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.grammar.grammar_rules import GrammarRules, PatternNode
+from autoparser.analysis.grammar.lark_writer import write_lark
+from autoparser.analysis.grammar.member_rows import as_node
+from autoparser.analysis.grammar.string_ways import key_path
 from autoparser.analysis.grammar.text_stretches import slices_of
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.decoding.states import takes
@@ -117,12 +124,42 @@ def test_long_text_is_accepted_to_its_end(
 
 
 @pytest.mark.parametrize("edged", [False, True])
-def test_first_mask_of_a_json_string_beside_texts_with_edges_walks_few_tokens(edged: bool) -> None:
-    # Qwen's vocabulary has 248,077 tokens.
+@pytest.mark.parametrize("ends", [">", " >"])
+def test_first_mask_of_a_json_string_beside_other_texts_walks_few_tokens(
+    ends: str, edged: bool
+) -> None:
+    # Qwen's vocabulary has 248,077 tokens. If names had a slice of their letters alone, 477,680
+    # nodes would be walked.
     tokenizer = qwen()
-    guidance = tokenizer.ll_with(slices_of([">", "="], edged=edged))
+    (name,) = key_path(StringText(), (), ends)
+    assert isinstance(name, PatternNode)
+    names = [slice_ for _, slice_ in name.begun]
+    guidance = tokenizer.ll_with(slices_of([">", "="], edged=edged, names=names))
     lark = 'start: %json {"type": "array", "items": {"type": "string"}}'
     matcher = LLMatcher(guidance, LLMatcher.grammar_from_lark(lark), log_level=0)
     assert matcher.consume_tokens(tokenizer.encode('["'))
     matcher.compute_logit_bias()
     assert done_by(matcher, tokenizer.encode("<|im_end|>"))["trie_nodes_walked"] < 10_000
+
+
+@pytest.mark.parametrize("ends", [">", " >"])
+def test_masks_within_a_made_up_name_walk_few_tokens_and_allow_the_same(ends: str) -> None:
+    declared = ("city", "city_name")
+    node = as_node(key_path(StringText("<p=", ">"), declared, ends))
+    written = write_lark(GrammarRules(node, {}), OpaqueTokens())
+    (pattern,) = re.findall(r"(/.+/ & ~/city\|city_name/)\n", written.text)
+    plain, made = (
+        LLMatcher(qwen().ll_with(written.slices), LLMatcher.grammar_from_lark(lark), log_level=0)
+        for lark in (f'start: "<p=" NAME ">"\nNAME: {pattern}\n', written.text)
+    )
+    for token in map(qwen().encode, ("<", "p", "=", "city", "_name", "s", "2")):
+        assert plain.compute_logit_bias() == made.compute_logit_bias()
+        assert plain.consume_tokens(token)
+        assert made.consume_tokens(token)
+    assert plain.compute_logit_bias() == made.compute_logit_bias()
+    walked = [
+        done_by(matcher, qwen().encode("<|im_end|>"))["trie_nodes_walked"]
+        for matcher in (plain, made)
+    ]
+    # The plain pattern finds no slice in five of the masks.
+    assert walked[0] > 10 * walked[1]

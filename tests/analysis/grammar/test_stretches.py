@@ -188,6 +188,27 @@ def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -
     assert done_by(start, ids(byte_tokenizer(), " "))["slices_applied"] == 1
 
 
+def test_masks_of_a_text_that_a_token_closes_beside_a_line_break_find_slices() -> None:
+    prose = FreeProse(("</think>",), left=EdgeStrip.WHITESPACE)
+    exits_ = (ProseExit(None, "\n", LiteralNode("x")), ProseExit(prose, "</think>", NOTHING))
+    added = ("</think>",)
+    written = write_lark(
+        GrammarRules(FreeTextNode(exits_), {}), tokenizer_of(byte_tokenizer(added)).opaque
+    )
+    loaded = guidance(added).with_slices(list(structs.replace(written, signs=(">",)).slices))
+    start = LLMatcher(loaded, LLMatcher.grammar_from_lark(written.text), log_level=0)
+    for token in ids(byte_tokenizer(added), "Well, if a < b "):
+        start.compute_logit_bias()
+        assert start.consume_token(token)
+    done = done_by(start, [loaded.eos_token])
+    # At the beginning not those with whitespace or quotes, and then only parts of characters.
+    other = sum(
+        char in ' "\\\x7f' or char < " " or not char.isascii() for char in map(chr, range(256))
+    )
+    assert done["slices_applied"] > 3
+    assert done["trie_nodes_walked"] <= done["slices_applied"] * (other + 4)
+
+
 @pytest.mark.parametrize("name", sampled(["a1-function-parameter", "a4-type-flags"], 2))
 def test_slices_change_no_mask(name: str) -> None:
     analysis = analysis_of(name)
