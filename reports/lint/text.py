@@ -126,9 +126,9 @@ def _summary(run: LintRun) -> Text:
         return summary
     shown = sum(len(template.findings) for template in run.templates)
     # Whether an edit fixes a finding shows only in a trial, which takes seconds to minutes.
-    some = "them" if editable == shown else f"{editable} of them"
-    of_them = "it" if shown == 1 else some
-    return sentence(summary, (f" autoparser fix tries edits for {of_them}.", "dim"))
+    all_of_them = "it" if shown == 1 else "them"
+    tried = all_of_them if editable == shown else f"{editable} of them"
+    return sentence(summary, (f" autoparser fix tries edits for {tried}.", "dim"))
 
 
 def _place(template: InspectedTemplate, line: int | None, column: int | None = None) -> Text:
