@@ -134,7 +134,7 @@ def print_text(text: str) -> None:
 
     sys.stdout.write(wings.visible_lines(text))
     sys.stdout.flush()
-    print_note("unprintable characters are shown as escapes; a pipe or a file gets them unchanged")
+    print_note("unprintable characters are shown as escapes; pipes and files get them as is")
 
 
 class Outlet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -171,12 +171,15 @@ def parse(
         call_ids=lambda _name, _index: "",
     )
     warn_of_request(source.label, analysis, request)
-    loses_call = partial(_loses_call, parser, text, unclosed_reasoning)
+    seeks_calls = unclosed_reasoning is UnclosedReasoning.CALLS
     why = None
     if explain:
         # An explanation compares with the template, whatever the options make of the message.
         reading = _plain_reading(analysis, request)
-        why = _explain_output(analysis, request, reading, text, complete=not cut, shrink=as_issue)
+        rejected = parser.parse(text, complete=not cut).status is wings.Status.NEEDS_REPAIRS
+        why = _explain_output(
+            analysis, request, reading, text, complete=not cut, shrink=as_issue, rejected=rejected
+        )
         tools = request_options.tools
         why = replace(
             why,
@@ -189,25 +192,23 @@ def parse(
             why = _with_engines(why, question, text, engines, pair, shrink=as_issue)
     if why is not None and as_issue:
         message = parser.parse(text, complete=not cut)
+        message = _with_lost_call(parser, message, text) if seeks_calls else message
         with open_outlet(output) as outlet:
             outlet.text(_issue(analysis, request, request_options, message, text, why))
         print_note("review it before posting: it contains the output, and the tools that it names")
-        return _exit_code(message, why, lost=loses_call(message))
+        return _exit_code(message, why)
     give = partial(_write_stream, size=chunk or CHUNK) if stream else _write_message
-    writing = _Writing(analysis, text, why, loses_call, as_json=form is ParsedForm.JSON)
+    as_json = form is ParsedForm.JSON
+    writing = _Writing(analysis, text, why, seeks_calls=seeks_calls, as_json=as_json)
     with open_outlet(output) as outlet:
-        message, lost = give(parser, writing, outlet, complete=not cut)
-
-    return _exit_code(message, why, lost=lost)
+        return _exit_code(give(parser, writing, outlet, complete=not cut), why)
 
 
-def _exit_code(
-    message: wings.ParsedMessage, why: wings.ExplainedOutput | None, *, lost: bool
-) -> int:
+def _exit_code(message: wings.ParsedMessage, why: wings.ExplainedOutput | None) -> int:
     """Return `NOT_ALL_READ` if a call is lost, also where only an explanation shows that."""
-    if why is not None and why.cause.lost:
-        # Without its markers, or where the template writes none, a call is read as content.
-        lost = lost or why.cause.reason in (wings.LossReason.STRIPPED, wings.LossReason.NO_CALLS)
+    # Without its markers, or where the template writes none, a call is read as content.
+    as_content = (wings.LossReason.STRIPPED, wings.LossReason.NO_CALLS)
+    lost = why is not None and why.cause.lost and why.cause.reason in as_content
     return 0 if wings.all_read(message) and not lost else NOT_ALL_READ
 
 
@@ -220,23 +221,24 @@ class _Writing(NamedTuple):
     r"""The model's output, e.g. `"<think>\nThe forecast, then the rooms.\n</think>…"`."""
     why: wings.ExplainedOutput | None
     """The explanation that was asked for, e.g. that of `--explain`, or None."""
-    loses_call: Callable[[wings.ParsedMessage], bool]
-    """Whether reasoning that is never closed contains a call, e.g. `"<think>…<tool_call>…"`."""
+    seeks_calls: bool
+    """Whether a call in reasoning that is never closed is lost, e.g. in `"<think>…<tool_call>…"`,
+    and not asked to stay there."""
     as_json: bool
     """Whether the result is written as JSON, e.g. with `--json`."""
 
 
-def _loses_call(
-    parser: wings.OutputParser, text: str, unclosed: UnclosedReasoning, message: wings.ParsedMessage
-) -> bool:
-    """Return whether reasoning that is never closed contains a call, unless it was asked for so."""
-    if unclosed is not UnclosedReasoning.CALLS or message.tool_calls:
-        return False
+def _with_lost_call(
+    parser: wings.OutputParser, message: wings.ParsedMessage, text: str
+) -> wings.ParsedMessage:
+    """Return a message with its status; it is `lost call` if open reasoning contains one."""
     # The usual output does not import the module: reasoning that is never closed ends the turn.
     kinds = {span.kind for span in message.spans}
-    if "reasoning" not in kinds or "content" in kinds:
-        return False
-    return wings.call_in_open_reasoning(parser, message, text) is not None
+    if message.tool_calls or "reasoning" not in kinds or "content" in kinds:
+        return message
+    found = wings.call_in_reasoning(parser, message, text)
+    lost = found is not None and not found.closed
+    return replace(message, status=wings.Status.LOST) if lost else message
 
 
 def _plain_parser(
@@ -270,12 +272,14 @@ def _explain_output(
     *,
     complete: bool,
     shrink: bool,
+    rejected: bool,
 ) -> wings.ExplainedOutput:
     """Explain deviations from the template's writing, also by the template's other prompts.
 
-    `shrink` also searches the smallest part that deviates like the whole.
+    `shrink` also searches the smallest part that deviates like the whole. A call is `rejected` if
+    the request's own level of forgiveness leaves it in the content.
     """
-    places = wings.explain_output(reading, text, complete=complete)
+    compared = wings.compare_output(reading, text, complete=complete)
     # Whether the request's own limits lost a call shows in a parse without them. An empty list of
     # tools allows no call, None allows any.
     allowed = request.with_values(tool_choice="auto", parallel=True, tools=request.tools or None)
@@ -287,16 +291,17 @@ def _explain_output(
     cause = wings.loss_cause(
         reading,
         text,
-        places,
+        compared,
         unrestricted=unrestricted,
         prompt_known=request.prompt is not None or request.setting is not None,
+        rejected=rejected,
         complete=complete,
     )
     smallest = ""
     if shrink and cause.place is not None:
         shows = wings.same_departure(reading, cause.place, text, complete=complete)
         smallest = wings.smallest_part(text, shows)
-    return wings.ExplainedOutput(places, cause, smallest=smallest)
+    return wings.ExplainedOutput(compared.places, cause, smallest=smallest)
 
 
 ParserNames = tuple[str | None, str | None]
@@ -379,28 +384,28 @@ def _issue(
 
 def _write_message(
     parser: wings.OutputParser, writing: _Writing, outlet: Outlet, *, complete: bool
-) -> tuple[wings.ParsedMessage, bool]:
-    """Write a parsed output; return the message, and whether `loses_call` says that it lost one."""
+) -> wings.ParsedMessage:
+    """Write a parsed output, and return the message."""
     analysis, text, why = writing.analysis, writing.text, writing.why
     message = parser.parse(text, complete=complete)
-    lost = writing.loses_call(message)
+    message = _with_lost_call(parser, message, text) if writing.seeks_calls else message
     if writing.as_json:
         outlet.json(wings.message_document(message, text, analysis.template, why))
-        return message, lost
+        return message
     # The requested explanations come last.
-    advice = _advice(analysis, message, lost=lost) if why is None else ""
-    outlet.report(wings.message_report(message, text, outlet.width, advice, lost=lost))
+    advice = _advice(analysis, message) if why is None else ""
+    outlet.report(wings.message_report(message, text, outlet.width, advice))
     _write_explanations(why, text, outlet)
-    return message, lost
+    return message
 
 
-def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage, *, lost: bool) -> str:
+def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage) -> str:
     """Return advice if a message was not read, or if the format has no calls."""
     if analysis.lacks_calls:
         source = wings.shell_word(analysis.template.origin or "TEMPLATE")
         return f"autoparser learn {source} --examples FILE (it renders no tool calls)"
     # An output without an end may be truncated, which the explanation tells apart.
-    read = wings.all_read(message) and not message.missing_end and not lost
+    read = wings.all_read(message) and not message.missing_end
     read = read and not any(call.schema_errors for call in message.tool_calls)
     return "" if read else "--explain shows where the text differs from the template, and why"
 
@@ -414,8 +419,8 @@ def _write_explanations(why: wings.ExplainedOutput | None, text: str, outlet: Ou
 
 def _write_stream(
     parser: wings.OutputParser, writing: _Writing, outlet: Outlet, *, size: int, complete: bool
-) -> tuple[wings.ParsedMessage, bool]:
-    """Write the deltas of an output piece by piece; return what `_write_message` returns."""
+) -> wings.ParsedMessage:
+    """Write the deltas of an output piece by piece, and return the message."""
     text, why = writing.text, writing.why
     stream = parser.stream()
     for start in range(0, len(text), size):
@@ -427,11 +432,11 @@ def _write_stream(
             outlet.report(wings.chunk_report(chunk, deltas, size))
     deltas = stream.finish(complete=complete)
     message = stream.message
-    lost = writing.loses_call(message)
+    message = _with_lost_call(parser, message, text) if writing.seeks_calls else message
     if writing.as_json:
         end = wings.end_document(deltas, message, text, writing.analysis.template, why)
         outlet.json(end, indent=None)
     else:
-        outlet.report(wings.end_report(deltas, message, size, lost=lost))
+        outlet.report(wings.end_report(deltas, message, size))
         _write_explanations(why, text, outlet)
-    return message, lost
+    return message

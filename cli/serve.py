@@ -107,9 +107,9 @@ def serve(
     Exit code: 2 if it cannot start; otherwise it runs until a signal ends it.
     """
     if backend.server is None or backend.engine is None:
-        names = ", ".join(wings.ServerEngine)
+        *names, last = wings.ServerEngine
         raise AutoparserError(
-            "serve needs a server", hint=f"add --server URL and --engine, one of {names}"
+            f"serve needs --server URL and --engine ({', '.join(names)} or {last})"
         )
     source.check()
     # Checked before the analysis, which takes seconds, so that mistakes are reported at once.

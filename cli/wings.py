@@ -95,8 +95,8 @@ if TYPE_CHECKING:
     )
     from autoparser.analysis.formats.output_explanation import (
         OutputReading,
-        call_in_open_reasoning,
-        explain_output,
+        call_in_reasoning,
+        compare_output,
     )
     from autoparser.analysis.formats.saved_format import (
         SavedFormat,
@@ -181,7 +181,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.overview.template_history import RevisionChange, compare_history
     from autoparser.analysis.overview.template_state import state_of
     from autoparser.analysis.parsing.output_parser import OutputParser
-    from autoparser.analysis.parsing.parsed_message import ParsedMessage, all_read
+    from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, all_read
     from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestOptions, request_of
     from autoparser.analysis.sources.encoders import load_encoder
     from autoparser.analysis.sources.hub_requests import hub_name

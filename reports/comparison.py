@@ -208,7 +208,8 @@ def verdict_sentence(comparison: Comparison) -> Text:
         return sentence(("Worse: ", "red"), _end(worse))
     if better:
         return sentence(("Better: ", "green"), _end(better))
-    return Text("The output changes; findings, round trips and prefix cache do not.")
+    words = "The output changes, but is neither better nor worse by findings, round trips and"
+    return Text(f"{words} prefix cache.")
 
 
 def _end(effects: Sequence[str]) -> str:

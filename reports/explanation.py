@@ -41,7 +41,7 @@ _TITLES = {
     OutputDeviation.STRAY: "A stray closing marker; it is dropped.",
     OutputDeviation.BEHIND_END: "Text after the end of the turn; it is dropped.",
     OutputDeviation.LEFT_OUT: "Text between markup; it is dropped.",
-    OutputDeviation.UNREADABLE: "A tool call cannot be parsed from here; it remains text.",
+    OutputDeviation.UNREADABLE: "A tool call cannot be parsed from here.",
     OutputDeviation.UNKNOWN_TOOL: "The function is not one of the tools that were offered.",
     OutputDeviation.SCHEMA: "The arguments of this call break the schema of its tool.",
     OutputDeviation.CUT: "The output ends inside a tool call.",
@@ -184,28 +184,38 @@ def _reason_words(explained: ExplainedOutput, text: str) -> Text:
                 "the output is as the template writes it, and ", outcome_words(wrong, best=False)
             )
         case LossReason.DEPARTURE:
-            words = sentence(_departure_words(place, text), where, _consequence(cause))
+            words = sentence(_departure_words(cause, text), where, _consequence(cause))
             held = None if place is None else place.cause
             if held is not None and held.kind is CauseKind.OTHER_PROMPT:
                 setting = setting_words(held.setting) or "the defaults"
                 words.append(f"; or the server rendered the prompt for {setting}")
             return words
+        case LossReason.NOTHING if not text.strip():
+            return Text("the output is empty")
         case reason:
             return sentence(_REASONS[reason], where)
 
 
-def _departure_words(place: DeviationExplanation | None, text: str) -> Text:
+def _departure_words(cause: LossCause, text: str) -> Text:
     """Return how the model departed, in a few words."""
+    place = cause.place
+    if place is None and cause.rejected:
+        return Text("the turn is not exactly what the template writes")
     if place is None:
         # Such a call departs as a whole, not at a place.
         return Text("a call without markup, or with arguments by position; --forgive all reads it")
     expected, found = _piece(place.expected), _piece(place.found)
     # Nothing but whitespace is left there, so the model wrote nothing else instead.
     if not text[place.offset :].strip():
+        if place.deviation is OutputDeviation.UNREADABLE:
+            return Text("the model stopped, or the output was truncated, inside a call")
         return sentence("the model stopped, or the output was truncated, before ", expected)
     match place.deviation:
         case OutputDeviation.MISSING:
             return sentence(expected, " is missing")
+        case OutputDeviation.ORDER if place.expected.strip() == place.found.strip():
+            moved = _piece(place.found.strip())
+            return sentence(moved, " is at another place than in the template")
         case OutputDeviation.UNREADABLE:
             return sentence("a call cannot be parsed from ", found, " on")
         case OutputDeviation.OTHER | OutputDeviation.ORDER | OutputDeviation.SPACE:
@@ -218,7 +228,10 @@ def _consequence(cause: LossCause) -> str:
     """Return what became of the call, and the schema errors that follow from the departure."""
     schema = f"; the arguments read so far break the schema: {visible(cause.schema)}"
     parsed = "; it was parsed nevertheless, but a stricter parser may lose it"
-    return (schema if cause.schema else "") + ("" if cause.lost else parsed)
+    if cause.rejected:
+        parsed = "; --forgive exact leaves the call in the content, --forgive repairs parses it"
+    shown = cause.rejected or not cause.lost
+    return (schema if cause.schema else "") + (parsed if shown else "")
 
 
 def way_out(explained: ExplainedOutput) -> str:
@@ -307,6 +320,9 @@ def _found_text(explanation: DeviationExplanation, text: str) -> Text:
     # `nothing` would also fit a place in the middle where markup is missing.
     if not explanation.found and explanation.offset >= len(text):
         return Text("the end of the output")
+    bare = explanation.found.strip()
+    if explanation.deviation is OutputDeviation.ORDER and bare == explanation.expected.strip():
+        return sentence(_piece(bare), ", at another place")
     return _piece(explanation.found)
 
 

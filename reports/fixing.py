@@ -66,12 +66,15 @@ def _template(target: FixTarget) -> Blocks:
     return drawn
 
 
+def counted_edits(tried: int) -> str:
+    """Return the number of edits behind a reason, such as " (26 edits tried)"; empty for none."""
+    return f" ({number_of(tried, 'edit')} tried)" if tried else ""
+
+
 def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
     yield "finding", Text(visible(fix.finding.message))
     if fix.why:
-        counted = f" ({number_of(fix.tried, 'edit')} tried)"
-        # Some reasons have the number of edits already.
-        yield "why", Text(fix.why + counted * (fix.tried > 0 and " tried" not in fix.why))
+        yield "why", Text(fix.why + counted_edits(fix.tried))
     proof = fix.proof
     if proof is None:
         if fix.reason is None:

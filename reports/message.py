@@ -39,10 +39,13 @@ _STATUS_WORDS = {
     Status.MALFORMED: "unparsable call left in content",
     Status.NEEDS_REPAIRS: "malformed call left in content; --forgive repairs parses it",
     Status.NEEDS_ALL: "call left in content; --forgive all parses it",
+    Status.LOST: "reasoning that is never closed contains a call",
     Status.UNKNOWN_TOOL: "a call of a tool that was not offered",
     Status.OTHER_FORMAT: "call in another format left in content",
     Status.CUT: "the output is truncated",
 }
+
+_BROKEN_OFF = "a call cannot be parsed to its end; its arguments so far were closed"
 
 _SPAN_STYLES = {SpanKind.MARKUP: "cyan", SpanKind.JUNK: "red"}
 _LABEL = len("Reasoning")
@@ -50,12 +53,12 @@ WRITTEN_STYLE = "bold"
 ARGUMENTS_STYLE = "cyan"
 
 
-def status_text(message: ParsedMessage, *, lost: bool = False) -> Text:
-    """Return a message's status and its meaning; `lost` is a call in reasoning without an end."""
+def status_text(message: ParsedMessage) -> Text:
+    """Return a message's status and its meaning."""
     status = message_status(message)
     style = "green" if status in READ else "red"
-    if lost:
-        return sentence(("lost call", "red"), ": reasoning that is never closed contains a call")
+    if status is Status.MALFORMED and message.malformed_calls:
+        return sentence((status.value, style), f": {_BROKEN_OFF}")
     # Yellow, not red: most engines strip the end of a turn.
     if status is Status.UNFINISHED and message.missing_end:
         end = quoted(message.missing_end)
@@ -64,20 +67,15 @@ def status_text(message: ParsedMessage, *, lost: bool = False) -> Text:
     return sentence((status.value, style), f": {_STATUS_WORDS[status]}")
 
 
-def message_report(
-    message: ParsedMessage, text: str, width: int, advice: str = "", *, lost: bool = False
-) -> Text:
-    """Show every part of a text, and the parsed message below it.
-
-    `lost` is whether reasoning that is never closed contains a call.
-    """
+def message_report(message: ParsedMessage, text: str, width: int, advice: str = "") -> Text:
+    """Show every part of a text, and the parsed message below it."""
     spans = list(_span_rows(message.spans, text, width))
     drawn = [
         *heading("The output, part by part"),
         *prose(Text(LEGEND, style="dim")),
         *(rows(spans, words=False) if spans else prose("The text is empty.")),
         *blank(),
-        *_message(message, lost=lost),
+        *_message(message),
     ]
     drawn += rows([("Next", Text(advice))], indent=0, label=_LABEL) if advice else []
     return report_text(drawn, width, first_gap=False)
@@ -89,10 +87,10 @@ def parsed_report(message: ParsedMessage, width: int) -> Text:
     return report_text(drawn, width)
 
 
-def _message(message: ParsedMessage, *, lost: bool = False) -> Blocks:
+def _message(message: ParsedMessage) -> Blocks:
     return [
         *rows(list(_parts(message)), indent=0, words=False, label=_LABEL),
-        *rows([("Status", status_text(message, lost=lost))], indent=0, label=_LABEL),
+        *rows([("Status", status_text(message))], indent=0, label=_LABEL),
     ]
 
 
@@ -171,12 +169,10 @@ def chunk_report(chunk: str, deltas: Sequence[Delta], size: int) -> Text:
     return _line(literal(chunk), deltas, size)
 
 
-def end_report(
-    deltas: Sequence[Delta], message: ParsedMessage, size: int, *, lost: bool = False
-) -> Text:
+def end_report(deltas: Sequence[Delta], message: ParsedMessage, size: int) -> Text:
     """Show the deltas at the end of the text, and the message's status on its own line."""
     last = _line(Text(END, style="dim"), deltas, size)
-    return sentence(last, "\n\n", "Status  ", status_text(message, lost=lost))
+    return sentence(last, "\n\n", "Status  ", status_text(message))
 
 
 def _line(chunk: Text, deltas: Sequence[Delta], size: int) -> Text:

@@ -21,6 +21,7 @@ from autoparser.analysis.overview.template_state import (
     TemplateState,
 )
 
+from .fixing import counted_edits
 from .markdown import cell, code_span, fenced, plain
 from .visible import number_of, shortened
 
@@ -319,9 +320,7 @@ def _outcome(row: Mistake) -> str:
     if fix is None:
         return "`autoparser fix` was not tried on it."
     if fix.reason:
-        # Some reasons have the number of edits already.
-        tried = "" if " tried" in fix.reason else f"tried {number_of(fix.edits, 'edit')} and "
-        return f"`autoparser fix` {tried}leaves it: {fix.reason}."
+        return f"`autoparser fix` leaves it: {fix.reason}{counted_edits(fix.edits)}."
     return (
         "`autoparser fix` finds an edit of this template, and proves it by rendering"
         f" {number_of(fix.conversations, 'conversation')} with and without it."

@@ -204,12 +204,10 @@ class FindingFix:
 
     @property
     def why(self) -> str:
-        """Why the finding stays, in words and with the number of edits; empty if it is fixed."""
+        """Why the finding stays, in words; empty if it is fixed."""
         if self.reason is UnfixedReason.MISSING:
             return f"{self.finding.code} has no automatic fix: {self.finding.rule.why_unfixed}"
-        reason = str(self.reason or "")
-        every = f"none of the {self.tried} edits tried"
-        return reason.replace("no edit tried", every, self.tried > 1)
+        return str(self.reason or "")
 
 
 @dataclass(frozen=True, slots=True)

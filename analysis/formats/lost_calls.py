@@ -13,21 +13,21 @@ request allows it. A smallest part departs from the template as the whole output
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
-from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
-from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import Status
 
 from .output_explanation import (
     CauseKind,
+    ComparedOutput,
     DeviationExplanation,
     OutputDeviation,
     OutputReading,
-    call_in_open_reasoning,
-    explain_output,
+    compare_output,
 )
 
 
@@ -99,6 +99,8 @@ class LossCause:
     lost: bool = False
     """Whether a call is missing from the message, as with `LossReason.OTHER_FORMAT`, or the message
     has an unusable one."""
+    rejected: bool = False
+    """Whether the parser's `forgive="exact"` rejects a call that `"repairs"` parses."""
     schema: str = ""
     """The schema error of a call that also departs from the template, e.g. `"'days' is a required
     property"`; otherwise empty."""
@@ -107,23 +109,25 @@ class LossCause:
 def loss_cause(
     reading: OutputReading,
     text: str,
-    explanations: Sequence[DeviationExplanation],
+    compared: ComparedOutput,
     *,
     unrestricted: OutputParser | None = None,
     prompt_known: bool = False,
+    rejected: bool = False,
     complete: bool = True,
 ) -> LossCause:
     """Return why a call of an output was lost or wrong.
 
     `unrestricted` parses the same output for a request that allows any number of calls; None skips
-    that trial. If the prompt is known, the output cannot follow another one.
+    that trial. If the prompt is known, the output cannot follow another one. A call is `rejected`
+    if the caller's own parser, with `forgive="exact"`, leaves in the content what `reading` parses.
     """
-    message = reading.parser.parse(text, complete=complete)
+    message, explanations = compared.message, compared.places
     unknown = any(call.status is Status.UNKNOWN_TOOL for call in message.tool_calls)
     # With any other status, a call is missing from the message or cannot be used.
     read = (Status.OK, Status.UNFINISHED, Status.REPAIRED, Status.STRAY)
-    drafted = call_in_open_reasoning(reading.parser, message, text)
-    lost = unknown or message.status not in read or drafted is not None
+    drafted = compared.drafted
+    lost = unknown or message.status not in read or (drafted is not None and not drafted.closed)
     # Asked first: the text of a forbidden call departs from the template in other ways, too.
     if unrestricted is not None:
         allowed = unrestricted.parse(text, complete=complete)
@@ -136,7 +140,8 @@ def loss_cause(
         if place is not None:
             # No other output could be read as a call, whatever else departs.
             return LossCause(LossReason.NO_CALLS, place, lost=True)
-    for reason in _MOST_TELLING:
+    # A rejected call violates no schema, since it is none: only a departure explains that.
+    for reason in _MOST_TELLING[:2] if rejected else _MOST_TELLING:
         place = next((place for given, place in reasons if given is reason), None)
         if place is None:
             continue
@@ -156,14 +161,15 @@ def loss_cause(
             return LossCause(LossReason.DEPARTURE, behind, lost, schema=place.found)
         # Without its markers a call may be read as content, so that the status shows no loss.
         stripped = reason is LossReason.STRIPPED and not message.tool_calls
-        return LossCause(reason, place, lost or stripped)
+        return LossCause(reason, place, lost or stripped or rejected, rejected)
     if message.status is Status.NEEDS_ALL:
         return LossCause(LossReason.DEPARTURE, lost=True)
-    if _calls_in_reasoning(reading, message):
+    if drafted is not None and drafted.readable:
         # A call in reasoning that closes is a draft.
         return LossCause(LossReason.IN_REASONING, lost=lost)
     place = next((place for given, place in reasons if given is LossReason.DEPARTURE), None)
-    return LossCause(LossReason.DEPARTURE if place else LossReason.NOTHING, place, lost=lost)
+    reason = LossReason.DEPARTURE if place or rejected else LossReason.NOTHING
+    return LossCause(reason, place, lost or rejected, rejected)
 
 
 _MOST_TELLING = (
@@ -199,16 +205,6 @@ def _reason(place: DeviationExplanation, *, prompt_known: bool) -> LossReason:
     if kind is None or place.deviation is OutputDeviation.NO_END:
         return _REASONS.get(place.deviation, LossReason.DEPARTURE)
     return _CAUSES[kind]
-
-
-def _calls_in_reasoning(reading: OutputReading, message: ParsedMessage) -> bool:
-    """Return whether the reasoning, parsed as an answer, has calls of offered tools."""
-    turn = reading.parser.turn
-    # Without the names of tools, any markup in thoughts could be taken for a call.
-    if message.tool_calls or not message.reasoning_content or not turn.offered:
-        return False
-    answer = OutputParser(after_reasoning(turn)).parse(message.reasoning_content)
-    return any(call.status is not Status.UNKNOWN_TOOL for call in answer.tool_calls)
 
 
 LONGEST = 200_000
@@ -276,7 +272,7 @@ def same_departure(
     """
 
     def departures(part: str) -> set[tuple[object, ...]]:
-        found = explain_output(reading, part, complete=complete)
+        found = compare_output(reading, part, complete=complete).places
         return {
             _identity(reading, other, part, complete=complete)
             for other in found

@@ -124,10 +124,14 @@ class _Region:
     """The template's text, such as `"</call>"`."""
     actual: str
     """The model's text, such as `"</calls>"`."""
+    moved: bool = False
+    """Whether it is one text at two places, such as `"name": "f", ` behind the arguments."""
 
     @property
     def deviation(self) -> OutputDeviation:
         """The kind of difference."""
+        if self.moved:
+            return OutputDeviation.ORDER
         wanted, there = _bare(self.expected), _bare(self.actual)
         if wanted == there:
             return OutputDeviation.SPACE
@@ -230,6 +234,7 @@ def _moved(regions: list[_Region]) -> list[_Region]:
                 min(other.offset, region.offset),
                 other.expected if _bare(other.expected) else region.expected,
                 other.actual if _bare(other.actual) else region.actual,
+                moved=True,
             )
     return found
 
@@ -279,6 +284,42 @@ class OutputReading:
     r"""The template's other generation prompts, such as the one that ends with `<think>\n`."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReasoningCall:
+    """A call in reasoning, which the message therefore lacks."""
+
+    offset: int
+    """The start of the reasoning, in characters of the output, e.g. `8`."""
+    parser: OutputParser
+    """The parser of an answer, whose text the reasoning would be."""
+    message: ParsedMessage
+    """The reasoning, parsed as an answer: it has calls, or one that cannot be parsed."""
+    closed: bool
+    """Whether the reasoning is closed, so that the call is a draft; otherwise it is lost."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is lost, and cannot be parsed."""
+        return not self.closed and self.message.status is Status.MALFORMED
+
+    @property
+    def readable(self) -> bool:
+        """Whether a call of a tool that was offered can be parsed."""
+        return any(call.status is not Status.UNKNOWN_TOOL for call in self.message.tool_calls)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedOutput:
+    """An output as it was parsed, and every place in which it departs from the template."""
+
+    message: ParsedMessage
+    """The message, such as `<ParsedMessage ok: content 'Hello.'>`."""
+    drafted: ReasoningCall | None
+    """The call in its reasoning, such as one without its closer, or None if there is none."""
+    places: tuple[DeviationExplanation, ...]
+    """The departures in the order of the text, such as a missing `"</tool_call>"`."""
+
+
 def explain_output(
     reader: OutputReading, text: str, *, complete: bool = True
 ) -> tuple[DeviationExplanation, ...]:
@@ -286,14 +327,20 @@ def explain_output(
 
     An output that was cut on purpose is compared as far as its calls have closed.
     """
+    return compare_output(reader, text, complete=complete).places
+
+
+def compare_output(reader: OutputReading, text: str, *, complete: bool = True) -> ComparedOutput:
+    """Parse an output, and explain its departures as `explain_output` does."""
     message = reader.parser.parse(text, complete=complete)
+    drafted = call_in_reasoning(reader.parser, message, text)
     # A message with calls has its markers, and restoring tries every row.
     back = None if message.tool_calls else restore_markers(reader.parser, text)
     if back is not None:
-        return _restored(back, text, reader)
+        return ComparedOutput(message, drafted, _restored(back, text, reader))
     found = [
         *_junk(reader, message, text),
-        *_explain_calls(reader, message, text, complete=complete),
+        *_explain_calls(reader, message, drafted, text, complete=complete),
         *_rewritten(reader, message, text),
     ]
     # The end of a truncated output is not missing: it was never written.
@@ -305,7 +352,7 @@ def explain_output(
     if not message.tool_calls and message.status not in (Status.MALFORMED, Status.CUT):
         found += _foreign(reader, message, text)
     ordered = sorted(found, key=lambda one: one.offset)
-    return tuple(_of_another_prompt(reader, ordered, text))
+    return ComparedOutput(message, drafted, tuple(_of_another_prompt(reader, ordered, text)))
 
 
 def _restored(
@@ -343,45 +390,42 @@ def _junk(
         yield DeviationExplanation(deviation, start, "", found.strip())
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningCall:
-    """A call in unclosed reasoning, which the message therefore lacks."""
-
-    offset: int
-    """The start of the reasoning, in characters of the output, e.g. `8`."""
-    parser: OutputParser
-    """The parser of an answer, whose text the reasoning would be."""
-    message: ParsedMessage
-    """The reasoning, parsed as an answer: it has calls, or one that cannot be parsed."""
-
-
-def call_in_open_reasoning(
+def call_in_reasoning(
     parser: OutputParser, message: ParsedMessage, text: str
 ) -> ReasoningCall | None:
-    """Return the call in reasoning that is not closed, or None if there is none.
+    """Return the call in the reasoning of a message without calls, or None if there is none.
 
-    A call of an offered tool that is complete and regular ends the reasoning, so it is in the
+    A call of an offered tool that is complete and regular ends open reasoning, so it is in the
     message. One with faults may be a draft, and only a closer after it would show that it is.
     """
     turn = parser.turn
-    span = next((span for span in message.spans if span.kind is SpanKind.REASONING), None)
-    if span is None or message.tool_calls or turn.calls is None:
+    spans = [span for span in message.spans if span.kind is SpanKind.REASONING]
+    if not spans or message.tool_calls or turn.calls is None:
         return None
     # Reasoning that is not closed is content for a parser with this option.
-    if OutputParser(turn, unclosed_reasoning="content").parse(text).reasoning_content:
+    kept = OutputParser(turn, unclosed_reasoning="content").parse(text)
+    closed = kept.reasoning_content is not None
+    # Without the names of tools, any markup in closed reasoning could be taken for a call.
+    if closed and not turn.offered:
         return None
-    reasoning = text[span.start : span.end]
     answer_parser = OutputParser(after_reasoning(turn))
-    answer = answer_parser.parse(reasoning)
-    # The reasoning may name a marker without a call.
-    named = turn.offered is None or any(name in reasoning for name in turn.offered)
-    broken = answer.status is Status.MALFORMED and named
-    called = any(call.status is not Status.UNKNOWN_TOOL for call in answer.tool_calls)
-    return ReasoningCall(span.start, answer_parser, answer) if broken or called else None
+    for span in spans:
+        reasoning = text[span.start : span.end]
+        found = ReasoningCall(span.start, answer_parser, answer_parser.parse(reasoning), closed)
+        # The reasoning may name a marker without a call.
+        named = turn.offered is None or any(name in reasoning for name in turn.offered)
+        if found.readable or (named and found.broken):
+            return found
+    return None
 
 
 def _explain_calls(
-    reader: OutputReading, message: ParsedMessage, text: str, *, complete: bool
+    reader: OutputReading,
+    message: ParsedMessage,
+    drafted: ReasoningCall | None,
+    text: str,
+    *,
+    complete: bool,
 ) -> Iterator[DeviationExplanation]:
     """Explain calls that could not be parsed, and calls of unknown tools."""
     calls = reader.prompt_format.format.calls
@@ -390,8 +434,7 @@ def _explain_calls(
     if message.status is Status.MALFORMED:
         at = _broken_at(reader.parser, text)
         yield DeviationExplanation(OutputDeviation.UNREADABLE, at, skeleton, text[at:], more=0)
-    drafted = call_in_open_reasoning(reader.parser, message, text)
-    if drafted is not None and drafted.message.status is Status.MALFORMED:
+    if drafted is not None and drafted.broken:
         end = next(span.end for span in message.spans if span.start == drafted.offset)
         at = drafted.offset + _broken_at(drafted.parser, text[drafted.offset : end])
         yield DeviationExplanation(OutputDeviation.UNREADABLE, at, skeleton, text[at:end])
@@ -447,6 +490,13 @@ def _rewritten(
     """Explain the differences between the output and the template's text of the parsed message."""
     if message.partial_call is not None or message.status in (Status.MALFORMED, Status.CUT):
         return []
+    if not text.strip():
+        # Nothing was written, so nothing departs.
+        return []
+    if text != text.rstrip():
+        # Whitespace at the end may be content, which templates write before calls.
+        text = text.rstrip()
+        message = reader.parser.parse(text)
     rewriter = AnswerRewriter(
         FormatTurns(reader.prompt_format), reader.prompt_format.format, reader.parser
     )

@@ -34,6 +34,7 @@ from autoparser.analysis.core.message_shape import MessageShape, Setting
 from autoparser.analysis.core.question_bounds import AskedTally
 from autoparser.analysis.history.conversation_replay import SYSTEM
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
+from autoparser.analysis.templates.render_trace import SourceMap
 
 # Content given as a list of parts, in the shapes that callers send.
 
@@ -321,6 +322,7 @@ class ComparisonStage:
         )
         self._beyond = 0
         self._shaped: dict[object, list[dict[str, Json]]] = {}
+        self._maps: dict[object, SourceMap | None] = {}
 
     def play(self, request: ComparedRequest, setting: Setting) -> Outcome:
         """Render a request under a setting."""
@@ -347,6 +349,13 @@ class ComparisonStage:
 
     def line_at(self, request: ComparedRequest, setting: Setting, at: int) -> int | None:
         """Return the template's line that wrote the character at `at`, or None if unknown."""
+        key = (request.key, repr(setting))
+        if key not in self._maps:
+            self._maps[key] = self._source_map(request, setting)
+        written = self._maps[key]
+        return None if written is None else written.line_at(at)
+
+    def _source_map(self, request: ComparedRequest, setting: Setting) -> SourceMap | None:
         try:
             asked = self._prober.variables(
                 request.messages(self._prober.shape),
@@ -354,7 +363,6 @@ class ComparisonStage:
                 generation=request.generation,
                 setting=setting,
             )
-            written = self._prober.template.source_map(asked, in_macros=True)
+            return self._prober.template.source_map(asked, in_macros=True)
         except TemplateRenderError:
             return None
-        return written.line_at(at)

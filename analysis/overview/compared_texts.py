@@ -347,9 +347,16 @@ def group_differences_by_cause(
     for round_ in rounds:
         for sighting in round_.sightings:
             known.setdefault(sighting.key, []).append(_SeenDifference(round_, sighting))
-    ways: dict[tuple[str, ...], list[_SeenDifference]] = {}
-    for seen in known.values():
-        ways.setdefault(_way_key(seen), []).extend(seen)
+    ways: dict[tuple[object, ...], list[_SeenDifference]] = {}
+    for differences in known.values():
+        key = _way_key(differences)
+        for seen in differences:
+            # One change, such as of a marker's name, may be written by several lines. A side that
+            # lacks the text has none.
+            change = seen.sighting.difference
+            left, right = _lines(seen, stages)
+            lines = (left if change.left else None, right if change.right else None)
+            ways.setdefault((*key, *lines), []).append(seen)
     first = rounds[0] if rounds else None
     changes = [
         (seen[0].round is not first, change)
@@ -357,6 +364,18 @@ def group_differences_by_cause(
     ]
     return tuple(
         change for _, change in sorted(changes, key=lambda pair: (pair[0], -pair[1].renders))
+    )
+
+
+def _lines(
+    seen: _SeenDifference, stages: tuple[ComparisonStage, ComparisonStage]
+) -> tuple[int | None, int | None]:
+    """Return the lines of both templates that wrote a difference, None if unknown."""
+    request, difference = seen.sighting.request, seen.sighting.difference
+    left, right = stages
+    return (
+        left.line_at(request, seen.round.setting, difference.at),
+        right.line_at(request, seen.round.setting, difference.right_at),
     )
 
 
@@ -457,10 +476,7 @@ def _make_change(
         None if example.right_error else difference.right_rest,
         example.left_error or None,
         example.right_error or None,
-        *(
-            stage.line_at(example.request, differences[0].round.setting, at)
-            for stage, at in zip(stages, (difference.at, difference.right_at), strict=True)
-        ),
+        *_lines(differences[0], stages),
     )
 
 

@@ -167,8 +167,8 @@ class TriedFix(Struct, frozen=True):
     line: int | None
     """The finding's line, such as `101`."""
     reason: str
-    """Why the finding stays, such as `"none of the 50 edits tried removes the finding without other
-    changes"`; empty if it is fixed."""
+    """Why the finding stays, such as `"no edit tried removes the finding without other changes"`;
+    empty if it is fixed."""
     conversations: Count = 0
     """The number of conversations that the proof renders with both templates, such as `508`."""
     edits: Count = 0

@@ -228,11 +228,32 @@ class CallRecovery:
         The first text that is not markup decides: it has to be an offered name or an object.
         """
         text = self._normalized(text)[0]
-        _, at = self._run(text, 0)
-        rest = text[at:]
-        if not rest or rest[0] == "{" or (len(rest) < _LONGEST_TOKEN and _UNSURE.fullmatch(rest)):
+        return self._begun(text, self._run(text, 0)[1]) is not False
+
+    def opens_call(self, text: str) -> bool | None:
+        """Return whether a text that begins with an opener goes on with a call; None if unsure.
+
+        `<call> {"name"` does, and `<call> is a tag` does not.
+        """
+        text = self._normalized(text)[0]
+        tokens, at = self._run(text, 0)
+        # The name of any tool may follow markup of the format, and an id or a name stand before it.
+        word = _ID.match(text, at)
+        behind = None if word is None else text[word.end() :].lstrip()
+        units = [unit for unit in self._units if unit not in self._openers]
+        if any(token.own for token in tokens[1:]) or (behind and behind.startswith(tuple(units))):
             return True
-        return self._anchor(text, at) is not None
+        if behind is not None and any(unit.startswith(behind) for unit in units):
+            return None
+        return self._begun(text, at)
+
+    def _begun(self, text: str, at: int) -> bool | None:
+        """Return whether a call begins behind markup; None if more text decides."""
+        rest = text[at:]
+        if rest[:1] == "{" or self._anchor(text, at) is not None:
+            return True
+        unsure = not rest or (len(rest) < _LONGEST_TOKEN and _UNSURE.fullmatch(rest) is not None)
+        return None if unsure else False
 
     def is_markup(self, text: str) -> bool:
         """Return whether a text is nothing but markup of calls."""

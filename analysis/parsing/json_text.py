@@ -610,20 +610,26 @@ def read_json(
 
 
 def missing_closers(text: str) -> str:
-    """Return the closers that make emitted JSON text valid where it was cut.
+    """Return the rest that makes emitted JSON text valid where it was cut; a value is null.
 
-    The text must end after a whole value or inside a string.
+    The text must not end in an escape or in a word: `{"a": 1, "b` lacks `": null}`.
     """
     closers: list[str] = []
+    before = last = ""
     for mark in _MARKS.findall(text):
+        before, last = last, mark
         if mark in _CLOSERS:
             closers.append(_CLOSERS[mark])
         elif mark in "}]":
             closers[-1:] = []
-        elif not _WHOLE_STRING.fullmatch(mark):
-            closers.append('"')
+    if last[:1] == '"':
+        quote = "" if _WHOLE_STRING.fullmatch(last) else '"'
+        is_key = closers[-1:] == ["}"] and before in "{,"
+        closers.append(f"{quote}: null" if is_key else quote)
+    elif last == ":":
+        closers.append("null")
     return "".join(reversed(closers))
 
 
 _WHOLE_STRING = lazy_pattern(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_MARKS = lazy_pattern(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+_MARKS = lazy_pattern(r'"(?:[^"\\]|\\.)*"?|[\[\]{},:]|[^\s"\[\]{},:]+', re.DOTALL)

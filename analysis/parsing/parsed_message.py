@@ -68,6 +68,9 @@ class Status(StrEnum):
     content; "repairs" reads them."""
     NEEDS_ALL = "needs all"
     """A call is content that only `forgive="all"` reads, such as a bare JSON object."""
+    LOST = "lost call"
+    """Reasoning that is never closed contains a call with faults. Parsers leave it there: only the
+    command looks for it."""
     UNKNOWN_TOOL = "unknown tool"
     OTHER_FORMAT = "another format"
     """Nothing was read as a call, and the content calls an offered tool in another format, as

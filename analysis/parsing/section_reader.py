@@ -248,11 +248,12 @@ class SectionReader:
             # After a text, only a closer does not belong to the text.
             stray = collector.last is TurnPart.CALLS or text.lstrip().startswith(self._closers)
             junk = behind and stray and bool(text.strip()) and self.recovery.is_markup(text)
-            if junk:
+            if junk and (yield from self._another_opens(tape, len(text))):
                 tape.take(len(text), _JUNK)
                 collector.strays = True
                 collector.vain_searches -= 1
-            return junk
+                return True
+            return False
         collector.vain_searches -= 1
         begun = tape.position
         for call in found.calls:
@@ -264,6 +265,17 @@ class SectionReader:
             collector.whole_call(call.name, call.arguments, call.id, call.departures)
             collector.attempted(start, tape.position)
         collector.drop_blank()
+        return True
+
+    def _another_opens(self, tape: TextTape, size: int) -> Reading[bool]:
+        """Return whether a call, or nothing but the end of the turn, comes behind held markup."""
+        at = tape.position + size
+        while tape.text.startswith(self._opener, at - tape.offset):
+            rest = tape.text[at - tape.offset :]
+            opens = self.recovery.opens_call(rest)
+            if opens is not None or tape.closed:
+                return opens or (opens is None and not tape.complete)
+            yield
         return True
 
     def _held(self, tape: TextTape, opener: str = "") -> Reading[str | None]:

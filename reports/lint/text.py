@@ -22,6 +22,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.text import Text
 
+from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.lint.rule import Profile, Rule
 from autoparser.reports.blocks import (
@@ -96,9 +97,9 @@ def lint_report(
 
 
 def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
-    """Name a command that may fix the shown findings of a single template; no fix is tried here."""
-    codes = sorted({finding.code for _, finding in run.findings if finding.rule.fixable})
-    if codes and len(run.templates) == 1:
+    """Name the command that tries to fix the shown findings of a single template."""
+    codes = sorted({finding.code for finding in _editable(run)})
+    if codes:
         profile = run.finding_filter.profile
         # `fix` has the profile `release` by default, and would hide other findings.
         options = f" --select {codes[0]}" if len(codes) == 1 else f" --profile {profile}"
@@ -106,11 +107,29 @@ def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
         yield next_line("fix", run.templates[0].path, shown, width, 0)
 
 
+def _editable(run: LintRun) -> list[LintFinding]:
+    """Return the shown findings for which `fix` has edits to try, if it can name the template."""
+    (source, *others) = [template.template.source for template in run.templates] or [None]
+    # The text of a pipe has been read, and an encoder has no template.
+    lost = source is not None and source.kind in (SourceKind.STANDARD_INPUT, SourceKind.ENCODER)
+    if others or lost:
+        return []
+    return [finding for _, finding in run.findings if finding.rule.fixable]
+
+
 def _summary(run: LintRun) -> Text:
     bad = run.failed or bool(run.problems)
     some = bool(counts(run))
     style = "bold red" if bad else "bold yellow" if some else "bold green"
-    return Text(f"{summary_words(run)}.", style=style)
+    summary = Text(f"{summary_words(run)}.", style=style)
+    editable = len(_editable(run))
+    if not editable:
+        return summary
+    shown = sum(len(template.findings) for template in run.templates)
+    # Whether an edit fixes a finding shows only in a trial, which takes seconds to minutes.
+    all_of_them = "it" if shown == 1 else "them"
+    tried = all_of_them if editable == shown else f"{editable} of them"
+    return sentence(summary, (f" autoparser fix tries edits for {tried}.", "dim"))
 
 
 def _place(template: InspectedTemplate, line: int | None, column: int | None = None) -> Text:

@@ -103,8 +103,11 @@ def test_an_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) 
         )
         assert (change.right_error, bool(change.left)) == (case["refusal"], True)
     if "render" in case:
-        (render,) = found.renders
         wanted = case["render"]
+        # The line is named only for the renders that it writes.
+        render, *others = found.renders
+        assert [render.only, *(other.only for other in others)] == [("with tools",), ()]
+        assert [render.right_line, *(other.right_line for other in others)] == wanted["lines"]
         assert wanted["conversation"] in render.conversations
         assert wanted["before"] in render.before
         assert str(render.left).startswith(wanted["left"])
