@@ -164,7 +164,7 @@ class Variation(Struct, frozen=True):
     """Whether it makes a call malformed, as `"malformed-call"` does; it does not apply if a parser
     reads the call anyway."""
     single_newlines: bool = False
-    """Whether each newline is a token of its own, as in `"single-newlines"`."""
+    """Whether each newline is a separate token, as in `"single-newlines"`."""
 
 
 def _piece_index(pieces: Pieces, kind: SampledKind) -> int:
@@ -308,9 +308,9 @@ VARIATIONS: Mapping[str, Variation] = {
         "the end of the last call's arguments is missing", rewrite=_break_call, breaks_call=True
     ),
     "unclosed-call": Variation(
-        "what closes the last call is missing", rewrite=_leave_call_open, breaks_call=True
+        "the closing marker of the last call is missing", rewrite=_leave_call_open, breaks_call=True
     ),
-    "single-newlines": Variation("each newline is a token of its own", single_newlines=True),
+    "single-newlines": Variation("each newline is a separate token", single_newlines=True),
 }
 """The variations by name, which scenarios refer to."""
 

@@ -18,7 +18,7 @@ from tests.analysis.tiny import CONTENT, calls, turn
         ("{{ messages[50].content.upper() }}", "raises on every conversation"),
         ("", "renders nothing"),
         ("{% set x = messages %}", "renders nothing"),
-        ("Hello!", "writes none of the messages"),
+        ("Hello!", "never renders any message"),
         (
             "{% for m in messages %}{{ m.content }}{{ range(99999)|random }}\n{% endfor %}",
             "different text each time",
