@@ -220,7 +220,7 @@ def _source_of(path: str, source_name: str) -> str:
         raise TemplateReadError(
             f"the module's source cannot be read ({error})",
             file=source_name,
-            hint="name a module that is written in Python",
+            hint="pass a module that is written in Python",
         ) from None
 
 

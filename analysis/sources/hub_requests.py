@@ -145,7 +145,7 @@ def _refusal_error(error: BaseException, question: HubQuestion) -> AutoparserErr
         "RevisionNotFoundError": (
             TemplateNotFoundError,
             f"this repository has no revision {revision!r}",
-            "give a branch, a tag or a commit of it with --revision",
+            "pass one of its branches, tags or commits with --revision",
         ),
         "RepositoryNotFoundError": (
             TemplateNotFoundError,

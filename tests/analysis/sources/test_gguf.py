@@ -218,7 +218,7 @@ def test_template_files_precede_gguf_files(hub: Hub, tmp_path: Path) -> None:
         with pytest.raises(TemplateNotFoundError) as caught:
             load_template(source)
         assert str(caught.value) == (
-            f"org/model: this repository has no GGUF file {asked!r} at commit {commit}; there are"
+            f"org/model: this repository has no GGUF file {asked!r} at commit {commit}; it has"
             " m.gguf"
         )
 
