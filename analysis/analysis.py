@@ -380,7 +380,7 @@ def _repeatable(prober: Prober, template: ChatTemplate) -> None:
         raise TemplateUnusableError(
             "the template writes a different text each time it is rendered",
             file=template.origin,
-            hint="nothing can be concluded from its renders; remove what is random",
+            hint="remove its random parts: only repeatable renders can be compared",
         )
 
 

@@ -51,7 +51,7 @@ def compare(
         str | None,
         typer.Argument(
             metavar="B",
-            help="What to compare it with, such as the same file after a change.",
+            help="The source to compare with, such as the same file after a change.",
             show_default=False,
         ),
     ] = None,

@@ -67,7 +67,7 @@ def roundtrip(
     ] = None,
     edit: Annotated[
         bool,
-        "Write the smallest edit of the template under which the scenarios hold, as a unified"
+        "Write the smallest edit of the template that makes the scenarios pass, as a unified"
         " diff, or the whole template with --output.",
     ] = False,
     result: ResultOptions,

@@ -136,8 +136,7 @@ def _about(round_trip: RoundTrip) -> str:
     if usual:
         words += f" Verdicts are with {usual}."
     if not round_trip.tokenized:
-        words += " There is no tokenizer, so the strips below are cut into words and signs of the"
-        words += " text, not into tokens."
+        words += " Without a tokenizer, the strips below are split into words and punctuation."
     return words
 
 
@@ -192,7 +191,7 @@ def _cause_trips(cause: Cause, trips: Sequence[NumberedTrip], total: int) -> Blo
         Heading(sentence(cause.value, small(f" {len(trips)} of {total}"))),
         *prose(f"{about[:1].upper()}{about[1:]}."),
         *strips[:FIRST],
-        *([Fold(Text(f"{len(more)} more that break so"), more, printed=False)] if more else []),
+        *([Fold(Text(f"{len(more)} more with this cause"), more, printed=False)] if more else []),
         Fold(Text("What would fix it"), rows(advice)),
     ]
 
@@ -230,7 +229,7 @@ def conversation_section(talk: PortraitConversation) -> Blocks:
     note = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
     title = Heading(Text("Ten turns"), "conversation", note)
     if not talk.steps:
-        return [title, *lead(f"No conversation can be had: {visible(talk.stopped)}")]
+        return [title, *lead(f"No conversation can be rendered: {visible(talk.stopped)}")]
     # All turns have one scale, so that the growth of the prompts can be seen.
     longest = max(max(step.rendered, step.bridged or 0) for step in talk.steps)
     # If both ways always give the same, the page draws one of them.
@@ -239,7 +238,7 @@ def conversation_section(talk: PortraitConversation) -> Blocks:
     data |= {"breaks": bool(broken), "alike": alike}
     about = f"A short conversation of {len(talk.steps)} turns. {_talk_verdict(talk)}"
     if talk.unit == BYTES:
-        about += f" There is no tokenizer, so sizes are in {BYTES}."
+        about += f" Without a tokenizer, sizes are in {BYTES}."
     drawn: Blocks = [title, *lead(about), Picture("talk", data, [])]
     if talk.stopped:
         drawn.append(Paragraph(Text(f"It ends there: {visible(talk.stopped)}"), look="note"))
@@ -252,19 +251,19 @@ def conversation_section(talk: PortraitConversation) -> Blocks:
 def _talk_verdict(talk: PortraitConversation) -> str:
     broken = [step for step in talk.steps if step.breaks]
     if not broken:
-        words = "The next prompt, rendered from the messages, always begins with what is cached"
+        words = "The next prompt, rendered from the messages, always begins with the cached text"
         bridged = all(step.bridged is not None for step in talk.steps)
-        return f"{words}{', and a token bridge gives as much' if bridged else ''}."
+        return f"{words}{', and a token bridge reuses as much' if bridged else ''}."
     words = (
         f"After {len(broken)} of them the next prompt, rendered from the messages, does not begin"
-        f" with what is cached: {talk.thrown_away:,} {_unit(talk)} of the cache are thrown away."
+        f" with the cached text: {talk.thrown_away:,} {_unit(talk)} of the cache are thrown away."
     )
     avoided = sum(step.bridged is not None for step in broken)
     if not avoided:
         return f"{words} No token bridge avoids that."
     some = "" if avoided == len(broken) else f" avoids {avoided} of these breaks: it"
     keeps = ", and keeps reasoning that the template drops" if any(s.note for s in broken) else ""
-    return f"{words} A token bridge{some} continues the tokens as they are{keeps}."
+    return f"{words} A token bridge{some} continues the cached tokens unchanged{keeps}."
 
 
 def _unit(talk: PortraitConversation) -> str:
@@ -279,7 +278,7 @@ def _turn(step: PortraitStep, talk: PortraitConversation) -> Mapping[str, object
         rendered += f", {step.cached - step.reused:,} are thrown away"
     before = _bridged_before(step, talk)
     bridged = step.bridged or 0
-    words = f"{bridged:,} {_unit(talk)}, none of what came before is computed again"
+    words = f"{bridged:,} {_unit(talk)}, nothing before it is computed again"
     return {
         "number": step.turn,
         "what": "calls" if step.calls else "answers",
@@ -341,9 +340,9 @@ def mask_section(cost: MaskCost | None) -> Blocks:
     title = Heading(Text("Mask cost"), "masks")
     if cost is None:
         # The section stays, so that a reader learns how to get it.
-        return [title, *lead("Masks are made for a tokenizer: --tokenizer PATH gives one.")]
+        return [title, *lead("Masks need a tokenizer: pass one with --tokenizer PATH.")]
     if cost.refusal:
-        return [title, *lead(f"No mask can be made: {visible(cost.refusal)}")]
+        return [title, *lead(f"No mask can be computed: {visible(cost.refusal)}")]
     words = (
         f"{len(cost.microseconds)} masks: median {cost.median:.0f} µs, 99th percentile"
         f" {cost.high:.0f} µs, slowest {cost.most:.0f} µs"

@@ -86,7 +86,7 @@ def _prompt(trace: RenderTrace) -> Blocks:
     places = "code" if None in written else f"{number_of(len(written), 'place')} of the template"
     words = f"The prompt {ended}has {len(trace.prompt)} characters, written by {places}."
     drawn = prose(words, indent=0)
-    legend = f"{LEGEND}; {_THROUGH} the line that puts out what a macro or a block has written"
+    legend = f"{LEGEND}; {_THROUGH} the line that outputs the text of a macro or a block"
     drawn += prose(Text(legend, style="dim"))
     if None in written:
         drawn += prose(Text(f"{_UNKNOWN} which of its lines is not known", style="dim"))

@@ -166,7 +166,7 @@ class LooseningDocument(JsonDocument, frozen=True):
     """JSON pointer of the keyword in that schema, e.g. `"#/properties/n/multipleOf"`."""
     reason: str
     """Why the grammar cannot enforce it, e.g. `"multipleOf cannot be written as a grammar: without
-    bounds there is no end to them"`."""
+    bounds there are infinitely many"`."""
 
 
 class TriggerDocument(JsonDocument, frozen=True):

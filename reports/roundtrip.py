@@ -109,7 +109,7 @@ ABOUT: dict[Cause, str] = {
     Cause.LITERALS: "true, false and null are rendered as literals of another language",
     Cause.ORDER: "the arguments are rendered in a different order",
     Cause.VALUES: "an argument's value is rendered differently",
-    Cause.IDS: "the calls have different ids than those of the model",
+    Cause.IDS: "the call ids differ from the model's",
     Cause.CALL_LOST: "a call of the model, complete or not, is missing from the history",
     Cause.CALL_REPAIRED: "an incomplete call was parsed, and is rendered as a complete one",
     Cause.END: "a turn in the history does not end with the model's stop string",
@@ -587,7 +587,7 @@ class VerdictDocument(JsonDocument, frozen=True):
     """The model's output, e.g. `"It is sunny in Oslo.<|im_end|>"`."""
     unconfirmed: str
     """Why the turn, before its variations, was written by the format and not by the template after
-    the prompt, e.g. `"it leaves the content out of the turn"`; empty if the template wrote it."""
+    the prompt, e.g. `"its turn lacks the content"`; empty if the template wrote it."""
     parsed: Status | None
     """The parser's status, e.g. `"ok"`."""
 
@@ -626,7 +626,7 @@ class LeftOutDocument(JsonDocument, frozen=True):
     next: Next
     """The role of the next message, e.g. `"tool"`."""
     reason: str
-    """Why it does not apply, e.g. `"this is the format's own writing"`."""
+    """Why it does not apply, e.g. `"the variation changes nothing"`."""
 
 
 class RoundTripDocument(JsonDocument, frozen=True):

@@ -37,19 +37,19 @@ def beyond_json(value: object, place: str, depth: int = 0) -> Iterator[tuple[str
     An anchor of YAML may contain itself, as in `&a [*a]`, which never ends.
     """
     if depth > DEEPEST:
-        words = f"this has more than {DEEPEST} levels, or holds itself"
+        words = f"this is nested more than {DEEPEST} levels deep, or contains itself"
         yield f"{place[:_SHOWN]}…", words, "write a flatter value"
     elif is_mapping(value):
         for key, item in value.items():
             if isinstance(key, str):
                 yield from beyond_json(item, f"{place}.{key}", depth + 1)
             else:
-                yield place, f"the key {key!r} is nothing that JSON has", _QUOTE
+                yield place, f"the key {key!r} is not a string", _QUOTE
     elif is_list(value):
         for at, item in enumerate(value):
             yield from beyond_json(item, f"{place}[{at}]", depth + 1)
     elif value is not None and not isinstance(value, str | int | float | bool):
-        yield place, f"a {type(value).__name__} is nothing that JSON has", _QUOTE
+        yield place, f"a {type(value).__name__} is not a JSON value", _QUOTE
 
 
 _QUOTE = "put it in quotes"

@@ -87,7 +87,7 @@ def _of_names(names: list[str], rewritten: list[str]) -> str:
     lost_name = next((name for name in names if name not in rewritten), None)
     if lost_name is not None:
         return f"the template does not write the call of {lost_name!r}"
-    return f"the template writes {len(rewritten)} calls, and {len(names)} were read"
+    return f"{len(names)} calls were parsed, but the template writes {len(rewritten)}"
 
 
 def _of_arguments(call: ToolCall, rewritten: ToolCall) -> Iterator[str]:
@@ -353,7 +353,7 @@ class AnswerRewriter:
         message = message_of(parsed, text)
         # `1e999` is valid JSON, and is infinity in Python, which no template writes as a number.
         if not all(_finite(dict(call.arguments)) for call in message.calls):
-            reason = "a number in it is beyond what a template can be given"
+            reason = "a number in it is out of range for a template"
             return RenderedAgain(MessageRendering.UNWRITTEN, reason)
         turn = self._turns.written_turn(message)
         if turn.refusal:

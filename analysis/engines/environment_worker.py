@@ -103,15 +103,15 @@ _SGLANG_HOOKS = {
     "xgrammar:StructuralTag.model_validate": "",
 }
 
-_UNTOLD = "its detectors are told of no request and infer whether the prompt opens reasoning"
+_UNTOLD = "its detectors do not receive the request, and infer whether the prompt opens reasoning"
 WITHOUT: Mapping[str, str] = {
     "vllm.parser.parser_manager:ParserManager._compose_parser": (
-        "both names work, each for its half: none sees whether an answer was cut"
+        "both names work, each for its half: neither sees whether an answer was truncated"
     ),
     "sglang.srt.plugins.hook_registry:HookRegistry.register": _UNTOLD,
     f"{_SGLANG_CHAT}._get_reasoning_from_request": _UNTOLD,
     f"{_SGLANG_CHAT}._process_messages": (
-        "requests without tools have to send skip_special_tokens=false"
+        "requests without tools must send skip_special_tokens=false"
     ),
     f"{_SGLANG_CHAT}._effective_tools": _UNTOLD,
     f"{_SGLANG_CHAT}._convert_to_internal_request": _UNTOLD,
@@ -256,8 +256,8 @@ PLUGINS: Mapping[str, EnginePlugin] = {
         _VLLM_HOOKS,
         registered_in_vllm,
         vllm_without_template,
-        "but for models of gpt-oss, by Harmony, and the tokenizer modes {}; the plugin reads"
-        " their answers where the tokenizer is a fast one; docs/engines/vllm.md",
+        "except for gpt-oss models, which Harmony renders, and the tokenizer modes {}; the plugin"
+        " parses their answers if the tokenizer is a fast one; docs/engines/vllm.md",
     ),
     "sglang": EnginePlugin(
         "sglang.srt.plugins",
@@ -265,7 +265,7 @@ PLUGINS: Mapping[str, EnginePlugin] = {
         _SGLANG_HOOKS,
         registered_in_sglang,
         sglang_without_template,
-        "but for models of the encodings {}, whose answers it reads itself, too;"
+        "except for models with the encodings {}, whose answers it also parses itself;"
         " docs/engines/sglang.md",
     ),
 }

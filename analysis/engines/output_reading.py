@@ -199,7 +199,7 @@ def read_by_engines(
             except AutoparserError as error:
                 outcome = EngineOutcome(engine, None, error.message, error.hint or "")
             if shrink and outcome.wrong and outcome.judged is not None:
-                say(f"searching the smallest part that {engine} misreads")
+                say(f"searching for the smallest part that {engine} misreads")
                 part = _smallest(process, question, text, outcome.judged.pair)
                 outcome = replace(outcome, smallest=part)
             found.append(outcome)

@@ -66,7 +66,7 @@ class OutputWatch:
             if self.foreign == KEEPS_LOOKING:
                 _LOG.warning(
                     "%d outputs call tools in another format than the chat template's, and %d calls"
-                    " were read: do the model and the template belong together?",
+                    " were parsed: check that the template is the model's",
                     self.foreign,
                     self._calls,
                 )

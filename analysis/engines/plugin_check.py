@@ -212,15 +212,15 @@ def _of_engine(
             f"{variable}={engine_facts.allowed}",
             "" if named else f"add {NAME} to {variable}, or unset it",
         )
-    has_names = f"{engine} has its names"
+    has_names = f"{engine} accepts the plugin's names"
     if not imports:
         yield CheckedPoint(has_names, CheckState.UNKNOWN, "not imported")
     elif engine_facts.failure:
-        way_out = f"see whether {engine} itself starts in this environment"
+        way_out = f"check whether {engine} itself starts in this environment"
         yield _answer(has_names, False, _one_line(engine_facts.failure), way_out)
     else:
         yield _hooks(engine, engine_facts.moved, install)
-        way_out = f"see what {engine} logs when it loads plugins; {install} --upgrade"
+        way_out = f"check what {engine} logs when it loads plugins; {install} --upgrade"
         flags = ParserFlags()
         for option, what in ((flags.tools, "calls"), (flags.reasoning, "reasoning")):
             known = bool(engine_facts.registered and engine_facts.registered.get(what))
@@ -230,7 +230,7 @@ def _of_engine(
             own = ", ".join(engine_facts.own_prompts)
             # This depends on the model, which an environment does not determine.
             words = PLUGINS[engine].own_prompts_words.format(own)
-            yield CheckedPoint(f"{engine} renders by the template", CheckState.UNKNOWN, words)
+            yield CheckedPoint(f"{engine} renders with the template", CheckState.UNKNOWN, words)
 
 
 def _hooks(engine: str, moved: Mapping[str, str | None], install: str) -> CheckedPoint:
@@ -240,10 +240,10 @@ def _hooks(engine: str, moved: Mapping[str, str | None], install: str) -> Checke
         state = CheckState.NO if None in moved.values() else CheckState.PARTLY
     found = [place if less is None else f"{place}: {less}" for place, less in moved.items()]
     return CheckedPoint(
-        f"{engine} has what the plugin hooks",
+        f"{engine} has the functions that the plugin hooks",
         state,
         "; ".join(found) or f"{len(PLUGINS[engine].hooks)} places",
-        f"{install} --upgrade, or {engine} of the version that docs/engines/{engine}.md names"
+        f"{install} --upgrade, or the {engine} version in docs/engines/{engine}.md"
         if moved
         else "",
     )

@@ -188,7 +188,7 @@ class _GivenToDerenderer(TextRung):
     rung = TextRoute.GIVEN
     streams = True
     blind = (
-        "the model's own tokens: the text is cut as the tokenizer cuts it",
+        "the model's own tokens: the tokenizer splits the text again",
         "grammars and stop strings: nothing is generated",
     )
     _prompts: dict[str, list[int]] = field(default_factory=dict[str, list[int]], compare=False)
@@ -245,11 +245,11 @@ class _ForcedByVllm(TextRung):
     rung = TextRoute.FORCED
     sees_reasoning = False
     blind = (
-        "the stream: where the reasoning is left out, it may leave out calls as well",
-        "the reasoning: a grammar holds from the beginning only where that is left out",
-        "the model's own tokens: those of the tokenizer are made likely, and others may pass",
-        "stop strings: the answer ends where the grammar does",
-        "the text itself: no ids come where the reasoning is left out; its end is taken for it",
+        "the stream: if reasoning is omitted, it may omit calls, too",
+        "the reasoning: a grammar applies from the first token only if reasoning is omitted",
+        "the model's own tokens: the tokenizer's are made likely, but others are allowed",
+        "stop strings: the answer ends with the grammar",
+        "the text itself: no ids are returned if reasoning is omitted; only its end is checked",
     )
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:
@@ -342,8 +342,8 @@ class _GivenToEndpoints(TextRung):
     """The server that reads the texts."""
     rung = TextRoute.GIVEN
     blind = (
-        "the stream: its endpoints take a whole text",
-        "the prompt: its endpoints are not told what it has opened",
+        "the stream: its endpoints accept only whole texts",
+        "the prompt: its endpoints do not receive it",
         "grammars and stop strings: nothing is generated",
     )
 
@@ -365,9 +365,9 @@ class _ForcedByGrammar(TextRung):
     rung = TextRoute.FORCED
     streams = True
     blind = (
-        "the model's own tokens: a grammar lets others pass",
-        "answers to prompts in which reasoning is on: a grammar begins after it",
-        "stop strings: the answer ends where the grammar does",
+        "the model's own tokens: a grammar allows others",
+        "answers with reasoning: a grammar applies only after it",
+        "stop strings: the answer ends with the grammar",
     )
     _chats: dict[str, ProbedChat] = field(default_factory=dict[str, ProbedChat], compare=False)
     """The chats to send, e.g. with `{"enable_thinking": False, …}`, by the key of the asked ones,
@@ -476,10 +476,10 @@ class _ForcedByPrefill(TextRung):
     """The id of the token that ends a turn, e.g. 151645."""
     rung = TextRoute.FORCED
     blind = (
-        "the stream: a server that goes on with a text leaves the text out of its stream",
+        "the stream: a server that continues a text omits that text from its stream",
         "grammars: nothing was sampled under one",
-        "stop strings: the answer ends by its last token",
-        "answers without reasoning: the server may put an empty block of it before them",
+        "stop strings: the answer ends with its last token",
+        "answers without reasoning: the server may insert an empty reasoning block",
     )
 
     def read(self, chat: ProbedChat, known_text: KnownText) -> ReadMessage:

@@ -331,8 +331,8 @@ class ServedSource:
         if stamp != self.stamp:
             self.stamp = stamp
             _LOG.warning(
-                "%s has changed since the server read it: answers are read by what it was then,"
-                " until the server is started again",
+                "%s has changed since the server read it: answers are parsed with the version read"
+                " at start, until the server is restarted",
                 self.file,
             )
 
@@ -418,8 +418,8 @@ def served_request(
 @cache
 def _tell_of_own_template() -> None:
     _LOG.warning(
-        "a request brings a chat template of its own: its answer, as all others, is read by the"
-        " format of the server's template"
+        "a request has its own chat template, but its answer is parsed by the format of the"
+        " server's template"
     )
 
 

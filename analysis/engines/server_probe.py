@@ -125,8 +125,8 @@ QUESTIONS: Mapping[str, tuple[str, bool]] = {
 LIMIT = 1000
 """Most tokens of a sampled answer."""
 SAMPLED_BLIND = (
-    "what was meant: this package's own reading of the text stands for it",
-    "all that the model did not happen to write",
+    "the intended message: this package's own parse counts as correct",
+    "everything that the model did not write",
 )
 
 
@@ -179,7 +179,7 @@ def _message(read: ParsedMessage) -> Message:
     return Message(read.content or "", read.reasoning_content or "", tuple(calls))
 
 
-NO_TURN = "the template refuses it, or does not write it after its prompt"
+NO_TURN = "the template raises on it, or does not continue its prompt with it"
 _WRONG = (ReadVerdict.DIFFERENT, ReadVerdict.REFUSED)
 
 

@@ -457,7 +457,7 @@ def register() -> None:
     try:
         hooks: Any = import_module("sglang.srt.plugins.hook_registry")
     except ImportError:
-        _LOG.warning("this SGLang has no hooks: its detectors are told of no request")
+        _LOG.warning("this SGLang has no hooks: its detectors do not receive the request")
         return
     for place, (kind, hook) in HOOKED.items():
         hooks.HookRegistry.register(place, hook, hooks.HookType[kind])

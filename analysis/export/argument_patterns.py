@@ -188,7 +188,7 @@ _ALL = 100
 def arguments_reader(arguments: ArgumentFormat) -> ContentParser:
     """Choose the parser that reads these arguments with the least loss."""
     if arguments.encoded:
-        why = "they are JSON text inside a JSON string, and come out as that text"
+        why = "they are JSON inside a JSON string, and remain a string"
         return ContentParser(
             "json", limits=(ExportLimit(MessagePiece.ARGUMENTS, why),), empty=False
         )
@@ -199,7 +199,7 @@ def arguments_reader(arguments: ArgumentFormat) -> ContentParser:
     able = [way for way in found if way is not None]
     if able:
         return min(able, key=lambda way: way.weight)
-    why = "neither JSON nor pairs that can be told apart; they come out as text"
+    why = "neither JSON nor separable pairs; they remain text"
     return ContentParser(
         "json", {"allow_non_json": True}, (ExportLimit(MessagePiece.ARGUMENTS, why),), empty=False
     )
@@ -216,7 +216,7 @@ def _whole_parser(arguments: ArgumentFormat) -> ContentParser | None:
     return ContentParser("json", {"allow_non_json": True}, limits, empty=False)
 
 
-_SPOILS = "no JSON; with it, all arguments of a call come out as text"
+_SPOILS = "not JSON; with it, all arguments of a call remain text"
 
 
 def surviving_arguments(arguments: ArgumentFormat, call: ToolCall) -> dict[str, Json]:
@@ -339,7 +339,7 @@ _VALUE_PARSERS: Mapping[str, Json] = {
 def _why(values: ValueNotation, lost: ValueLosses) -> str:
     if JsonType.STRING in lost.types or lost.characters or lost.odd_strings:
         return f"strings are written as {values.string.escape}, and nothing is unescaped"
-    return "not written as JSON, nor as a word that the target knows"
+    return "neither JSON nor a word that the target knows"
 
 
 def _ends_recognizably(row: Row, members: ContainerNotation) -> bool:

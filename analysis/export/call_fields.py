@@ -89,10 +89,10 @@ def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | 
                 return None
             arguments = _at(value, _path(fields, fields.args_field))
             if isinstance(arguments, str):
-                why = "they are JSON text inside JSON, and come out as that text"
+                why = "they are JSON inside a JSON string, and remain a string"
                 limits[ExportLimit(MessagePiece.ARGUMENTS, why)] = None
             elif arguments is None and not call.arguments:
-                why = "the arguments are left out then, and the target wants what it is to copy"
+                why = "the template omits the arguments then, but the target requires the field"
                 limits[ExportLimit(MessagePiece.NO_ARGUMENTS, why)] = None
             elif arguments != surviving_arguments(calls.arguments, call):
                 return None
@@ -278,7 +278,7 @@ def _body_end(calls: CallFormat, reader: ContentParser) -> str:
 def _ids(tail: Sequence[str | RowSlot]) -> tuple[ExportLimit, ...]:
     if RowSlot.ID not in tail:
         return ()
-    why = "they stand after the arguments, and the target captures only what opens a call"
+    why = "they follow the arguments, and the target captures only the opening of a call"
     return (ExportLimit(MessagePiece.IDS, why),)
 
 
@@ -287,7 +287,7 @@ def _closers(tail: Sequence[str | RowSlot]) -> tuple[ExportLimit, ...]:
     close = TemplateLiteral.of(tail[0] if tail and not isinstance(tail[0], RowSlot) else "")
     if not close.core or close.is_marker or close.mark:
         return ()
-    why = f"a {close.core[0]} in them ends the call, where the next one seems to follow"
+    why = f"a {close.core[0]} in them ends the call if the text after it looks like the next one"
     return (ExportLimit(MessagePiece.STRINGS, why, characters=close.core[0]),)
 
 
@@ -345,10 +345,10 @@ def _seam(
 
 
 _NO_ARGUMENTS = ExportLimit(
-    MessagePiece.NO_ARGUMENTS, "what then stands there is no JSON, and comes out as text"
+    MessagePiece.NO_ARGUMENTS, "the text in their place is not JSON, and remains text"
 )
 _WRITTEN = ExportLimit(
-    MessagePiece.NO_ARGUMENTS, "such calls are written in another way than the rest"
+    MessagePiece.NO_ARGUMENTS, "such calls are written differently from the others"
 )
 
 

@@ -135,7 +135,7 @@ def _calls_field(around: TargetSurroundings) -> tuple[CallsField | None, tuple[E
         found = row_field(calls, around.begins, end)
     if found is None:
         return None, (
-            ExportLimit(MessagePiece.CALLS, "nothing before the arguments tells the name"),
+            ExportLimit(MessagePiece.CALLS, "no text before the arguments names the function"),
         )
     return found, found.limits
 
@@ -208,8 +208,8 @@ class ExportMismatch(Struct, frozen=True):
     read_message: ComparedMessage | None
     """The message that the target read, e.g. with None for the content, or None if it raised."""
     error: str = ""
-    r"""The error of the target, or the template's render of the message that was found, e.g. "the
-    template writes it 'Here it is.<|im_end|>\n'"."""
+    r"""The error of the target, or the template's render of the message that was found, e.g. "it
+    renders as 'Here it is.<|im_end|>\n'"."""
 
     @property
     def kind(self) -> str:
@@ -223,7 +223,7 @@ class ExportMismatch(Struct, frozen=True):
             "calls": ours.calls != theirs.calls,
         }
         named = [part for part, differs in parts.items() if differs]
-        return " and ".join(named) or "the text that the template writes of it"
+        return " and ".join(named) or "its rendered text"
 
 
 class ExportTrial(Struct, frozen=True):
@@ -344,7 +344,7 @@ class _Tryout:
             read = _with_wanted_ids(found, message)
             second_text = text if read == message else turns.written_turn(read).rest
             if second_text != text:
-                error = f"the template writes it {second_text!r}"
+                error = f"it renders as {second_text!r}"
                 return ExportMismatch("", prefix, text, expected, found, error)
         return None
 

@@ -67,7 +67,9 @@ def content_limit(around: TargetSurroundings) -> ExportLimit | None:
     block = around.reasoning
     texts = [joint.text for joint in around.between(right=[TurnPart.CONTENT])]
     if block is not None and any(_opens_alike(text, block) for text in texts):
-        return ExportLimit(MessagePiece.CONTENT_BESIDE_CALLS, "it is opened as reasoning is")
+        return ExportLimit(
+            MessagePiece.CONTENT_BESIDE_CALLS, "it has the same opening as reasoning"
+        )
     return None
 
 
@@ -203,7 +205,7 @@ def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
         )
     close = block.close.core
     if not close:
-        return ExportLimit(MessagePiece.REASONING, "nothing closes it")
+        return ExportLimit(MessagePiece.REASONING, "it has no closing marker")
     alone = (
         literal
         for presence, layout in around.format.layouts.items()
@@ -211,14 +213,14 @@ def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
         if part is TurnPart.CONTENT and not presence.calls
     )
     if any(_opens_alike(text, block) for text in alone):
-        return ExportLimit(MessagePiece.REASONING, "it is opened as content is")
+        return ExportLimit(MessagePiece.REASONING, "it opens like content")
     closers = around.between(left=[TurnPart.REASONING])
     # The field has one close, and with another one the reasoning would go on.
     if any(close not in joint.text for joint in closers if joint.right):
-        return ExportLimit(MessagePiece.REASONING, "what closes it depends on what follows")
+        return ExportLimit(MessagePiece.REASONING, "its closing marker depends on the next part")
     if not block.open.core and any(close not in joint.text for joint in closers):
         return ExportLimit(
-            MessagePiece.REASONING, "nothing opens it, and before the end nothing closes it"
+            MessagePiece.REASONING, "it has no opening marker, and no closing marker before the end"
         )
     return None
 

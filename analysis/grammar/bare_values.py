@@ -160,8 +160,7 @@ def _is_silent(keyword: str, value: Json) -> bool:
 
 def _read_otherwise(keyword: str, pointer: str) -> UnheldKeywordError:
     return UnheldKeywordError(
-        f"{keyword} cannot be held to where a string without quotes may be read as a value of"
-        " another type",
+        f"{keyword} cannot be enforced if a string without quotes may be parsed as another type",
         pointer=pointer,
         keyword=keyword,
         hint="allow strings alone",

@@ -265,7 +265,7 @@ class CallWriter:
             raise GrammarError(
                 "this format writes the arguments as text inside a JSON string",
                 place=f"the arguments of {name}",
-                hint="constrain what is inside the string with a grammar of its own",
+                hint="constrain the text inside the string with a separate grammar",
             )
         reader = SchemaReader(schema, f"the parameters of {name}")
         found = reader.resolved(reader.root)

@@ -371,8 +371,8 @@ def number_expression(schema: Schema, pointer: str, rules: GbnfRules, *, whole: 
         return number_range(interval, rules)
     factors = multiples_within(unit, interval)
     if factors is None:
-        raise unwritable_keyword("multipleOf", pointer, "without bounds there is no end to them")
+        raise unwritable_keyword("multipleOf", pointer, "without bounds there are infinitely many")
     if len(factors) > MOST_MULTIPLES:
-        raise unwritable_keyword("multipleOf", pointer, f"{len(factors)} numbers lie in the bounds")
+        raise unwritable_keyword("multipleOf", pointer, f"the bounds allow {len(factors)} numbers")
     options = [gbnf_literal(text) for text in written_multiples(unit, factors, interval)]
     return join_alternatives(options) if options else None

@@ -254,7 +254,7 @@ class _MembersWriter:
             return Others(other_name(known, tokens.style.quoting, tokens.rules), value)
         if any(map(members.is_name, known)):
             raise unwritable_keyword(
-                "propertyNames", pointer, "known members would have to be left out of it"
+                "propertyNames", pointer, "known members would have to be excluded"
             )
         name = self.writer.value(members.name_schema, pointer)
         return None if name is None else Others(name, value)
@@ -266,7 +266,7 @@ class _MembersWriter:
         if more:
             why = "one name may match several patterns"
         elif members.names is not True:
-            why = "propertyNames speaks of the same names"
+            why = "propertyNames constrains the same names"
         elif any(members.matches(name, source) for name in members.known):
             why = "known members match it too"
         elif self.writer.resolver.flat(members.additional):

@@ -96,7 +96,7 @@ def items_of(schema: Schema, pointer: str, value: Callable[[Json, str], str | No
     most = keyword_count(schema, "maxItems")
     if schema.get("uniqueItems") and (most is None or most > 1):
         raise unwritable_keyword(
-            "uniqueItems", pointer, "each item would have to differ from all before"
+            "uniqueItems", pointer, "each item would have to differ from all earlier ones"
         )
     place = pointer_below(pointer, "prefixItems")
     leading = [
@@ -307,7 +307,7 @@ def ensure_short(shape: StringShape, rules: GbnfRules) -> None:
     for keyword, regex in zip(shape.keywords, shape.patterns, strict=False):
         opened = with_open_counts(regex, _SHORT_WORD, _FEW_LETTERS)
         if opened != regex:
-            why = f"xgrammar takes 7 ms for each of more than {_SHORT_WORD} letters that it counts"
+            why = f"to count more than {_SHORT_WORD} letters, xgrammar takes 7 ms for each"
             error = unwritable_keyword(keyword, shape.pointer, why)
             error.instead = {"pattern": ecma_regex(opened)}
             raise error
@@ -315,7 +315,7 @@ def ensure_short(shape: StringShape, rules: GbnfRules) -> None:
         return
     for keyword, length in (("minLength", shape.least), ("maxLength", shape.most or 0)):
         if length > longest:
-            why = f"xgrammar takes 80 ms for each character of more than {longest} that it counts"
+            why = f"to count more than {longest} characters, xgrammar takes 80 ms for each"
             raise unwritable_keyword(keyword, shape.pointer, why)
 
 

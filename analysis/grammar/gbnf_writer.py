@@ -281,8 +281,8 @@ class GbnfWriter:
         longest = max(map(len, thens), default=0)
         if longest > _LONGEST:
             raise GrammarError(
-                f"text ends with one of {longest} characters: GBNF would need a rule for each",
-                hint=f"write the grammar as Lark; GBNF is written up to {_LONGEST} characters",
+                f"an end of text has {longest} characters: GBNF would need a rule for each",
+                hint=f"write the grammar as Lark; the limit for GBNF is {_LONGEST} characters",
             )
         stripped = {EdgeStrip.WHITESPACE: " \n\r\t", EdgeStrip.NEWLINES: "\n"}.get(prose.left, "")
         barred = {*stripped, *(char for char in taken_chars - thens.keys() if len(char) == 1)}
@@ -469,8 +469,8 @@ def _mixed() -> UnheldKeywordError:
     union causes this; the caller that knows the schema has to find which one.
     """
     return UnheldKeywordError(
-        "GBNF cannot tell values of one name apart that are any text in one object, and something"
-        " else in another one",
+        "GBNF cannot express a union in which a member is any text in one object, and something"
+        " else in another",
         pointer=ROOT,
         keyword="anyOf",
         hint="write the grammar as Lark",
@@ -509,7 +509,7 @@ def _told_apart(prose: FreeProse, shape: StringShape) -> StringShape:
     # Without an upper bound, non-emptiness can be expressed.
     keyword = shape.keywords[-1]
     raise UnheldKeywordError(
-        f"{keyword} cannot be held to in GBNF, where a string without quotes may hold what ends it",
+        f"{keyword} cannot be enforced in GBNF if a string without quotes may contain its end",
         pointer=shape.pointer,
         keyword=keyword,
         hint="write the grammar as Lark",

@@ -348,8 +348,8 @@ class MemberRules:
             return True
         if _OTHERS in schema:
             raise UnheldKeywordError(
-                f"{_OTHERS} cannot be held to where a member's name stands twice: a name that is"
-                " made up could be closed by another one",
+                f"{_OTHERS} cannot be enforced if a member's name occurs twice: an invented name"
+                " could be closed by another one",
                 pointer=schema_place(schema, ROOT),
                 keyword=_OTHERS,
                 hint="set it to false",

@@ -104,7 +104,7 @@ class _RegexReader:
             case "\\":
                 return SetCharacter(self.escape(in_class=False))
             case "*" | "+" | "?":
-                raise PatternError(f"nothing stands before {character}")
+                raise PatternError(f"it has nothing to repeat before {character}")
             case _:
                 return SetCharacter(CodePoints.among(character))
 
@@ -113,7 +113,7 @@ class _RegexReader:
             named = _GROUP_NAME.match(self.source, self.at)
             if named is None or not self.source.startswith(">", named.end()):
                 what = self.source[self.at - 1 : self.at + 3]
-                raise PatternError(f"{what} is more than a regular expression can say")
+                raise PatternError(f"{what} is not supported")
             self.at = named.end() + 1
         regex = self.choice()
         if not self.take(")"):
@@ -133,7 +133,7 @@ class _RegexReader:
         self.take("?")
         if self.counts() is not None:
             # Elsewhere `a++` is possessive, and ECMA-262 refuses it.
-            raise PatternError("two quantifiers stand side by side")
+            raise PatternError("it has two adjacent quantifiers")
         return RegexRepeat(regex, least, most)
 
     def counts(self) -> tuple[int, int | None] | None:
@@ -153,7 +153,7 @@ class _RegexReader:
         negated = self.take("^")
         # In ECMA-262 `[]` matches nothing, in other languages the bracket is a member.
         if self.source.startswith("]", self.at):
-            raise PatternError("an empty class means different things to different engines")
+            raise PatternError("engines disagree about an empty class")
         points = CodePoints()
         while not self.take("]"):
             first = self.class_atom()
@@ -164,7 +164,7 @@ class _RegexReader:
             points |= first
         points = points.inverse() if negated else points
         if not points:
-            raise PatternError("one of its classes holds no character")
+            raise PatternError("one of its classes matches no character")
         return points
 
     def class_atom(self) -> CodePoints:
@@ -192,7 +192,7 @@ class _RegexReader:
         if rest in "xu":
             return self.hexadecimal()
         if rest.isalnum():
-            raise PatternError(f"\\{rest} is more than a regular expression can say")
+            raise PatternError(f"\\{rest} is not supported")
         return CodePoints.among(rest)
 
     def hexadecimal(self) -> CodePoints:
@@ -207,7 +207,7 @@ class _RegexReader:
         point = -1 if found is None else int(found[1] or found[2] or found[3], 16)
         points = CodePoints.of((point, point)) & ANY if point >= 0 else CodePoints()
         if found is None or not points:
-            raise PatternError(f"\\{self.source[start : start + 5]} names no character")
+            raise PatternError(f"\\{self.source[start : start + 5]} is not a valid escape")
         self.at = found.end()
         return points
 
@@ -221,7 +221,7 @@ class _RegexReader:
 def _range(first: CodePoints, last: CodePoints) -> CodePoints:
     start, end = first.single, last.single
     if start is None or end is None or start > end:
-        raise PatternError("one of its classes has a range that is none")
+        raise PatternError("one of its classes has an invalid range")
     return CodePoints.of((ord(start), ord(end)))
 
 

@@ -71,18 +71,18 @@ def turn_after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
     reasoning = turn.reasoning
     if reasoning is None or not (turn.start is TurnStart.REASONING or reasoning.leads):
         raise GrammarError(
-            "the model is not in its reasoning there",
+            "the model is not reasoning at this point",
             place="the end of the prompt",
-            hint="give a prompt that opens reasoning, or set the switch that does",
+            hint="pass a prompt that opens reasoning, or set the switch that opens it",
         )
     close = reasoning.close.core
     rows = [row_after_reasoning(row, close) for row in turn.strict.rows]
     rest = tuple(dict.fromkeys(row for row in rows if row is not None))
     if not rest:
         raise GrammarError(
-            "no text closes the reasoning",
+            "reasoning has no closing marker",
             place="the end of the prompt",
-            hint="hold it to the grammar from its first token",
+            hint="apply the grammar from the first token",
         )
     return structs.replace(turn, strict=StrictTurn(rest, turn.strict.calls)), close
 
@@ -517,7 +517,7 @@ def grammar_of(
     if request.required and json_schema is not None:
         raise RequestError(
             "a call is required, and json_schema asks for content",
-            hint="give one of tool_choice and json_schema",
+            hint="pass only one of tool_choice and json_schema",
         )
     marked = {
         function["name"]: function.get("strict") is True

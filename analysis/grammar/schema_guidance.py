@@ -121,7 +121,7 @@ _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 _STRICTLY = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _UNWRITABLE: Mapping[str, str] = {
     **UNWRITABLE,
-    "propertyNames": "llguidance does not read it",
+    "propertyNames": "llguidance does not support it",
     "minContains": "items would have to be counted by kind",
     "maxContains": "items would have to be counted by kind",
 }
@@ -272,10 +272,10 @@ def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:
         if keyword in _UNWRITABLE:
             raise unwritable_keyword(keyword, pointer, _UNWRITABLE[keyword])
     if schema.get("uniqueItems") is True:
-        raise unwritable_keyword("uniqueItems", pointer, "every item would decide about the others")
+        raise unwritable_keyword("uniqueItems", pointer, "every item would depend on the others")
     for keyword in UNEVALUATED:
         if keyword in schema and any(other in schema for other in IN_PLACE):
-            raise unwritable_keyword(keyword, pointer, "what it speaks of depends on other schemas")
+            raise unwritable_keyword(keyword, pointer, "its scope depends on other schemas")
     own = string_shape(without_keywords(schema, "allOf"), pointer)
     ensure_counted(own, _COUNTED, _COUNTED)
     for source in schema_map(schema, "patternProperties"):
@@ -300,7 +300,7 @@ def _hold_bounds(schema: Schema, pointer: str) -> None:
             continue
         if near == int(near) and abs(far - near) < 1:
             raise unwritable_keyword(
-                keyword, pointer, "llguidance takes the bound where the other is near"
+                keyword, pointer, "llguidance accepts the bound itself if the other one is near"
             )
 
 
@@ -315,7 +315,7 @@ def _hold_counts(schema: Schema, pointer: str) -> None:
         keyword_count(schema, "maxProperties"),
     )
     required = names_of(schema, "required")
-    why = "members that may be left out would have to be counted"
+    why = "optional members would have to be counted"
     closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
     if _all_needed(schema):
         # The other members may be written twice.

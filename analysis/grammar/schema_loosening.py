@@ -57,7 +57,7 @@ class Loosening(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return it as one line."""
-        return f"{_owner(self.tool)}, {self.pointer} is not held to: {self.reason}"
+        return f"{_owner(self.tool)}, {self.pointer} is not enforced: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def log_loosening(loosened: tuple[Loosening, ...]) -> None:
     reason_words = (_shortened(reason, places) for reason, places in reasons.items())
     import logging  # noqa: PLC0415 - only servers log
 
-    words = "keywords that no grammar can hold are left out: %s"
+    words = "keywords that no grammar can express are left out: %s"
     logging.getLogger("autoparser").warning(words, "; ".join(reason_words))
 
 
@@ -315,7 +315,7 @@ def _listed(schemas: Sequence[_Loosened]) -> SchemaError:
     error = StrictSchemaError(
         f"{first.reason}{other_words}",
         pointer=first.pointer,
-        hint=f"{hint}, or let the grammar be looser (--loosen)",
+        hint=f"{hint}, or loosen the grammar (--loosen)",
     )
     error.keyword = first.keyword
     return error.within(_owner(first.tool))

@@ -113,9 +113,9 @@ def merge_flat(first: Schema, second: Schema, pointer: str) -> Schema | None:
         keyword = next(iter(left))
         if keyword in _MEMBERS:
             raise unwritable_keyword(
-                _MEMBERS[0], pointer, "other schemas speak of the same members"
+                _MEMBERS[0], pointer, "other schemas constrain the same members"
             )
-        why = f"{first[keyword]!r} and {left[keyword]!r} would have to hold both"
+        why = f"{first[keyword]!r} and {left[keyword]!r} would both have to hold"
         raise unwritable_keyword(keyword, pointer, why)
     return found
 
@@ -357,7 +357,7 @@ class Resolver(Struct, frozen=True):
     ) -> list[Option]:
         if len(first) * len(second) > MOST_OPTIONS:
             raise SchemaError(
-                f"unions that must hold at once give {len(first) * len(second)} cases",
+                f"unions that apply at once have {len(first) * len(second)} combinations",
                 pointer=pointer,
                 hint="write them as one anyOf",
             )
@@ -381,7 +381,7 @@ class Resolver(Struct, frozen=True):
                     for other in branches[later]
                 ):
                     raise unwritable_keyword(
-                        "oneOf", pointer, f"its schemas {at} and {later} may both hold"
+                        "oneOf", pointer, f"its schemas {at} and {later} may both match"
                     )
 
 
@@ -395,5 +395,5 @@ def tell_apart(options: Sequence[Json], document: SchemaDocument, pointer: str) 
     except UnheldKeywordError as error:
         if error.keyword == "oneOf":
             raise
-        why = f"whether two of its schemas may both hold cannot be told: {error.message}"
+        why = f"it is unknown whether two of its schemas may both match: {error.message}"
         raise unwritable_keyword("oneOf", pointer, why) from None

@@ -139,7 +139,7 @@ class SchemaReader:
                 found += self.objects(option)
                 if len(found) > MOST_OPTIONS:
                     raise SchemaError(
-                        f"unions that must hold at once give more than {MOST_OPTIONS} cases",
+                        f"unions that apply at once have more than {MOST_OPTIONS} combinations",
                         place=self.place,
                         hint="write them as one anyOf",
                     )
@@ -206,7 +206,7 @@ class SchemaReader:
         """Raise SchemaError for a keyword that only JSON's own notation can be held to."""
         for part, keyword in _unheld(schema, kind):
             raise UnheldKeywordError(
-                f"{keyword} cannot be held to in this format's notation of {_PLURALS[kind]}",
+                f"{keyword} cannot be enforced in this format's notation of {_PLURALS[kind]}",
                 pointer=schema_place(part, ROOT),
                 keyword=keyword,
                 hint="leave it out",

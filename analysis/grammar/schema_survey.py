@@ -40,16 +40,16 @@ TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 """The names of types."""
 
 UNWRITABLE: Mapping[str, str] = {
-    "not": "it says what a value is not",
-    "if": "one part of a value would decide about another",
-    "then": "one part of a value would decide about another",
-    "else": "one part of a value would decide about another",
-    "dependentRequired": "one member would decide about another",
-    "dependentSchemas": "one member would decide about another",
-    "dependencies": "one member would decide about another",
+    "not": "it only excludes values",
+    "if": "one part of a value would depend on another",
+    "then": "one part of a value would depend on another",
+    "else": "one part of a value would depend on another",
+    "dependentRequired": "one member would depend on another",
+    "dependentSchemas": "one member would depend on another",
+    "dependencies": "one member would depend on another",
     "contains": "items would have to be counted by kind",
-    "$dynamicRef": "what it refers to depends on the way there",
-    "$recursiveRef": "what it refers to depends on the way there",
+    "$dynamicRef": "its target depends on the path of references to it",
+    "$recursiveRef": "its target depends on the path of references to it",
 }
 """Why a keyword cannot be written."""
 
@@ -83,9 +83,7 @@ def survey_schema(document: SchemaDocument) -> None:
                 raise unwritable_keyword(keyword, pointer, UNWRITABLE[keyword])
         for keyword in UNEVALUATED:
             if keyword in schema and any(other in schema for other in IN_PLACE):
-                raise unwritable_keyword(
-                    keyword, pointer, "what it speaks of depends on other schemas"
-                )
+                raise unwritable_keyword(keyword, pointer, "its scope depends on other schemas")
 
 
 def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
@@ -140,7 +138,7 @@ def _check_choices(schema: Schema, pointer: str) -> None:
     # A single union has no more cases than its own text lists.
     if len(sizes) > 1 and cases > MOST_JOINED:
         raise SchemaError(
-            f"unions that must hold at once give {cases} cases",
+            f"unions that apply at once have {cases} combinations",
             pointer=pointer,
             keyword="allOf",
             hint="write them as one anyOf",
@@ -217,7 +215,7 @@ _COUNT = ("a count", _is_count)
 _BOUND = ("a number", _is_bound)
 _TEXT = ("a string", _is(str))
 _MAP = ("an object", _is(dict))
-_LIST = ("a list with something in it", _is_filled_list)
+_LIST = ("a non-empty list", _is_filled_list)
 _EXPECTED: Mapping[str, tuple[str, Callable[[Json], bool]]] = {
     "type": (f"one of {', '.join(TYPES)}, or a list of them", _is_type),
     "enum": ("a list", _is(list)),

@@ -156,9 +156,9 @@ PATTERNS = {
 """Pattern by the format's name."""
 
 UNHELD = {
-    "regex": "whether a text is a regular expression is not regular itself",
+    "regex": "the syntax of regular expressions is not regular",
     "idn-email": "its host is an internationalized name",
-    "idn-hostname": "which characters may stand together depends on tables of Unicode",
+    "idn-hostname": "the characters that may be adjacent depend on Unicode tables",
 }
 """Why the other formats of the standard cannot be held, by their names."""
 
@@ -256,7 +256,7 @@ def ensure_counted(shape: StringShape, most: int, fewest: int) -> None:
     raise unwritable_keyword(
         keyword,
         shape.pointer,
-        f"llguidance may give up within a text of which it counts more than {size} characters",
+        f"llguidance may give up if it has to count more than {size} characters",
     )
 
 

@@ -194,7 +194,7 @@ class _TagWriter(GbnfWriter):
             raise unwritable_keyword(
                 "minLength",
                 prose.pointer,
-                "xgrammar takes seconds to compile a text that is not empty",
+                "xgrammar takes seconds to compile a non-empty text",
             )
         return super().text_states(prose, thens, ends, taken_chars)
 

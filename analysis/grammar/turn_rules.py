@@ -215,7 +215,7 @@ def _trigger(
     raise GrammarError(
         f"calls are indistinguishable from other text: they begin with {head.before!r}",
         place="triggers",
-        hint="hold the whole answer to the grammar, and leave lazy out",
+        hint="constrain the whole answer, without lazy",
     )
 
 
@@ -543,14 +543,13 @@ class TurnRules:
         if pieces > MOST_PIECES:
             raise GrammarError(
                 f"the template writes a message in {pieces} pieces, and a grammar has at most"
-                f" {MOST_PIECES} of a turn",
+                f" {MOST_PIECES} per turn",
                 hint="write the content once",
             )
         if not rows:
             raise GrammarError(
-                "the template writes no message that this request asks for",
-                hint="offer tools where calls are required, and only to a template that writes "
-                "calls",
+                "the template writes no message that this request allows",
+                hint="offer tools if calls are required, and use a template that writes calls",
             )
         return rows
 

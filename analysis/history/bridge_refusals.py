@@ -1,8 +1,8 @@
 """The reasons for refusing a bridge between two prompts, and departures kept on purpose.
 
 `Bridge` keeps the ids of the previous prompt only while the template would write the same
-text there. Qwen3 drops the reasoning of earlier turns, so a bridge after a new user message is
-refused with `RefusalReason.REASONING_DROPPED`, unless the caller asks for `Retention.ALL`.
+text there. If a new user message makes the template drop earlier reasoning, the bridge is refused
+with `RefusalReason.REASONING_DROPPED`, unless the caller asks for `Retention.ALL`.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class RefusalReason(StrEnum):
     """The reasons to refuse a bridge."""
 
     NOTHING_NEW = "there is no new message"
-    ASSISTANT = "an assistant message is among the new ones; what a model wrote comes as ids"
+    ASSISTANT = "an assistant message is among the new ones; pass the model's output as ids"
     REASONING_DROPPED = "the template drops reasoning from the history"
-    PROMPT_REWRITTEN = "the template does not keep in the history what its prompt has written"
+    PROMPT_REWRITTEN = "the template drops text of its own prompt from the history"
     HISTORY_REWRITTEN = "the template changes the text of earlier messages"
-    END_DIFFERS = "the template ends the turn in the history otherwise than the model did"
-    END_UNKNOWN = "it is not known how the template ends such a turn"
-    BEHIND_STOP = "after the stop token stands what the template does not write"
-    DEPENDS = "what the template writes of new messages depends on the whole conversation"
-    OTHER_TOOLS = "the prompt does not have a tool that is offered now"
+    END_DIFFERS = "the template ends the turn differently in the history"
+    END_UNKNOWN = "it is unknown how the template ends such a turn"
+    BEHIND_STOP = "the output has text after the stop token that the template does not write"
+    DEPENDS = "the render of new messages depends on the whole conversation"
+    OTHER_TOOLS = "the prompt lacks a tool that is offered now"
     NO_CALL = "a tool result follows, but no call could be read from the output"
-    REFUSED = "the template refuses the conversation"
-    NOT_ENCODED = "the tokenizer does not give back the text of the new messages"
+    REFUSED = "the template raises on the conversation"
+    NOT_ENCODED = "the tokenizer does not reproduce the text of the new messages"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,13 +43,13 @@ _EARLIER = "of an earlier turn"
 class EarlierTurns(StrEnum):
     """The template's treatment of the turns before the last one."""
 
-    ALL = "all stays"
+    ALL = "everything stays"
     NOT_REASONING = "reasoning is dropped"
-    NOT_BLOCKS = "reasoning is dropped, and the blocks that held none"
-    NOT_BLANKS = "the blocks that held none are dropped, and reasoning stays"
+    NOT_BLOCKS = "reasoning and empty reasoning blocks are dropped"
+    NOT_BLANKS = "empty reasoning blocks are dropped, and reasoning stays"
     NOT_AT_FIRST = "reasoning is dropped, unless the model has answered before"
     CHANGED = "other text changes, too"
-    DEPENDS = "all stays, but what is new is written otherwise after a longer history"
+    DEPENDS = "the past stays, but new messages render differently after a longer history"
 
 
 class History:

@@ -219,7 +219,7 @@ def check_placed(spans: Sequence[MediaSpan], placed: Sequence[MediaTokens]) -> N
                 f"the prompt has no tokens for this {part.kind}",
                 place=f"messages[{part.message}].content[{part.part}]",
                 hint="the template drops it, or writes it together with others:"
-                " 'autoparser analyze' says which",
+                " 'autoparser analyze' shows which",
             )
 
 

@@ -87,7 +87,7 @@ class RoundTrip(Shown):
     """Scenarios that apply, in their order, such as `"answer"`."""
     left_out: tuple[tuple[Scenario, Next, str], ...]
     """The scenarios that do not apply, such as `"spaced JSON"`, with the reason, such as
-    `"this is the format's own writing"`."""
+    `"the variation changes nothing"`."""
     settings: tuple[Setting, ...]
     """The settings of the switches that were tried, the usual one first, such as
     `({}, {"enable_thinking": False})`."""
@@ -141,7 +141,7 @@ def round_trip(
         for coming in given.next:
             if profile is not None and given.about_engine:
                 # The profile would replace the habit that the scenario tests.
-                reason = f"{profile.name} decides what it is about"
+                reason = f"{profile.name} overrides the habit that it tests"
                 left_out.append((given, coming, reason))
                 continue
             verdicts = [judge_scenario(stage, scenario, coming, tried, encoder) for tried in chosen]

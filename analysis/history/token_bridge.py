@@ -474,7 +474,7 @@ class Bridge:
         if not (stays or plain) and self._without_reasoning(
             text[:start]
         ) != self._without_reasoning(base.prompt[:first]):
-            purpose.keep(RefusalReason.HISTORY_REWRITTEN, "what stands before the turn")
+            purpose.keep(RefusalReason.HISTORY_REWRITTEN, "the text before the turn")
         if not text.startswith(own, start):
             purpose.keep(RefusalReason.HISTORY_REWRITTEN, "the end of the message before the turn")
         at = text.find(continuation.last.text, start)

@@ -290,9 +290,9 @@ def training_template(analysis: Analysis, *, briefly: bool = False) -> TrainingT
     made = _prove_template(analysis, briefly=briefly)
     if made.proof.refused == made.proof.conversations:
         raise TrainingTemplateError(
-            f"the template refuses each of the {made.proof.refused} conversations of the proof",
+            f"the template raises on all {made.proof.refused} test conversations",
             file=analysis.template.origin,
-            hint="give the model's directory, whose special tokens it may need",
+            hint="pass the model's directory: the template may need its special tokens",
         )
     return made
 
@@ -301,7 +301,7 @@ def _prove_template(analysis: Analysis, *, briefly: bool) -> TrainingTemplate:
     original = analysis.template
     if original.source is not None and original.source.ran_code:
         raise TrainingTemplateError(
-            "an encoder in Python has no template that markers could stand in",
+            "an encoder in Python has no template to add markers to",
             file=original.origin,
             hint="use the loss mask of autoparser's renderer instead",
         )
@@ -330,7 +330,7 @@ def _make_template(analysis: Analysis, *, ends: bool, briefly: bool) -> Training
         patched.check_syntax()
     except AutoparserError as error:
         raise TrainingTemplateError(
-            f"the template cannot stand in a macro: {error.message}", file=original.origin
+            f"the template cannot be wrapped in a macro: {error.message}", file=original.origin
         ) from error
     return TrainingTemplate(
         patched, prove_training_template(analysis, patched, briefly=briefly), patched=True

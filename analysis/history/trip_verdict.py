@@ -15,7 +15,7 @@ after the prompt, the reason is returned:
 >>> template_sample(stage, scenario, {}, prompt, message, ("<|end|>",))
 TemplateSample(text='It is sunny in Oslo.<|end|>', unwritten='')
 >>> template_sample(stage, scenario, {}, prompt, thinking, ("<|end|>",)).unwritten
-'it leaves the reasoning out of the turn'
+'its turn lacks the reasoning'
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-REWRITTEN = "it rewrites what the turn says"
+REWRITTEN = "it changes the text of the turn"
 """The reason why the format wrote a turn that the template writes, too."""
 
 
@@ -154,7 +154,7 @@ class TemplateSample(Struct, frozen=True):
     empty if there is none."""
     unwritten: str = ""
     """The reason why the template does not write the turn after the prompt, such as
-    `"it leaves the reasoning out of the turn"`; else empty."""
+    `"its turn lacks the reasoning"`; else empty."""
 
 
 def template_sample(
@@ -173,10 +173,10 @@ def template_sample(
     try:
         whole = last_turn(message)
     except TemplateRenderError as error:
-        return TemplateSample("", f"it refuses the turn as the last one: {error.reason}")
+        return TemplateSample("", f"it raises if the turn is last: {error.reason}")
     # Such a template has another header in the history, so the format has to write the turn.
     if not whole.startswith(prompt.text):
-        return TemplateSample("", "its turn does not go on from the prompt")
+        return TemplateSample("", "its turn does not continue the prompt")
     rest = whole[len(prompt.text) :]
     parts = {"reasoning": message.reasoning, "content": message.content}
     missing = [name for name, part in parts.items() if part and part not in rest]
@@ -190,7 +190,7 @@ def template_sample(
             continue  # refused without that call: the call does make a difference
     if missing:
         names = " and the ".join(dict.fromkeys(missing))
-        return TemplateSample("", f"it leaves the {names} out of the turn")
+        return TemplateSample("", f"its turn lacks the {names}")
     return TemplateSample(_cut_after_stop(rest, message, stops))
 
 
@@ -279,7 +279,7 @@ class Verdict:
     """The party at fault, such as `Culprit.TEMPLATE`, or None if text and tokens hold."""
     unconfirmed: str = ""
     """Why the format, not the template, wrote the turn before its variations, such as
-    `"it leaves the reasoning out of the turn"`; else empty."""
+    `"its turn lacks the reasoning"`; else empty."""
 
     @property
     def holds(self) -> bool:
@@ -399,7 +399,7 @@ def _sample_scenario(stage: ReplayStage, scenario: Scenario, setting: Setting) -
     varied = rewritten_by(spelled, format_, message, names)
     # With no change, the scenario would repeat the one without variations.
     if names and varied.text == plain.text and not varied.single_newlines:
-        raise NotWrittenError("this is the format's own writing")
+        raise NotWrittenError("the variation changes nothing")
     return replace(varied, plain=plain.text, unconfirmed=template_turn.unwritten)
 
 

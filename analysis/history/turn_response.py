@@ -255,5 +255,5 @@ def check_step(at: int, prompt_ids: Sequence[int], so_far: Sequence[int]) -> Non
     raise RequestError(
         f"the prompt differs from the tokens before it at token {parted}",
         place=f"trajectory[{at}].prompt_ids",
-        hint="make prompts by bridge_to_next_turn, or a sample of each stretch that holds together",
+        hint="make prompts with bridge_to_next_turn, or split the trajectory there",
     )

@@ -164,7 +164,7 @@ class Variation(Struct, frozen=True):
     """Whether it makes a call malformed, as `"malformed-call"` does; it does not apply if a parser
     reads the call anyway."""
     single_newlines: bool = False
-    """Whether each newline is a token of its own, as in `"single-newlines"`."""
+    """Whether each newline is a separate token, as in `"single-newlines"`."""
 
 
 def _piece_index(pieces: Pieces, kind: SampledKind) -> int:
@@ -258,26 +258,26 @@ VARIATIONS: Mapping[str, Variation] = {
         spelling=Spelling(comma=", ", colon=": "),
     ),
     "escaped-json": Variation(
-        "JSON with letters beyond ASCII as escapes", spelling=Spelling(ascii_only=True)
+        "JSON with non-ASCII letters as escapes", spelling=Spelling(ascii_only=True)
     ),
     "json-literals": Variation("true, false and null as JSON", spelling=Spelling(literals="json")),
     "python-literals": Variation(
         "true, false and null as Python", spelling=Spelling(literals="python")
     ),
     "newline-after-reasoning": Variation(
-        "a newline more after the reasoning's end",
+        "an extra newline after the end of reasoning",
         rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text}\n", beside=1),
     ),
     "no-space-after-reasoning": Variation(
-        "no whitespace after the reasoning's end",
+        "no whitespace after the end of reasoning",
         rewrite=_by_change(SampledKind.REASONING, str.rstrip, beside=1),
     ),
     "newline-ends-reasoning": Variation(
-        "a newline more at the reasoning's end",
+        "an extra newline at the end of reasoning",
         rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text}\n"),
     ),
     "space-ends-reasoning": Variation(
-        "a space at the reasoning's end",
+        "a space at the end of reasoning",
         rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text} "),
     ),
     "newline-begins-content": Variation(
@@ -289,7 +289,7 @@ VARIATIONS: Mapping[str, Variation] = {
         rewrite=_by_change(SampledKind.CONTENT, lambda text: f"{text}\n"),
     ),
     "newline-before-calls": Variation(
-        "a newline more before the calls", rewrite=_newline_before_calls
+        "an extra newline before the calls", rewrite=_newline_before_calls
     ),
     "no-space-before-calls": Variation(
         "no whitespace before the calls",
@@ -308,9 +308,9 @@ VARIATIONS: Mapping[str, Variation] = {
         "the end of the last call's arguments is missing", rewrite=_break_call, breaks_call=True
     ),
     "unclosed-call": Variation(
-        "what closes the last call is missing", rewrite=_leave_call_open, breaks_call=True
+        "the closing marker of the last call is missing", rewrite=_leave_call_open, breaks_call=True
     ),
-    "single-newlines": Variation("each newline is a token of its own", single_newlines=True),
+    "single-newlines": Variation("each newline is a separate token", single_newlines=True),
 }
 """The variations by name, which scenarios refer to."""
 

@@ -415,7 +415,7 @@ class Prober:
         else:
             return
         raise TemplateRenderError(
-            f"it writes {half}, half of a surrogate pair, which no tokenizer takes",
+            f"it writes {half}, half of a surrogate pair, which no tokenizer encodes",
             file=self.template.origin or self.template.name,
         )
 

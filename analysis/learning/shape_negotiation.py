@@ -213,21 +213,21 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
         return partial
     if recased:
         raise UnusableTemplateError(
-            "writes other letters as capitals than the messages that it is given",
-            "write the content of messages as it is: a model reads other words than were said",
+            "changes the case of message texts",
+            "render the content of messages unchanged",
         )
     if silent:
         empty = not any(trial.outcome.startswith("raises") for trial in trials) and not (
             prober.probe(plain).text.strip()
         )
-        loss = "nothing of a user's message" if answers else "none of the messages that it is given"
+        loss = "a user's message" if answers else "any message"
         raise UnusableTemplateError(
-            "renders nothing" if empty else f"writes {loss}",
-            "check that it reads the content of every message of the role user and assistant",
+            "renders nothing" if empty else f"never renders {loss}",
+            "check that it reads the content of user and assistant messages",
         )
     raise UnusableTemplateError(
         "raises on every conversation that was tried",
-        "render a conversation by hand to see what it wants",
+        "render a conversation by hand to see what it requires",
         failures[0].error,
     )
 

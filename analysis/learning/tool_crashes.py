@@ -314,7 +314,7 @@ _PLAINER = (
     _ToolMend("an object with no properties", _in_parameters(_with_properties)),
     _ToolMend("a type that is a list", _in_parameters(_with_one_type)),
     _ToolMend("a default that is null", _in_parameters(_without_null_default)),
-    _ToolMend("an enum of other than texts", _in_parameters(_with_text_enum)),
+    _ToolMend("an enum with values other than strings", _in_parameters(_with_text_enum)),
 )
 
 

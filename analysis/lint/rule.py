@@ -172,8 +172,8 @@ _NO_FIX_WORDS: Mapping[NoFix, str] = {
     ),
     NoFix.OUTSIDE: "the cause is partly outside the template",
     NoFix.MARKERS: (
-        "the template has generation markers of its own; `autoparser render --to training-template`"
-        " writes a template with others"
+        "the template has its own generation markers; `autoparser render --to training-template`"
+        " writes a template with new ones"
     ),
     NoFix.SUSPECT: "a template that does this needs a review by a person, not an edit",
 }

@@ -263,8 +263,8 @@ def _part_facts(parts: ContentParts) -> Iterator[Fact]:
             yield (aspect, f"the only {name}", ""), placeholder_text(media.alone)
         if media.place is not None:
             many = "for each part" if media.each else "once"
-            yield (aspect, f"where {name} stands", ""), f"{many}, {media.place.value}"
-            yield (aspect, f"who may send {name}", ""), ", ".join(media.roles)
+            yield (aspect, f"position of {name}", ""), f"{many}, {media.place.value}"
+            yield (aspect, f"roles that may send {name}", ""), ", ".join(media.roles)
         for form, outcome in media.forms.items():
             yield (aspect, f"the form {form}", ""), outcome.value
 

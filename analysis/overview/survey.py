@@ -87,7 +87,7 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
             raise TemplateNotFoundError(
                 "neither a file nor a directory",
                 file=place,
-                hint="save what it gives as a file",
+                hint="save its content as a file",
             )
         inside = [place] if path.is_file() else [str(found) for found in _files_below(path)]
         if not inside:

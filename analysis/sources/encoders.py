@@ -179,7 +179,7 @@ def _import_module(place: str, source_name: str) -> ModuleType:
             hint = "give its file as path/to/module.py:function, or install its package"
         else:
             words = f"the module cannot be imported ({type(error).__name__}: {error})"
-            hint = "it has to run by itself; install what it imports"
+            hint = "it must be importable on its own; install its imports"
     raise TemplateNotFoundError(words, file=source_name, hint=hint)
 
 
@@ -220,7 +220,7 @@ def _source_of(path: str, source_name: str) -> str:
         raise TemplateReadError(
             f"the module's source cannot be read ({error})",
             file=source_name,
-            hint="name a module that is written in Python",
+            hint="pass a module that is written in Python",
         ) from None
 
 

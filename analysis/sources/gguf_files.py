@@ -251,7 +251,7 @@ class _HeaderReader:
         room = min(self.window.size, LARGEST_HEADER) - self.at
         if count * smallest > room:
             raise self.wrong(
-                f"{count} {what} are claimed, and {max(room, 0)} bytes are left for them", start
+                f"it claims {count} {what}, but only {max(room, 0)} bytes are left", start
             )
         return count
 

@@ -145,7 +145,7 @@ def _refusal_error(error: BaseException, question: HubQuestion) -> AutoparserErr
         "RevisionNotFoundError": (
             TemplateNotFoundError,
             f"this repository has no revision {revision!r}",
-            "give a branch, a tag or a commit of it with --revision",
+            "pass one of its branches, tags or commits with --revision",
         ),
         "RepositoryNotFoundError": (
             TemplateNotFoundError,
@@ -167,7 +167,7 @@ _BY_STATUS = {
     401: ("the Hub refuses the token", "log in with 'hf auth login', or correct HF_TOKEN"),
     403: ("the Hub denies access", "use a token that may read this repository"),
     404: ("the Hub does not have it", "check the name and the revision"),
-    429: ("the Hub is asked too often", "wait some minutes, or log in with 'hf auth login'"),
+    429: ("too many requests to the Hub", "wait some minutes, or log in with 'hf auth login'"),
 }
 
 
@@ -193,7 +193,7 @@ def _network_error(error: BaseException, question: HubQuestion) -> AutoparserErr
     elif any_of(CUT) or "Consistency check failed" in str(error):
         words, hint = (
             "the connection was cut in the middle",
-            "try again; nothing of what was half there is kept",
+            "try again; partial files are deleted",
         )
     else:
         return None
@@ -206,8 +206,8 @@ def offline_error(question: HubQuestion) -> AutoparserError:
 
     return TemplateNotFoundError(
         f"no such file, and the cache at {constants.HF_HUB_CACHE} does not have"
-        f" this model at revision {question.revision or 'main'!r}, while HF_HUB_OFFLINE keeps"
-        " the Hub from being asked",
+        f" this model at revision {question.revision or 'main'!r}, while HF_HUB_OFFLINE forbids"
+        " requests to the Hub",
         file=question.repository,
         place=question.file,
         hint="unset HF_HUB_OFFLINE, or run 'autoparser fetch' once while online",
@@ -220,14 +220,14 @@ def _disk_error(error: BaseException, question: HubQuestion) -> AutoparserError 
     for cause in _causes(error):
         if isinstance(cause, OSError) and cause.errno in FULL | CLOSED:
             full = cause.errno in FULL
-            words = "the disk is full" if full else "it may not be written to"
+            words = "the disk is full" if full else "no write access"
             return TemplateReadError(
                 f"the Hub's cache cannot be written: {words} ({cause.strerror})",
                 file=question.repository,
                 place=str(cause.filename or constants.HF_HUB_CACHE),
                 hint="make room there, or set HF_HOME to another directory"
                 if full
-                else "set HF_HOME to a directory that may be",
+                else "set HF_HOME to a writable directory",
             )
     return None
 
@@ -453,9 +453,9 @@ def _url_parts(url: str) -> list[str]:
         if place == ours and path[: len(prefix)] == prefix:
             return [unquote(part) for part in path[len(prefix) :]]
     raise TemplateNotFoundError(
-        f"this URL is not of the Hub, which is {constants.ENDPOINT}",
+        f"this URL is not on the Hub at {constants.ENDPOINT}",
         file=url,
-        hint="download the file and give its path, or set HF_ENDPOINT to the Hub that it is of",
+        hint="download the file and give its path, or set HF_ENDPOINT to the URL's Hub",
     )
 
 

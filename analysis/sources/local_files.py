@@ -325,7 +325,7 @@ def model_file(directory: Path, name: str) -> Path | None:
     raise TemplateReadError(
         f"this link leads out of its directory, to {target}",
         file=str(path),
-        hint="if that is meant, put a copy in its place, or pass the file itself",
+        hint="if this is intended, replace the link with a copy, or pass the file itself",
     )
 
 

@@ -177,7 +177,7 @@ def _git_bytes(directory: Path, *arguments: str) -> bytes:
         raise AutoparserError(
             f"git failed: {words[-1] if words else done.returncode}",
             file=str(directory),
-            hint="a history is that of a git checkout; compare two files by their names instead",
+            hint="a history needs a git checkout; to compare two files, pass both",
         )
     return done.stdout
 

@@ -424,14 +424,14 @@ def nothing_there(listing: HubListing, name: HubName) -> TemplateNotFoundError:
     asked = name.file or name.tag
     if asked is not None and not name.in_gguf:
         return TemplateNotFoundError(
-            f"the file {asked!r} of this repository is not there at commit {listing.commit}, or"
-            " holds no chat template",
+            f"this repository has no file {asked!r} with a chat template at commit"
+            f" {listing.commit}",
             file=listing.repository,
-            hint=f"give the repository alone; templates are looked for in {LOOKED_IN}",
+            hint=f"pass the repository alone; templates are looked for in {LOOKED_IN}",
         )
     ggufs = sorted(file for file in listing.files if file.endswith(".gguf"))
     if asked is not None:
-        some = f"there are {', '.join(ggufs[:5])}" if ggufs else "there is none at all"
+        some = f"it has {', '.join(ggufs[:5])}" if ggufs else "it has no GGUF files"
         more = f" and {len(ggufs) - 5} more" if len(ggufs) > 5 else ""  # noqa: PLR2004
         return TemplateNotFoundError(
             f"this repository has no GGUF file {asked!r} at commit {listing.commit}",

@@ -138,7 +138,7 @@ class TokenText:
         ids = self._encoding(text).ids
         # Some tokenizers leave out whitespace, so that a text of nothing else has no tokens.
         if text.strip() and not ids:
-            raise _cannot_encode(text, "it gives no tokens for it")
+            raise _cannot_encode(text, "it returns no tokens")
         return ids
 
     def _encoding(self, text: str) -> Encoding:
@@ -153,7 +153,7 @@ class TokenText:
         last = encoding.token_to_chars(len(ids) - 1) if ids else None
         rest = text if last is None else text[last[1] :]
         if rest.strip() or not ids:
-            raise _cannot_encode(rest, "no token is for it")
+            raise _cannot_encode(rest, "no token covers it")
         found = EncodedText(ids, encoding, len(text))
         self._check_known(text, found)
         return found
@@ -165,7 +165,7 @@ class TokenText:
         for id_, piece in zip(encoded.ids, encoded.pieces(text), strict=True):
             # A text that spells the unknown token is correctly encoded as that token.
             if id_ == unknown and piece != self._unknown_token:
-                raise _cannot_encode(piece, "it is unknown to it")
+                raise _cannot_encode(piece, "it has only the unknown token for it")
 
     @cached_property
     def _unknown_token(self) -> str | None:
@@ -265,7 +265,7 @@ def _unknown_id(id_: object, place: str | None = None) -> TokenizerError:
     return TokenizerError(
         f"the id {id_!r} is not in the vocabulary",
         place=place,
-        hint="give integers, ids of the tokenizer that was given",
+        hint="pass integers that are ids of this tokenizer",
     )
 
 
@@ -354,7 +354,7 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
             raise TokenizerError(
                 f"the vocabulary has {size} tokens, more than the {self.width} asked for",
                 file=self.file,
-                hint="give the width of the model's logits, or leave it out",
+                hint="pass the width of the model's logits, or leave it out",
             )
         return self.width or size
 

@@ -79,8 +79,8 @@ def read_tiktoken(path: Path, *, segmenting: bool) -> Tokenizer:
     """
     if segmenting:
         raise TokenizerError(
-            "tiktoken's file holds the tokens, but not the rule by which text is cut into words,"
-            " which is in the model's Python code",
+            "this tiktoken file has the tokens, but not the pre-tokenizer, which is in the model's"
+            " Python code",
             file=str(path),
             hint="convert it once with transformers (AutoTokenizer … save_pretrained) and give the"
             " tokenizer.json",
@@ -177,17 +177,17 @@ def tokenizer_of_gguf(contents: GgufContents, *, segmenting: bool) -> Tokenizer:
     TokenizerError for what the file does not hold.
     """
     if contents.model != BYTE_LEVEL or not contents.tokens:
-        kind = repr(contents.model) if contents.model else "no kind"
+        kind = repr(contents.model) if contents.model else "unknown"
         raise TokenizerError(
-            f"the vocabulary of this file is of {kind}, and only that of {BYTE_LEVEL!r}"
-            " (byte-level BPE) can be read",
+            f"the type of this file's vocabulary is {kind}, and only {BYTE_LEVEL!r} (byte-level"
+            " BPE) is supported",
             file=contents.file,
             hint="give the model's tokenizer.json with --tokenizer",
         )
     if segmenting and contents.pre not in GPT2_RULES:
         raise TokenizerError(
-            f"a GGUF file names the rule by which text is cut into words ({contents.pre!r}), but"
-            " does not hold it, so its tokens cannot be told",
+            f"this GGUF file names its pre-tokenizer ({contents.pre!r}), but does not contain it,"
+            " so the tokens of a text are unknown",
             file=contents.file,
             hint="give the model's tokenizer.json with --tokenizer",
         )

@@ -164,7 +164,7 @@ def learn(
     except ExampleError:
         if not own.read:
             raise
-        words = f"it reads {own.score}, and no format can be concluded from them"
+        words = f"it reads {own.score}, and the examples do not determine another format"
         return replace(_confirmed(own, kind), reason=words)
     # Of two that read equally many examples, the one that keeps the template's format wins.
     candidates = sorted((*_widened(own, kind), learned), key=lambda candidate: -candidate.read)

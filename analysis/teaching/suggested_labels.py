@@ -131,7 +131,7 @@ def _parsed(raw_value: Any, schema: Mapping[str, Any]) -> Any:
 def _transform() -> Callable[[str, Any], Any]:
     if find_spec(_TRANSFORMS) is None:
         raise AutoparserError(
-            f"the response_schema transforms what it reads by {_TRANSFORMS}, which is missing",
+            f"the response_schema transforms values with {_TRANSFORMS}, which is not installed",
             hint=f"pip install {_TRANSFORMS}",
         )
     search: Callable[[str, Any], Any] = import_module(_TRANSFORMS).search
@@ -142,7 +142,7 @@ def _labeled_object(raw_value: Any, schema: Mapping[str, Any]) -> dict[str, Any]
     members: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     if isinstance(raw_value, str):
         if not members:
-            raise ResponseSchemaError("an object of a text has neither a pattern nor properties")
+            raise ResponseSchemaError("an object in text has neither a pattern nor properties")
         # Every member searches the whole text.
         every = {name: read_by_schema(raw_value, each) for name, each in members.items()}
         read = {name: value for name, value in every.items() if value is not None}

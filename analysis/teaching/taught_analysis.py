@@ -236,9 +236,9 @@ def with_saved(analysis: Analysis, saved: SavedFormat) -> Analysis:
     Raises AutoparserError if it was made from another template.
     """
     if saved.sha256 != analysis.sha256:
-        made = saved.template.origin or "another template"
+        made = f", {saved.template.origin}" if saved.template.origin else ""
         raise AutoparserError(
-            f"the format was learned from {made}, whose text is not this template's",
+            f"the format was learned from a different template{made}",
             file=saved.file,
             hint="learn it again from this template",
         )

@@ -57,9 +57,9 @@ def death_error(status: int, limits: Limits, file: str | None) -> AutoparserErro
     if name is None:
         words = f"its worker ended with exit code {status}"
     elif name == "SIGKILL":
-        words = "its worker was killed (SIGKILL), as systems do where memory runs out"
+        words = "its worker was killed (SIGKILL), usually because memory ran out"
     elif name == "SIGABRT":
-        words = "its worker gave up (SIGABRT), as libraries do where memory runs out"
+        words = "its worker aborted (SIGABRT), usually because memory ran out"
     else:
         words = f"its worker crashed ({name})"
     return WorkerDiedError(words, file=file, hint="there is no result; try again")

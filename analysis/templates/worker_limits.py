@@ -80,7 +80,7 @@ class TaskLimitReached(BaseException):
 def memory_words(most: int | None) -> str:
     """Describe a task that exceeds the allowed memory, or the machine's if that is None."""
     if most is None:
-        return "it takes more memory than there is"
+        return "it takes more memory than is available"
     return f"it takes more than {most / MEGABYTE:g} MB of memory"
 
 

@@ -70,7 +70,7 @@ def fix_reason(rule: Rule) -> str:
     """Return why a rule's fix is safe, unsafe or missing, in sentences."""
     if not rule.fixable:
         return f"No automatic fix: {rule.why_unfixed}."
-    # Markers of a generation are no text of a prompt.
+    # Generation markers add no text to a prompt.
     if rule.marks:
         return "It changes no rendered text."
     if rule.never_safe:

@@ -28,7 +28,7 @@ def template(tmp_path: Path) -> str:
     return str(tmp_path / "chat.jinja")
 
 
-def test_each_revision_says_what_it_changed(template: str, autoparser: Run) -> None:
+def test_history_lists_the_changes_of_each_revision(template: str, autoparser: Run) -> None:
     ran = autoparser("compare", "--history", template)
     assert (ran.code, ran.err) == (0, "")
     newest, verdicts, repaired, broken, renamed, first = ran.out.split("\n\n")

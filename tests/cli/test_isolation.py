@@ -121,7 +121,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_a_line(endless: subprocess.Pop
     out, err = endless.communicate()
     assert (endless.returncode, out) == (2, "")
     assert err.endswith(
-        "bad.jinja: its worker was killed (SIGKILL), as systems do where memory runs out;"
+        "bad.jinja: its worker was killed (SIGKILL), usually because memory ran out;"
         " there is no result; try again\n"
     )
 

@@ -156,7 +156,7 @@ def test_five_chosen_examples_teach_the_template_format(name: str) -> None:  # -
         *((output_readings, name, "20") for name in ("novel/keywords", "novel/elements-by-type")),
     ],
 )
-def test_twenty_texts_show_a_format_and_spoiled_ones_are_named(
+def test_format_is_learned_from_twenty_texts_and_malformed_ones_are_named(
     learn: Any, name: str, way: str
 ) -> None:  # --learn --noise, and with --outputs
     found = learned(learn, name, noise=True, counts=(20,))

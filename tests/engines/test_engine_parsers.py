@@ -89,7 +89,7 @@ FORBIDS = "{{ messages[0].content }}{% if tools %}{{ raise_exception('no') }}{% 
     ("template", "words"),
     [
         # The parameter is a number.
-        ("", "its grammar does not let the text go on after"),
+        ("", "its grammar rejects the text after"),
         (FORBIDS, "no"),
         ("{% nonsense %}", ""),
     ],

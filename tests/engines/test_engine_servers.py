@@ -159,7 +159,7 @@ def test_engine_has_the_plugin_hooks(engine: EngineServer) -> None:
     if engine.python is None:
         pytest.skip(f"{engine.variable} does not name a Python with {engine.name}")
     points = {point.what: point for point in plugin_check(engine.python).points}
-    hooks = points[f"{engine.name} has what the plugin hooks"]
+    hooks = points[f"{engine.name} has the functions that the plugin hooks"]
     assert hooks.state is CheckState.YES, hooks.found
     for option in ("--tool-call-parser", "--reasoning-parser"):
         assert points[f"{engine.name} {option} autoparser"].state is CheckState.YES

@@ -25,7 +25,7 @@ NOTATIONS = (
     ("part", "edits"),
     [(0, 4), *(pytest.param(part, 60, marks=pytest.mark.slow) for part in range(SLICES))],
 )
-def test_no_spoiled_turn_makes_a_parser_raise_or_contradict_itself(part: int, edits: int) -> None:
+def test_parsers_read_edited_turns_without_errors_or_contradictions(part: int, edits: int) -> None:
     paths = own_paths()[part::SLICES]
     tally = fuzz(paths, edits=edits * len(paths), seed=7)
     assert tally.counts["turns"] == edits * len(paths)
@@ -79,7 +79,7 @@ def test_a_message_whose_words_were_skipped_is_not_regular(template: str, text: 
         assert not message.status.regular
 
 
-def test_a_delta_that_comes_later_is_a_difference_of_streams_and_an_earlier_one_is_none() -> None:
+def test_later_delta_is_a_stream_difference_and_an_earlier_one_is_not() -> None:
     early: dict[str, object] = {"message": {"content": "ab"}, "deltas": [[_TEXT_A], [], [_TEXT_B]]}
     late = {**early, "deltas": [[], [_TEXT_A], [_TEXT_B]]}
     other = {**early, "message": {"content": "a"}, "deltas": [[_TEXT_A], [], []]}

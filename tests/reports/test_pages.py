@@ -146,7 +146,7 @@ def test_page_has_every_section_and_its_sources(name: str) -> None:
     text = page_of(fixture, tokens=bool(tokens))
     assert set(TABLE["sections"]) <= set(checked(text, TRACED).ids)
     assert [words for words in TABLE["said"][name] if words not in text] == []
-    assert bool(tokens) == ("There is no tokenizer" not in text)
+    assert bool(tokens) == ("Without a tokenizer" not in text)
 
 
 @pytest.mark.slow
@@ -240,10 +240,10 @@ def test_plain_prompts_are_distinct_with_different_endings_first() -> None:
 STEP = PortraitStep(1, True, cached=9, rendered=9, reused=9, bridged=9)
 BROKEN = replace(STEP, reused=4, note="keeps reasoning")
 TALKS = [
-    ((STEP, STEP), "always begins with what is cached, and a token bridge gives as much."),
-    ((STEP, replace(STEP, bridged=None)), "always begins with what is cached."),
+    ((STEP, STEP), "always begins with the cached text, and a token bridge reuses as much."),
+    ((STEP, replace(STEP, bridged=None)), "always begins with the cached text."),
     ((STEP, BROKEN), "5 tokens of the cache are thrown away. A token bridge continues"),
-    ((STEP, BROKEN), "continues the tokens as they are, and keeps reasoning that"),
+    ((STEP, BROKEN), "continues the cached tokens unchanged, and keeps reasoning that"),
     ((BROKEN, replace(BROKEN, bridged=None)), "A token bridge avoids 1 of these breaks: it"),
     ((replace(BROKEN, bridged=None), STEP), "thrown away. No token bridge avoids that."),
 ]

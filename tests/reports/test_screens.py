@@ -107,7 +107,7 @@ MISMATCHES = (
     ExportMismatch("1 call", "A:", "{", READ, None, "ValueError('no JSON')"),
     ExportMismatch("1 call", "A:", "never shown", READ, None, "the second of its kind"),
 )
-LIMIT = ExportLimit(MessagePiece.IDS, "they stand after the arguments, which is too late")
+LIMIT = ExportLimit(MessagePiece.IDS, "they follow the arguments, which is too late")
 
 TEXT = "Hi [b]\x1b<f>"
 MESSAGE = ParsedMessage(

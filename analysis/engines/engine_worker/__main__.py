@@ -404,7 +404,7 @@ def read_limited(read: Callable[[], Reading], seconds: float) -> Reading:
     try:
         return read()
     except TookTooLong:
-        return {"error": f"it is not done after {seconds:g} seconds", "late": True}
+        return {"error": f"it did not finish in {seconds:g} seconds", "late": True}
     except Exception as error:  # noqa: BLE001 - whatever an engine raises is its answer
         late = isinstance(error, TimeoutError)
         return {"error": f"{type(error).__name__}: {error}", "late": late}

@@ -364,7 +364,7 @@ def _refused(text: str, parts: Sequence[Any]) -> str:
     if wrong is None:
         return ""
     before = text.encode()[:wrong].decode(errors="replace")
-    return f"its grammar does not let the text go on after {before[-SHOWN:]!r}"
+    return f"its grammar rejects the text after {before[-SHOWN:]!r}"
 
 
 def _joined(parts: Sequence[Any]) -> Reading:

@@ -101,7 +101,7 @@ def _sent_ids(played: PlayedConversation, ids: Sequence[str]) -> str:
     if len({*counts}) > 1:
         most, least = counts.index(max(counts)), counts.index(min(counts))
         return (
-            f"the id of call {most + 1} is rendered {count_words(max(counts))}, that of call"
+            f"the id of call {most + 1} is rendered {count_words(max(counts))}, but the id of call"
             f" {least + 1} {count_words(min(counts))}"
         )
     # Ids beside calls or results alone, or each call followed by its result; or two calls in one

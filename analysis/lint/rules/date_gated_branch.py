@@ -44,8 +44,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             other = subject.play(subject.chat, tools=tools, generation=True, clock=day)
             if usual.rendered != other.rendered or _bare(usual.text) != _bare(other.text):
                 yield Hit(
-                    f"the prompt of {day:%Y-%m-%d} differs from that of {NOON:%Y-%m-%d}, beyond"
-                    " the date",
+                    f"the prompts on {day:%Y-%m-%d} and {NOON:%Y-%m-%d} differ, beyond the date",
                     (compare_renders(other, f"on {day:%Y-%m-%d}", usual, f"on {NOON:%Y-%m-%d}"),),
                 )
 

@@ -40,8 +40,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     elif turned.text == _swapped(usual.text, texts):
         labeled = _has_label(usual.text, texts, calls)
         yield Hit(
-            "a result that precedes that of an earlier call is rendered with the name or"
-            " id of that call"
+            "a result sent before an earlier call's result is rendered with the name or id of"
+            " that call"
             if labeled
             else "results in another order are attributed to the wrong calls: they have"
             " neither names nor ids",

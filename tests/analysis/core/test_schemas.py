@@ -251,7 +251,7 @@ def test_uri_grammar_is_imported_only_for_uris() -> None:
     ],
     ids=["two patterns without a common text", "not with the empty schema"],
 )
-def test_a_member_that_no_value_meets_spoils_what_requires_it(member: Json) -> None:
+def test_unsatisfiable_required_member_makes_the_object_unsatisfiable(member: Json) -> None:
     optional: dict[str, Json] = {"type": "object", "properties": {"a": member}}
     reader = SchemaReader(optional)
     assert not reader.may_be_met(member)

@@ -278,7 +278,7 @@ def test_after_free_reasoning_the_grammar_holds() -> None:
     assert not state.is_accepting()
     assert not state.try_accept(encode("</tool_call>")[0])
     assert all(map(state.try_accept, encode("<tool_call>\n<function=get_weather>\n")))
-    with pytest.raises(GrammarError, match="the model is not in its reasoning there"):
+    with pytest.raises(GrammarError, match="the model is not reasoning at this point"):
         _ = freed("reasoning-none").compiled
 
 

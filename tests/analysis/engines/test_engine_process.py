@@ -88,7 +88,7 @@ def test_failing_parsers_lose_only_their_answers(engine: EngineProcess) -> None:
     raised = engine.read(ParserPair("raising"), [0, 1], 0)
     assert raised == [ParserError("ValueError: no idea what <tool is"), ReadMessage("Hello.")]
     looped = engine.read(ParserPair("looping"), [0, 1], 0)
-    late = ParserError("it is not done after 0.1 seconds", late=True)
+    late = ParserError("it did not finish in 0.1 seconds", late=True)
     assert looped == [late, ReadMessage("Hello.")]
     died = engine.read(ParserPair("dying"), [0], 0)
     words = "the process ended with the code 3: whatever it prints of <tool is not an answer"

@@ -121,24 +121,24 @@ def test_every_failed_check_names_a_way_out(engine: Path, monkeypatch: pytest.Mo
     assert set(wrong) == {
         "vllm finds the plugin",
         "VLLM_PLUGINS lets it load",
-        "vllm has its names",
+        "vllm accepts the plugin's names",
         "llguidance fits vllm",
     }
     assert all(point.way_out for point in wrong.values())
-    assert "ModuleNotFoundError" in wrong["vllm has its names"].found
+    assert "ModuleNotFoundError" in wrong["vllm accepts the plugin's names"].found
     assert not found.ok
 
 
 def test_check_without_imports_runs_no_engine_code(engine: Path) -> None:
     (engine / "vllm" / "plugins" / "__init__.py").write_text("raise SystemExit")
     assert plugin_check(imports=False).ok
-    assert states(plugin_check())["vllm has its names"] is CheckState.NO
+    assert states(plugin_check())["vllm accepts the plugin's names"] is CheckState.NO
 
 
 def test_a_moved_hook_is_named_and_weighed(engine: Path) -> None:
     lost = (
         "vllm.parser.parser_manager:ParserManager._compose_parser (not there): both names work,"
-        " each for its half: none sees whether an answer was cut"
+        " each for its half: neither sees whether an answer was truncated"
     )
     parameter = (
         "vllm.tool_parsers.abstract_tool_parser:ToolParser.extract_tool_calls"
@@ -158,7 +158,9 @@ def test_a_moved_hook_is_named_and_weighed(engine: Path) -> None:
         module.write_text(module.read_text("utf-8").replace(old, new))
         found = plugin_check()
         hooks = next(
-            point for point in found.points if point.what == "vllm has what the plugin hooks"
+            point
+            for point in found.points
+            if point.what == "vllm has the functions that the plugin hooks"
         )
         assert (hooks.state, hooks.found) == (state, words)
         assert hooks.way_out

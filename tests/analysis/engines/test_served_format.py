@@ -177,8 +177,8 @@ def test_changed_format_file_is_logged_once(
         assert served_format(tokenizer) is served_format(tokenizer) is before
     (record,) = caplog.records
     assert record.getMessage() == (
-        f"{file} has changed since the server read it: answers are read by what it was then, until"
-        " the server is started again"
+        f"{file} has changed since the server read it: answers are parsed with the version"
+        " read at start, until the server is restarted"
     )
 
 
@@ -188,7 +188,7 @@ def test_request_template_is_logged(caplog: pytest.LogCaptureFixture) -> None:
             served_request(SimpleNamespace(tools=None, chat_template="{{ messages }}"))
             served_request(SimpleNamespace(tools=None, chat_template=None))
     assert len(caplog.records) == 1
-    assert "a chat template of its own" in caplog.text
+    assert "has its own chat template" in caplog.text
 
 
 def test_where_the_template_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -233,7 +233,7 @@ _PARTED = """
 {%- if add_generation_prompt %}<|assistant|>{% endif -%}"""
 
 
-def test_content_given_as_parts_is_no_other_template() -> None:
+def test_prompts_that_match_only_with_content_parts_are_marked() -> None:
     analysis = analyze(ChatTemplate(_PARTED))
 
     def prompt(chat: ProbedChat) -> str:

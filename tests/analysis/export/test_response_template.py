@@ -168,7 +168,7 @@ def test_only_the_last_header_of_the_prompt_counts_and_it_may_open_reasoning() -
     assert parsed("a1-function-parameter", "Hm.\n</think>\n\nHello.<|im_end|>\n") == message
 
 
-def test_arguments_without_tools_stay_text_if_the_export_says_so() -> None:
+def test_untyped_arguments_stay_strings_without_tools() -> None:
     format_ = analysis_of("a1-7-break-after-value").format
     export = response_template(format_)
     assert export.needs_tools

@@ -86,7 +86,7 @@ def saved_file(folder: Path, change: str = "renders", value: object = 5) -> Path
 
 
 @pytest.mark.parametrize("name", ["turns", "prober", "rendering", "continuations", "trials"])
-def test_saved_format_refuses_what_needs_renders(name: str, tmp_path: Path) -> None:
+def test_methods_that_render_raise_on_a_saved_format(name: str, tmp_path: Path) -> None:
     saved = load_format(saved_file(tmp_path))
     with pytest.raises(TemplateNeededError, match=f"{name} needs renders, and a saved format has"):
         getattr(saved, name)

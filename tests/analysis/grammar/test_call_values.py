@@ -107,7 +107,7 @@ def check_error(case: Case, error: AutoparserError) -> None:
     assert str(error).startswith(f"the parameters of book, {pointer}: ")
     first = case.grammar(loosen=True).loosened(case.dialect.value)[0]
     assert (first.tool, first.pointer, first.keyword) == ("book", pointer, error.keyword)
-    assert str(first).startswith(f"the parameters of book, {pointer} is not held to: ")
+    assert str(first).startswith(f"the parameters of book, {pointer} is not enforced: ")
 
 
 def read_back(grammar: Grammar, text: str) -> object:

@@ -61,7 +61,7 @@ def test_a_request_that_contradicts_itself_is_an_error(case: dict[str, Any]) -> 
 def test_a_template_without_calls_cannot_be_made_to_call() -> None:
     grammar = analysis_of("reasoning-none").grammar(BATTERY, tool_choice="required")
     for write in (grammar.rules, grammar.gbnf, grammar.structural_tag):
-        with pytest.raises(GrammarError, match="writes no message that this request asks for"):
+        with pytest.raises(GrammarError, match="writes no message that this request allows"):
             write()
 
 

@@ -178,5 +178,5 @@ def test_training_template_keeps_the_text_and_marks_sampled_spans(name: str) -> 
 
 def test_a_template_that_refuses_every_conversation_proves_nothing() -> None:
     template = ChatTemplate("{{ bos_token + '' }}" + TABLE["templates"]["goes_on_after_results"])
-    with pytest.raises(TrainingTemplateError, match=r"refuses each of the \d+ conversations"):
+    with pytest.raises(TrainingTemplateError, match=r"raises on all \d+ test conversations"):
         training_template(analyze(template), briefly=True)

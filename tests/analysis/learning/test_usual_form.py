@@ -29,7 +29,7 @@ def analysis_of(name: str) -> Analysis:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_a_spoiled_form_fails_and_is_found_by_lint_and_a_sound_one_passes(name: str) -> None:
+def test_lint_finds_a_usual_form_that_loses_text_and_accepts_an_intact_one(name: str) -> None:
     expected = TEMPLATES[name]
     analysis = analysis_of(name)
     form = analysis.spoiled

@@ -189,7 +189,7 @@ def test_an_added_turn_of_repeated_words_departs_behind_them() -> None:
     assert f"{turn}<"[-60:].endswith(difference.before)
 
 
-def test_each_quote_of_one_argument_is_no_difference_of_its_own() -> None:
+def test_changed_quotes_of_one_argument_are_one_difference() -> None:
     text = (
         "{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}"
         "{% for c in m.tool_calls or [] %}"

@@ -97,8 +97,8 @@ def test_a_cache_that_may_not_be_written_to(hub: Hub) -> None:
     done = analyze(hub, CLOSED)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"org/model: {CLOSED}")
-    assert "the Hub's cache cannot be written: it may not be written to (" in done.stderr
-    assert done.stderr.endswith("; set HF_HOME to a directory that may be\n")
+    assert "the Hub's cache cannot be written: no write access (" in done.stderr
+    assert done.stderr.endswith("; set HF_HOME to a writable directory\n")
     assert done.stderr.count("\n") == 1
 
 

@@ -86,18 +86,24 @@ LIES: list[tuple[bytes, str]] = [
     (b"", "byte 0: the file ends in the middle of its header"),
     (b"PK\3\4" + bytes(40), "byte 0: not a GGUF file"),
     (header(b"", 0, version=1), "byte 4: unsupported GGUF version 1, not 2 or 3"),
-    (header(ONE, 1 << 60), f"byte 16: {1 << 60} key-value pairs are claimed, and 44 bytes"),
-    (header(HUGE + b"abcdefgh", 1), f"byte 24: {1 << 60} bytes of a text are claimed, and 8 bytes"),
+    (header(ONE, 1 << 60), f"byte 16: it claims {1 << 60} key-value pairs, but only 44 bytes"),
+    (
+        header(HUGE + b"abcdefgh", 1),
+        f"byte 24: it claims {1 << 60} bytes of a text, but only 8 bytes",
+    ),
     (header(pair("k" * 70_000, UINT8, b"\0"), 1), "byte 24: a key of 70000 bytes is too long"),
-    (header(text(CHAT_TEMPLATE) + TEXT + HUGE + b"abc", 1), f"byte 59: {1 << 60} bytes of a text"),
-    (header(text("a") + LIST + TEXT + HUGE, 1), f"byte 41: {1 << 60} values of an array"),
+    (
+        header(text(CHAT_TEMPLATE) + TEXT + HUGE + b"abc", 1),
+        f"byte 59: it claims {1 << 60} bytes",
+    ),
+    (header(text("a") + LIST + TEXT + HUGE, 1), f"byte 41: it claims {1 << 60} values"),
     # Unused numbers are skipped, after their count is checked.
-    (header(text("scores") + SHORT_LIST, 1), "byte 46: 3 values of an array are claimed, and 8"),
+    (header(text("scores") + SHORT_LIST, 1), "byte 46: it claims 3 values of an array, but only 8"),
     (header(text("a") + DEEP_LIST, 1), "byte 85: arrays are nested too deep"),
     (header(pair("a", 99, bytes(20)), 1), "byte 33: unknown value type 99"),
     (header(pair("a", ARRAY, struct.pack("<IQ", 99, 1)), 1), "byte 37: unknown value type 99"),
     (header(ONE + ONE, 2), "byte 68: duplicate key 'tokenizer.chat_template'"),
-    (header(ONE, 1)[:40], "byte 24: 23 bytes of a text are claimed, and 8 bytes are left"),
+    (header(ONE, 1)[:40], "byte 24: it claims 23 bytes of a text, but only 8 bytes are left"),
     (header(ONE, 2), "byte 68: the file ends in the middle of its header"),
     (header(pair(CHAT_TEMPLATE, UINT8, b"\1"), 1), f"{CHAT_TEMPLATE}: the value is not text"),
     (
@@ -158,11 +164,11 @@ def test_its_tokenizer_and_where_a_template_was_looked_for(tmp_path: Path) -> No
 def test_unusable_gguf_tokenizer_is_an_error(tmp_path: Path) -> None:
     for words, path in (
         (
-            "of 'llama', and only that of 'gpt2' (byte-level BPE) can be read",
+            "is 'llama', and only 'gpt2' (byte-level BPE) is supported",
             write_model(tmp_path / "llama.gguf", model="llama"),
         ),
         (
-            "names the rule by which text is cut into words ('qwen2'), but does",
+            "this GGUF file names its pre-tokenizer ('qwen2'), but does",
             write_model(tmp_path / "qwen.gguf", pre="qwen2"),
         ),
     ):
@@ -212,7 +218,7 @@ def test_template_files_precede_gguf_files(hub: Hub, tmp_path: Path) -> None:
         with pytest.raises(TemplateNotFoundError) as caught:
             load_template(source)
         assert str(caught.value) == (
-            f"org/model: this repository has no GGUF file {asked!r} at commit {commit}; there are"
+            f"org/model: this repository has no GGUF file {asked!r} at commit {commit}; it has"
             " m.gguf"
         )
 
@@ -250,7 +256,7 @@ def test_missing_gguf_header_leaves_no_partial_file(hub: Hub, tmp_path: Path) ->
         assert words in str(caught.value)
     hub.add("org/lies", {"m.gguf": header(ONE, 1 << 60) + bytes(5000)})
     hub.faults.clear()
-    with pytest.raises(AutoparserError, match=r"org/lies/m\.gguf: byte 16: .* are claimed"):
+    with pytest.raises(AutoparserError, match=r"org/lies/m\.gguf: byte 16: it claims"):
         load_template("org/lies")
     assert not list(Path(constants.HF_ASSETS_CACHE).rglob("*.gguf"))
     assert load_template("org/model").text == TEMPLATE

@@ -59,7 +59,7 @@ def test_a_hub_below_a_path_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert hub_name(f"{HUB}/org/name") == HubName("org/name")
     for url in ("http://mirror.example:8080/org/name", "http://mirror.example/hf/org/name"):
-        with pytest.raises(TemplateNotFoundError, match="not of the Hub, which is http://mirror"):
+        with pytest.raises(TemplateNotFoundError, match="not on the Hub at http://mirror"):
             hub_name(url)
 
 
@@ -100,7 +100,7 @@ def test_a_file_is_loaded_by_its_url(case: Any, two_revisions: str) -> None:
 @slow
 def test_a_file_or_revision_that_the_url_does_not_give_is_an_error(two_revisions: str) -> None:
     for file in ("README.md", "missing.jinja", "../chat_template.jinja"):
-        with pytest.raises(TemplateNotFoundError, match=r"is not there at commit .*, or holds no"):
+        with pytest.raises(TemplateNotFoundError, match="with a chat template at commit"):
             load_template(f"{two_revisions}/blob/main/{file}")
     url = f"{two_revisions}/tree/v1"
     assert load_template(url, revision="v1").text == "v1"

@@ -107,7 +107,7 @@ def test_a_list_of_commits_that_goes_on_elsewhere_is_refused(hub: Hub) -> None:
         template_history("org/model")
 
 
-def test_a_revision_that_cannot_be_read_says_why(checkout: Checkout) -> None:
+def test_unreadable_revision_is_reported_with_its_reason(checkout: Checkout) -> None:
     checkout.commit("Add it", chat_jinja=" ")
     checkout.commit("Fill it", chat_jinja=FIRST)
     filled, empty = template_history(str(checkout.place / "chat.jinja"))

@@ -77,7 +77,7 @@ def test_added_tokens_have_ids_and_flags_and_unknown_ids_raise() -> None:
             bytes_tokenizer.bytes_of(token)
 
 
-def test_a_text_is_split_at_tokens_that_are_no_text() -> None:
+def test_text_is_split_at_special_tokens() -> None:
     tokenizer = small("<think>", "<think>x>", "\n\n", "word")
     ids = {token.text: token.id for token in tokenizer.added}
     cut = tokenizer.opaque.pieces("a<think>\n\nword<think>x><thin")
