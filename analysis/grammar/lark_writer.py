@@ -61,6 +61,7 @@ from .grammar_rules import (
     RuleReference,
     SequenceNode,
     begins_as_escape,
+    inner_nodes,
     sequence_node,
     text_mark,
 )
@@ -268,7 +269,7 @@ class _LarkWriter:
     def body(self, node: Node) -> str:
         """Return the body of a rule."""
         if isinstance(node, ChoiceNode) and node.options:
-            return " | ".join(map(self.node, node.options))
+            return " | ".join(self._options(node.options))
         if isinstance(node, FreeTextNode):
             return " | ".join(self.free_text(node))
         return self.node(node)
@@ -292,7 +293,7 @@ class _LarkWriter:
             case LiteralNode(text):
                 return self.text(text)
             case ChoiceNode(options):
-                return self._alternatives([self.node(option) for option in options])
+                return self._alternatives(self._options(options))
             case RepeatNode(inner, least, most):
                 # Lark repeats a symbol, so the node needs a name.
                 repeated = self.rule("again", self.node(inner))
@@ -402,6 +403,34 @@ class _LarkWriter:
         separator = "" if schema_text == "{}" else ", "
         whole = f'{schema_text[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
         return self.rule("json", f"%json {whole}")
+
+    def _options(self, options: Sequence[Node]) -> list[str]:
+        """Write alternatives; what many of them have before the same rule is written once.
+
+        The value of a member stands before each of the next ones, and before the close.
+        """
+        groups: dict[RuleReference | int | None, list[Node]] = {}
+        for at, option in enumerate(options):
+            last = option.items[-1] if isinstance(option, SequenceNode) and option.items else option
+            key: RuleReference | int | None = at
+            if isinstance(last, LiteralNode):
+                key = None
+            elif isinstance(last, RuleReference) and last is not option:
+                key = last
+            groups.setdefault(key, []).append(option)
+        many = {key: alike for key, alike in groups.items() if len(alike) >= _MANY}
+        if len(groups) < 2 or not any(isinstance(key, RuleReference) for key in many):  # noqa: PLR2004
+            return [self.node(option) for option in options]
+        found: list[str] = []
+        for key, alike in groups.items():
+            if key not in many:
+                found += map(self.node, alike)
+            elif isinstance(key, RuleReference):
+                heads = [sequence_node(*inner_nodes(option)[:-1]) for option in alike]
+                found.append(lark_row(self._alternatives([*map(self.node, heads)]), self.node(key)))
+            else:
+                found.append(self._alternatives([*map(self.node, alike)]))
+        return found
 
     def _free_place(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin, as an element of a sequence."""
@@ -769,6 +798,8 @@ def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
     return json.dumps({"grammars": grammars}, ensure_ascii=False)
 
 
+_MANY = 3
+"""Alternatives that lead to the same rule before they are written as one."""
 _DEEPEST = 30
 """Rules of a part in one another that are written with the first; later ones are written alone."""
 
