@@ -8,7 +8,7 @@ Here `SchemaDocument.resolve("#/$defs/city")` is `({"type": "string"}, "#/$defs/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -23,7 +23,6 @@ from .schema_keywords import (
     Schema,
     SchemaError,
     keys_within,
-    map_schemas,
     pointer_below,
 )
 
@@ -158,40 +157,64 @@ _PLACE = "x-place"
 """The keyword for a schema's pointer; no keyword of the standard begins with `x-`."""
 
 
-def with_places(schema: Json, pointer: str = ROOT) -> Json:
-    """Return a schema in which every schema that is an object has its pointer as a keyword."""
+def with_places(schema: Json, pointer: str = ROOT, *, towards: Sequence[str] | None = None) -> Json:
+    """Return a schema in which every schema that is an object has its pointer as a keyword.
+
+    With `towards`, only the schemas on the way to one of these pointers have one.
+    """
+    if towards is not None and not any(place.startswith(pointer) for place in towards):
+        return schema
     if isinstance(schema, list):
-        return [with_places(inner, pointer_below(pointer, at)) for at, inner in enumerate(schema)]
+        return [
+            with_places(inner, pointer_below(pointer, at), towards=towards)
+            for at, inner in enumerate(schema)
+        ]
     if not isinstance(schema, dict):
         return schema
     found: Schema = {
-        keyword: _keyword_with_places(keyword, value, pointer_below(pointer, keyword))
+        keyword: _keyword_with_places(keyword, value, pointer_below(pointer, keyword), towards)
+        if isinstance(value, dict | list) and keyword not in _WITHOUT_SCHEMAS
+        else value
         for keyword, value in schema.items()
     }
     return {**found, _PLACE: pointer}
 
 
-def _keyword_with_places(keyword: str, value: Json, pointer: str) -> Json:
-    if keyword in VALUES or keyword == "dependentRequired":
-        return value
-    if keyword in (*BY_NAME, "dependencies") and isinstance(value, dict):
+_WITHOUT_SCHEMAS = VALUES | {"dependentRequired"}
+_WITH_NAMES = BY_NAME | {"dependencies"}
+
+
+def _keyword_with_places(
+    keyword: str, value: Json, pointer: str, towards: Sequence[str] | None
+) -> Json:
+    if keyword in _WITH_NAMES and isinstance(value, dict):
         return {
-            name: with_places(inner, pointer_below(pointer, name)) for name, inner in value.items()
+            name: with_places(inner, pointer_below(pointer, name), towards=towards)
+            for name, inner in value.items()
         }
-    return with_places(value, pointer)
+    return with_places(value, pointer, towards=towards)
 
 
 def schemas_in(schema: Json) -> Iterator[tuple[Schema, str]]:
     """Return the schemas that are objects in a schema, and itself, each with its pointer."""
     found: list[tuple[Schema, str]] = []
 
-    def note(part: Schema) -> Json:
-        if _PLACE in part:
-            found.append((part, schema_place(part, ROOT)))
-        return part
+    def note(value: Json, pointer: str, *, by_name: bool = False) -> None:
+        if isinstance(value, list):
+            for at, inner in enumerate(value):
+                note(inner, pointer_below(pointer, at))
+        elif isinstance(value, dict):
+            for keyword, inner in value.items():
+                if by_name:
+                    note(inner, pointer_below(pointer, keyword))
+                elif isinstance(inner, dict | list) and keyword not in _WITHOUT_SCHEMAS:
+                    named = keyword in _WITH_NAMES and isinstance(inner, dict)
+                    note(inner, pointer_below(pointer, keyword), by_name=named)
+            if not by_name:
+                found.append((value, pointer))
 
-    map_schemas(with_places(schema), note)
-    yield from found
+    note(schema, ROOT)
+    return iter(found)
 
 
 def schema_place(schema: Schema, otherwise: str) -> str:

@@ -11,7 +11,7 @@ For example, a `oneOf` that only requires one of two members becomes an `anyOf`:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import product
 from math import prod
@@ -98,6 +98,8 @@ class SchemaError(AutoparserError):
         """The names of all tools that are refused, if there are several."""
         self.more: tuple[SchemaError, ...] = ()
         """Other errors of the same schema that were found with this one."""
+        self.source_text = ""
+        """The schema that its pointer leads into, as JSON; empty if unknown."""
 
     def moved(self, pointer: str) -> SchemaError:
         """Return the same error at another pointer; an empty one changes nothing."""
@@ -145,7 +147,10 @@ def escape_pointer(token: str) -> str:
 
 def pointer_below(pointer: str, *tokens: str | int) -> str:
     """Return the JSON pointer of a value inside the one of `pointer`."""
-    return "/".join([pointer, *(escape_pointer(str(token)) for token in tokens)])
+    for token in tokens:
+        text = str(token)
+        pointer += f"/{escape_pointer(text) if '~' in text or '/' in text else text}"
+    return pointer
 
 
 Schema: TypeAlias = dict[str, Json]
@@ -195,7 +200,10 @@ def without_keywords(schema: Schema, *keywords: str) -> Schema:
 def copied_json(value: Json) -> Json:
     """Return a copy of a value, its objects and lists included."""
     if isinstance(value, dict):
-        return {key: copied_json(inner) for key, inner in value.items()}
+        return {
+            key: copied_json(inner) if isinstance(inner, _CONTAINERS) else inner
+            for key, inner in value.items()
+        }
     return [*map(copied_json, value)] if isinstance(value, list) else value
 
 
@@ -208,7 +216,14 @@ def map_schemas(schema: Json, change: Callable[[Schema], Json]) -> Json:
         return [map_schemas(inner, change) for inner in schema]
     if not isinstance(schema, dict):
         return schema
-    return change({keyword: _map_keyword(keyword, schema[keyword], change) for keyword in schema})
+    return change(
+        {
+            keyword: _map_keyword(keyword, value, change)
+            if isinstance(value, _CONTAINERS)
+            else value
+            for keyword, value in schema.items()
+        }
+    )
 
 
 def _map_keyword(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json:
@@ -226,9 +241,12 @@ def keys_within(value: Json) -> set[str]:
     for outer in waiting:
         if isinstance(outer, dict):
             found.update(outer)
-            waiting += [inner for inner in outer.values() if isinstance(inner, _CONTAINERS)]
-        elif isinstance(outer, list):
-            waiting += [inner for inner in outer if isinstance(inner, _CONTAINERS)]
+            inside: Iterable[Json] = outer.values()
+        else:
+            inside = outer if isinstance(outer, list) else ()
+        for inner in inside:
+            if isinstance(inner, _CONTAINERS):
+                waiting.append(inner)  # noqa: PERF401 - a comprehension would be one more call
     return found
 
 

@@ -7,7 +7,7 @@ A grammar that cannot enforce a keyword is written from the schema without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 
 from .conversation import Json
@@ -47,12 +47,16 @@ _VALUES = ("const", "enum")
 """Keywords that list values: of which types these are is still said without them."""
 
 
-def nearest_place(schema: Json, keyword: str, pointer: str) -> str:
-    """Return where a keyword stands, as near as it goes to a place; empty where it is nowhere.
+def keyword_places(schema: Json, keyword: str) -> list[str]:
+    """Return the pointers of a keyword in a schema."""
+    return [pointer_below(at, keyword) for part, at in schemas_in(schema) if keyword in part]
+
+
+def nearest_place(places: Sequence[str], pointer: str) -> str:
+    """Return the one of some places that is the nearest to another one; empty without any.
 
     What was joined of several schemas knows the place of one of them only.
     """
-    places = [pointer_below(at, keyword) for part, at in schemas_in(schema) if keyword in part]
     return max(places, key=lambda place: (_shared_tokens(place, pointer), -len(place)), default="")
 
 

@@ -46,6 +46,8 @@ _BY_NAME = {str(kind): frozenset({kind}) for kind in JsonType} | {"number": _NUM
 _UNIONS = ("anyOf", "oneOf")
 _IN_PLACE = frozenset({"$ref", "allOf", "if", *_UNIONS})
 """Keywords with other schemas for the same value."""
+_TELL_KINDS = _IN_PLACE | {"const", "enum", "not"}
+"""Keywords by which fewer types are allowed than `type` says."""
 
 
 def kinds_of(
@@ -66,6 +68,9 @@ def kinds_of(
             hint='give an object such as {"type": "string"}',
         )
 
+    declared = schema.get("type")
+    if schema.keys().isdisjoint(_TELL_KINDS) and isinstance(declared, str) and declared in _BY_NAME:
+        return _BY_NAME[declared]
     kinds = _own_kinds(schema)
     return (
         kinds

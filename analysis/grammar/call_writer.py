@@ -73,6 +73,7 @@ class HeaderTail(NamedTuple):
 
 _KEPT: IdentityCache[tuple[list[Path], RulePart]] = IdentityCache(1024)
 """The ways to call a tool and its rules, for every list of tools that offers it."""
+_FORMAT_TEXTS: IdentityCache[str] = IdentityCache(64)
 
 
 class CallWriter:
@@ -226,9 +227,7 @@ class CallWriter:
 
         def make() -> tuple[list[Path], RulePart]:
             maker = copy(self)
-            # A grammar may have the calls of two formats, whose rules of one tool differ.
-            format_ = (self.calls, self.stops, self._header)
-            maker.table = self.table.of_tool(name, text_mark(repr((case, format_))))
+            maker.table = self.table.of_tool(name, text_mark(f"({case!r}, {self._format_text})"))
             maker.closed = ClosedEntries()
             paths = maker.tool_paths(name, schema, first)
             table = maker.table
@@ -238,6 +237,18 @@ class CallWriter:
         paths, rules = _KEPT.of(self._owners, key, make)
         self.parts[rules] = None
         return paths
+
+    @property
+    def _format_text(self) -> str:
+        """All that decides the rules of a tool, but for the tool.
+
+        A grammar may have the calls of two formats, whose rules of one tool differ.
+        """
+        return _FORMAT_TEXTS.of(
+            self._owners,
+            (self._key, *self.stops),
+            lambda: repr((self.calls, self.stops, self._header)),
+        )
 
     def tool_paths(self, name: str, schema: Json, first: bool) -> list[Path]:
         """Return the ways to call one tool."""

@@ -61,6 +61,7 @@ from .grammar_rules import (
     RuleReference,
     SequenceNode,
     begins_as_escape,
+    inner_nodes,
     sequence_node,
     text_mark,
 )
@@ -115,7 +116,8 @@ def one_of_ways(ways: Sequence[str]) -> str:
 
 def lark_row(*parts: str) -> str:
     """Join parts into a sequence."""
-    return " ".join(part for part in parts if part and part != NOTHING_WRITTEN) or NOTHING_WRITTEN
+    written = [part for part in parts if part and part != NOTHING_WRITTEN]
+    return " ".join(written) or NOTHING_WRITTEN
 
 
 def _is_symbol(text: str) -> bool:
@@ -146,7 +148,7 @@ _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class _LarkWriter:
-    def __init__(self, opaque: OpaqueTokens) -> None:
+    def __init__(self, opaque: OpaqueTokens, texts: dict[str, str] | None = None) -> None:
         self.opaque = opaque
         self.root = ""
         self.rule_texts: dict[str, str] = {}
@@ -155,7 +157,11 @@ class _LarkWriter:
         """The rules of the writer's own."""
         self.terminals: dict[str, str] = {}
         """The texts of terminals by their names."""
-        self.texts: dict[str, str] = {}
+        self.texts: dict[str, str] = {} if texts is None else texts
+        """Literals as they are written; the writers of parts share them."""
+        self.free_places: dict[int, tuple[Node, str]] = {}
+        """Places of free text as they are written, by identity: the headers of all tools may share
+        one."""
         self.values: dict[str, str] = {}
         """Names of the rules of JSON values, by the names of rules that are nothing else."""
         self.embedded: dict[str, str] = {}
@@ -218,7 +224,9 @@ class _LarkWriter:
 
     def _absorb(self, part: RulePart) -> None:
         """Add the Lark of a part; parts share the names of equal rules and terminals."""
-        written = _PARTS.of((part,), None, lambda: _LarkWriter(self.opaque).take_part(part))
+        written = _PARTS.of(
+            (part,), None, lambda: _LarkWriter(self.opaque, self.texts).take_part(part)
+        )
         for table in ("lines", "terminals", "values", "rule_texts", "signs", "names"):
             vars(self)[table].update(vars(written)[table])
         self.rules.update(written.rules)
@@ -238,6 +246,8 @@ class _LarkWriter:
             if name not in self.rule_texts:
                 self.open = {name: None}
                 self.rule_texts[name] = self.body(self.rules[name])
+        # A part is kept for long, and the literals are those of a whole list.
+        self.texts = {}
         return self
 
     def _of_part(self, name: str, node: Node) -> str:
@@ -261,7 +271,7 @@ class _LarkWriter:
     def body(self, node: Node) -> str:
         """Return the body of a rule."""
         if isinstance(node, ChoiceNode) and node.options:
-            return " | ".join(map(self.node, node.options))
+            return " | ".join(self._options(node.options))
         if isinstance(node, FreeTextNode):
             return " | ".join(self.free_text(node))
         return self.node(node)
@@ -285,7 +295,7 @@ class _LarkWriter:
             case LiteralNode(text):
                 return self.text(text)
             case ChoiceNode(options):
-                return self._alternatives([self.node(option) for option in options])
+                return self._alternatives(self._options(options))
             case RepeatNode(inner, least, most):
                 # Lark repeats a symbol, so the node needs a name.
                 repeated = self.rule("again", self.node(inner))
@@ -297,7 +307,7 @@ class _LarkWriter:
             case PatternNode():
                 return self._pattern(node)
             case FreeTextNode():
-                return self._alternatives(self.free_text(node))
+                return self._free_place(node)
 
     def reference(self, name: str) -> str:
         """Return the name of a rule; a JSON value already has its schema's."""
@@ -323,7 +333,7 @@ class _LarkWriter:
         within a text that begins like an escape.
         """
         if PatternNode not in map(type, items):
-            return " ".join(map(self.node, items)) or '""'
+            return " ".join([self._item(item) for item in items]) or '""'
         found: list[str] = []
         for at, item in enumerate(items):
             before = items[at - 1] if at else None
@@ -347,21 +357,25 @@ class _LarkWriter:
         begun = [f"{self.terminal('BEGUN', f'/{regex}/')} {self.never}" for regex, _ in node.begun]
         return self.rule("name", " | ".join([pattern, *begun]))
 
+    def _item(self, item: Node) -> str:
+        """Write a node that most likely was written before."""
+        if isinstance(item, LiteralNode):
+            return self.text(item.text)
+        known = self.values.get(item.name) if isinstance(item, RuleReference) else None
+        return self.node(item) if known is None else known
+
     def text(self, text: str) -> str:
         """Write a literal: quoted, its added tokens by their ids."""
         known = self.texts.get(text)
         if known is None:
-            known = self.texts[text] = self._text(text)
+            pieces = self.opaque.pieces(text)
+            written = [
+                _token(piece) if isinstance(piece, int) else lark_string(piece) for piece in pieces
+            ]
+            known = self.texts[text] = " ".join(written)
+        # Tokens are written as numbers.
+        self.plain = self.plain and known.isascii()
         return known
-
-    def _text(self, text: str) -> str:
-        pieces = self.opaque.pieces(text)
-        self.plain = self.plain and all(
-            isinstance(piece, int) or piece.isascii() for piece in pieces
-        )
-        return " ".join(
-            _token(piece) if isinstance(piece, int) else lark_string(piece) for piece in pieces
-        )
 
     def terminal(self, hint: str, text: str) -> str:
         """Return the name of a terminal; equal texts share one terminal."""
@@ -400,6 +414,43 @@ class _LarkWriter:
         separator = "" if schema_text == "{}" else ", "
         whole = f'{schema_text[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
         return self.rule("json", f"%json {whole}")
+
+    def _options(self, options: Sequence[Node]) -> list[str]:
+        """Write alternatives; what many of them have before the same rule is written once.
+
+        The value of a member stands before each of the next ones, and before the close.
+        """
+        groups: dict[RuleReference | int | None, list[Node]] = {}
+        for at, option in enumerate(options):
+            last = option.items[-1] if isinstance(option, SequenceNode) and option.items else option
+            key: RuleReference | int | None = at
+            if isinstance(last, LiteralNode):
+                key = None
+            elif isinstance(last, RuleReference) and last is not option:
+                key = last
+            groups.setdefault(key, []).append(option)
+        many = {key: alike for key, alike in groups.items() if len(alike) >= _MANY}
+        if len(groups) < 2 or not any(isinstance(key, RuleReference) for key in many):  # noqa: PLR2004
+            return [self.node(option) for option in options]
+        found: list[str] = []
+        for key, alike in groups.items():
+            if key not in many:
+                found += map(self.node, alike)
+            elif isinstance(key, RuleReference):
+                heads = [sequence_node(*inner_nodes(option)[:-1]) for option in alike]
+                found.append(lark_row(self._alternatives([*map(self.node, heads)]), self.node(key)))
+            else:
+                found.append(self._alternatives([*map(self.node, alike)]))
+        return found
+
+    def _free_place(self, node: FreeTextNode) -> str:
+        """Write a place where free text may begin, as an element of a sequence."""
+        known = self.free_places.get(id(node))
+        # In a part, what is written of its references depends on the rules around it.
+        if known is None or self.open is not None:
+            known = node, self._alternatives(self.free_text(node))
+            self.free_places[id(node)] = known
+        return known[1]
 
     def free_text(self, node: FreeTextNode) -> list[str]:
         """Write the alternatives of a place where free text may begin."""
@@ -449,7 +500,7 @@ class _LarkWriter:
         for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
             ways = alone if exit_.prose is None else thens
             ways.setdefault(symbols, []).append(lark_row(self.text(rest), self.node(exit_.then)))
-        ends = tuple(text for text in kept_out if text)
+        ends = tuple(filter(None, kept_out))
         if any(
             isinstance(close[-1], str) and close not in thens and not close[-1].endswith(ends)
             for close in alone
@@ -764,6 +815,8 @@ def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
     return json.dumps({"grammars": grammars}, ensure_ascii=False)
 
 
+_MANY = 3
+"""Alternatives that lead to the same rule before they are written as one."""
 _DEEPEST = 30
 """Rules of a part in one another that are written with the first; later ones are written alone."""
 

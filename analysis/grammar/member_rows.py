@@ -149,13 +149,13 @@ class MemberRow(Struct, frozen=True):
         return SequenceNode((LiteralNode(opening), *name_nodes(without_prefix(items, opening))))
 
 
-def name_nodes(path: Path) -> Iterator[Node]:
+def name_nodes(path: Path) -> list[Node]:
     """Return the nodes of a path without free text."""
-    for item in path:
-        if isinstance(item, str):
-            yield LiteralNode(item)
-        elif not isinstance(item, FreeProse):
-            yield item
+    return [
+        LiteralNode(item) if isinstance(item, str) else item
+        for item in path
+        if not isinstance(item, FreeProse)
+    ]
 
 
 def as_node(path: Path) -> Node:
@@ -540,12 +540,18 @@ class MemberRules:
 
     def _step_paths(self, steps: Iterable[tuple[Path, int]]) -> list[Path]:
         paths: list[Path] = []
+        separator, states = self.container.separator, dict[int, RuleReference]()
         for entry, following in steps:
-            if self.goes_on(following):
-                lead = self.lead(entry)
-                later = self.led(following) if lead else self._state(following)
-                paths.append(join_path(*entry, self.container.separator, lead, later))
-            if self.may_end(following):
+            if following < len(self._entries):
+                lead = self.lead(entry) if entry and isinstance(entry[-1], FreeProse) else ""
+                if lead:
+                    paths.append(join_path(*entry, separator, lead, self.led(following)))
+                else:
+                    later = states.get(following)
+                    if later is None:
+                        later = states[following] = self._state(following)
+                    paths.append(join_path(*entry, separator, later))
+            if following > self.last:
                 paths.append(join_path(*entry, self.close))
         return paths
 

@@ -96,7 +96,7 @@ def _bounds(item: str | tuple[int, int]) -> tuple[int, int]:
 
 def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     joined: list[tuple[int, int]] = []
-    for first, last in sorted(_without_surrogates(ranges)):
+    for first, last in sorted(_without_surrogates([*ranges])):
         if joined and first <= joined[-1][1] + 1:
             joined[-1] = (joined[-1][0], max(joined[-1][1], last))
         else:
@@ -104,13 +104,15 @@ def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(joined)
 
 
-def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+def _without_surrogates(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     low, high = SURROGATES
+    found: list[tuple[int, int]] = []
     for first, last in ranges:
         if first < low:
-            yield first, min(last, low - 1)
+            found.append((first, min(last, low - 1)))
         if last > high:
-            yield max(first, high + 1), last
+            found.append((max(first, high + 1), last))
+    return found
 
 
 ANY = CodePoints.of((0, LAST))
@@ -191,41 +193,48 @@ def flat_sequence(regex: Regex) -> list[Regex]:
 
 def _length(
     regex: Regex,
+    length: Callable[[Regex], float],
     choose: Callable[..., float],
     times: Callable[[float, int, int | None], float],
 ) -> float:
-    """Add up a length: `choose` among options, `times` for a repeated item."""
+    """Add up a length: `choose` among options, `times` for a repeated item.
+
+    `length` is that of the parts, whose lengths are asked for as well and are cached.
+    """
     match regex:
         case SetCharacter():
             return 1
         case RegexSequence(parts):
-            return sum(_length(part, choose, times) for part in parts)
+            return sum(map(length, parts))
         case RegexChoice(options):
-            return choose((_length(option, choose, times) for option in options), default=0)
+            return choose(map(length, options), default=0)
         case RegexRepeat(item, least, most):
-            return times(_length(item, choose, times), least, most)
+            return times(length(item), least, most)
         case TextAnchor():
             return 0
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def shortest_match(regex: Regex) -> int:
     """Return the length in characters of the shortest text that matches."""
-    return int(_length(regex, min, lambda item, least, _: item * least))
+    return int(_length(regex, shortest_match, min, lambda item, least, _: item * least))
 
 
-@lru_cache(maxsize=1024)
 def longest_match(regex: Regex) -> int | None:
     """Return the length in characters of the longest matching text, or None if unbounded."""
-
-    def times(item: float, _: int, most: int | None) -> float:
-        return 0 if 0 in (item, most) else inf if most is None else item * most
-
-    length = _length(regex, max, times)
+    length = _longest(regex)
     return None if length == inf else int(length)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
+def _longest(regex: Regex) -> float:
+    def times(item: float, _: int, most: int | None) -> float:
+        return 0 if 0 in (item, most) else inf if most is None else item * most
+
+    return _length(regex, _longest, max, times)
+
+
+@lru_cache(maxsize=4096)
 def counted_places(regex: Regex) -> int:
     """Return how many places an engine distinguishes that counts through one matching text."""
 
@@ -233,7 +242,7 @@ def counted_places(regex: Regex) -> int:
         # An open count loops, so it needs no place of its own.
         return item * (max(least, 1) if most is None else most)
 
-    return int(_length(regex, max, times))
+    return int(_length(regex, counted_places, max, times))
 
 
 def without_empty(regex: Regex) -> Regex | None:

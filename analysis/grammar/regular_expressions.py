@@ -282,6 +282,7 @@ def _sequence_edge(parts: tuple[Regex, ...], *, start: bool) -> list[tuple[bool,
     return found
 
 
+@lru_cache(maxsize=512)
 def _has_anchor(regex: Regex) -> bool:
     match regex:
         case TextAnchor():

@@ -240,7 +240,10 @@ class Brancher:
         return known
 
     def _shared(self, texts: Sequence[str]) -> str:
-        if not any(self._holds_token(text) for text in texts):
+        for pieces in map(self.opaque.pieces, texts):
+            if len(pieces) > 1 or (pieces and isinstance(pieces[0], int)):
+                break  # a token
+        else:
             # A prefix of the smallest and the largest text is a prefix of all.
             least, most = min(texts, default=""), max(texts, default="")
             return least[: prefix_length(least, most)]
@@ -253,16 +256,12 @@ class Brancher:
         """Return whether a text begins with another one, without a cut within a token."""
         return text.startswith(beginning) and self.shared([text, beginning]) == beginning
 
-    def _holds_token(self, text: str) -> bool:
-        pieces = self.opaque.pieces(text)
-        return len(pieces) > 1 or any(isinstance(piece, int) for piece in pieces)
-
     def branch(self, paths: Sequence[Path], marks: Sequence[str] = ()) -> Node:
         """Return the node that writes any of the paths.
 
         `marks` are texts that end free text wherever they stand: closes may part after them.
         """
-        rest = distinct_paths(paths)
+        rest = list(dict.fromkeys(paths))
         if not marks:
             return self._branched(rest, marks)
         key = (*rest, *marks)
@@ -273,8 +272,9 @@ class Brancher:
 
     def _branched(self, rest: Sequence[Path], marks: Sequence[str]) -> Node:
         # Free text takes everything up to a close, so the other ways are exits of the same place.
-        if any(path and isinstance(path[0], FreeProse) for path in rest):
-            return FreeTextNode(tuple(self._exits(rest, marks)))
+        for path in rest:
+            if path and isinstance(path[0], FreeProse):
+                return FreeTextNode(tuple(self._exits(rest, marks)))
         if len(rest) == 1:
             return self._alone(rest[0], marks)
         rest = self._cut_behind_nodes(rest, marks)
@@ -284,6 +284,8 @@ class Brancher:
             first = same[0][:1]
             if not first:
                 options.append(NOTHING)
+            elif len(same) == 1:
+                options.append(self._alone(same[0], marks))
             elif isinstance(first[0], str):
                 text = self.shared([str(path[0]) for path in same])
                 follows = self.branch([without_prefix(path, text) for path in same], marks)
@@ -309,13 +311,22 @@ class Brancher:
         Both may write the same, and readers that take the longest text would not backtrack from
         `<end>` to the `<` that goes on otherwise.
         """
-        behind = {_behind_node(path) for path in paths} - {""}
+        texts = [
+            path[1]
+            if len(path) > 1 and not isinstance(path[0], str) and isinstance(path[1], str)
+            else ""
+            for path in paths
+        ]
+        behind = set(texts) - {""}
         if len(behind) < 2:  # noqa: PLR2004 - one is not cut
             return paths
         found: list[Path] = []
-        for path in paths:
-            text = _behind_node(path)
-            cuts = [longer for longer in behind if longer != text and self.begins(text, longer)]
+        for path, text in zip(paths, texts, strict=True):
+            cuts = [
+                other
+                for other in behind
+                if other != text and text.startswith(other) and self.begins(text, other)
+            ]
             if cuts:
                 cut = min(cuts, key=len)
                 rest = self.branch([without_prefix(path[1:], cut)], marks)
@@ -452,12 +463,6 @@ def _opened(path: Path) -> tuple[FreeProse | None, Path]:
     if path and isinstance(path[0], FreeProse):
         return path[0], path[1:]
     return None, path
-
-
-def _behind_node(path: Path) -> str:
-    """Return the text behind the leading node of a path; empty if no node leads."""
-    text = path[1] if len(path) > 1 and not isinstance(path[0], str) else ""
-    return text if isinstance(text, str) else ""
 
 
 def leading_text(path: Path) -> str:

@@ -55,7 +55,7 @@ from .schema_survey import (
 )
 from .string_shape import StringShape, ensure_counted, string_shape
 
-# Schemas that llguidance does not load: many are checked at once, and none twice.
+# Schemas that llguidance does not load: none is checked twice.
 
 
 _MOST = 4096
@@ -66,40 +66,28 @@ _LOCK = Lock()
 
 def schema_refusals(schemas: Iterable[str]) -> Mapping[str, str]:
     """Return llguidance's refusals of the schemas, as JSON texts, that it does not load."""
-    asked = list(dict.fromkeys(schemas))
+    found: dict[str, str] = {}
+    for schema in dict.fromkeys(schemas):
+        known = KNOWN.get(schema)
+        found[schema] = refusal_of(schema) if known is None else known
     with _LOCK:
-        known_refusals = {schema: KNOWN[schema] for schema in asked if schema in KNOWN}
-    new = dict(_new_refusals([schema for schema in asked if schema not in known_refusals]))
-    with _LOCK:
-        for schema in asked:
-            KNOWN[schema] = known_refusals.get(schema, "") or new.get(schema, "")
+        for schema, why in found.items():
+            KNOWN[schema] = why
             KNOWN.move_to_end(schema)
         while len(KNOWN) > _MOST:
             KNOWN.popitem(last=False)
-    return {schema: why for schema, why in (known_refusals | new).items() if why}
+    return {schema: why for schema, why in found.items() if why}
 
 
-def _new_refusals(schemas: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Ask about all; if that is refused, about each half."""
-    refusal = refusal_of(schemas) if schemas else ""
-    if not refusal:
-        return
-    if len(schemas) == 1:
-        yield schemas[0], refusal
-        return
-    middle = len(schemas) // 2
-    yield from _new_refusals(schemas[:middle])
-    yield from _new_refusals(schemas[middle:])
+def refusal_of(schema: str) -> str:
+    """Return llguidance's refusal of a schema; empty if it loads it.
 
-
-def refusal_of(schemas: Sequence[str]) -> str:
-    """Return llguidance's refusal of a grammar of schemas; empty if it loads it."""
+    Only as a grammar of its own does a schema cost little: before llguidance reads any Lark, it
+    takes a millisecond, ten times as long as most schemas.
+    """
     from llguidance import LLMatcher  # noqa: PLC0415 - it takes longer to import than to ask
 
-    names = [f"json_{at}" for at in range(len(schemas))]
-    lines = [f"start: {' | '.join(names)}"]
-    lines += [f"{name}: %json {schema}" for name, schema in zip(names, schemas, strict=True)]
-    grammar = LLMatcher.grammar_from_lark("\n".join(lines) + "\n")
+    grammar = LLMatcher.grammar_from_json_schema(schema)
     is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar)
     return str(messages[0]).strip() if is_error and messages else ""
 
@@ -114,7 +102,7 @@ def knows_guidance_option(name: str) -> bool:
 
     It refuses a whole grammar for an option that it does not know, and engines pin its version.
     """
-    return not refusal_of([_AS_JSON({"type": "string", "x-guidance": {name: True}})])
+    return not refusal_of(_AS_JSON({"type": "string", "x-guidance": {name: True}}))
 
 
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
@@ -175,6 +163,7 @@ def _guidance_schema(source_text: str) -> GuidanceSchema:
         try:
             _hold(schema, pointer, document)
         except UnheldKeywordError as error:
+            error.source_text = source_text
             refused.append(("", error))
         if not is_plain(schema):
             unsettled.append(schema)
@@ -189,20 +178,22 @@ def _guidance_schema(source_text: str) -> GuidanceSchema:
 def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) -> None:
     """Raise SchemaError for the first schema that llguidance does not load: no value meets it.
 
-    `tools` has the owner of each schema; the error names all whose schemas are refused.
+    `tools` has the owner of each schema; the error names all whose schemas are refused, and comes
+    with those of the first one's other schemas.
     """
     refused = schema_refusals([part for schema in schemas for part in schema.questions])
     # The refused part may be an optional member without a valid value, so check the whole schema.
     asked = [not refused.keys().isdisjoint(schema.questions) for schema in schemas]
     whole = schema_refusals([schema.text for schema in compress(schemas, asked)])
-    for schema in schemas:
-        if schema.text in whole:
-            error = _refusal_error(
-                SchemaDocument.of(json.loads(schema.source_text)), whole[schema.text]
-            )
-            refusing = [asked_schema.text in whole for asked_schema in schemas]
-            error.tools = tuple(dict.fromkeys(filter(None, compress(tools, refusing))))
-            raise error
+    owners = tools or [""] * len(schemas)
+    pairs = zip(owners, schemas, strict=True)
+    refusing = [(owner, schema) for owner, schema in pairs if schema.text in whole]
+    if refusing:
+        own = dict.fromkeys(schema for owner, schema in refusing if owner == refusing[0][0])
+        error, *others = (_refusal_error(schema, whole[schema.text]) for schema in own)
+        error.more += tuple(also for other in others for also in (other, *other.more))
+        error.tools = tuple(dict.fromkeys(owner for owner, _ in refusing if owner))
+        raise error
 
 
 @lru_cache(maxsize=512)
@@ -229,8 +220,9 @@ def _refusal_of(regexes: Sequence[Regex]) -> str:
     return "".join(schema_refusals([_AS_JSON({"type": "string", "allOf": parts})]).values())
 
 
-def _refusal_error(document: SchemaDocument, refusal: str) -> SchemaError:
+def _refusal_error(refused: GuidanceSchema, refusal: str) -> SchemaError:
     """Return the error for llguidance's refusal: no value is left, or a keyword is too much."""
+    document = SchemaDocument.of(json.loads(refused.source_text))
     root = document.root
     place = schema_place(root, ROOT) if isinstance(root, dict) else ROOT
     if "Unsatisfiable" in refusal:
@@ -243,9 +235,11 @@ def _refusal_error(document: SchemaDocument, refusal: str) -> SchemaError:
         if not why or (untold and "Unsatisfiable" in why):
             continue
         # Ask llguidance for the least to leave out: one keyword whose removal alone is enough.
-        alone = [word for word in own if not _refusal_of_text(without_keywords(own, word))]
-        keyword = alone[-1] if alone else next(iter(own))
+        without = ((word, without_keywords(own, word)) for word in reversed(own))
+        alone = (word for word, others in without if not _refusal_of_text(others))
+        keyword = next(alone, next(iter(own)))
         untold.append(unwritable_keyword(keyword, pointer, _UNTOLD))
+        untold[-1].source_text = refused.source_text
     if not untold:
         return SchemaError(f"llguidance rejects this schema: {refusal}", pointer=place)
     first, *others = untold
@@ -276,8 +270,9 @@ def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:
     for keyword in UNEVALUATED:
         if keyword in schema and any(other in schema for other in IN_PLACE):
             raise unwritable_keyword(keyword, pointer, "its scope depends on other schemas")
-    own = string_shape(without_keywords(schema, "allOf"), pointer)
-    ensure_counted(own, _COUNTED, _COUNTED)
+    if not schema.keys().isdisjoint(_OF_TEXTS):
+        own = string_shape(without_keywords(schema, "allOf"), pointer)
+        ensure_counted(own, _COUNTED, _COUNTED)
     for source in schema_map(schema, "patternProperties"):
         string_shape({"pattern": source}, pointer)
     if "oneOf" in schema:
@@ -291,6 +286,8 @@ def _hold_bounds(schema: Schema, pointer: str) -> None:
 
     Above 0 and up to 0.5 it accepts the 0, too: the whole part that all numbers there have.
     """
+    if schema.keys().isdisjoint(_OPEN_BOUNDS):
+        return
     bounds = interval_of(schema)
     for keyword, is_open, near, far in (
         ("exclusiveMinimum", bounds.low_open, bounds.low, bounds.high),
@@ -310,6 +307,8 @@ def _may_be_fraction(schema: Schema) -> bool:
 
 
 def _hold_counts(schema: Schema, pointer: str) -> None:
+    if schema.keys().isdisjoint(_COUNTS):
+        return
     least, most = (
         keyword_count(schema, "minProperties") or 0,
         keyword_count(schema, "maxProperties"),
@@ -373,15 +372,14 @@ _LONG = re.compile(r'Length": [^,}]{5}')
 _GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place", "x-loose"})
 
 _COUNTS = frozenset({"minProperties", "maxProperties"})
+_PATTERNS = frozenset({"pattern", "format"})
+_OF_TEXTS = _PATTERNS | {"minLength", "maxLength"}
+_OPEN_BOUNDS = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
 _REWRITTEN = _GONE | _COUNTS | {"additionalItems", "patternProperties"}
 """Keywords that do not stay as they are, or that others are added to."""
-_MAY_BE_UNHELD = (
-    frozenset(_UNWRITABLE)
-    | _REWRITTEN
-    | {"minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum"}
-)
+_MAY_BE_UNHELD = frozenset(_UNWRITABLE) | _REWRITTEN | _OF_TEXTS | _OPEN_BOUNDS
 """Keywords of which some values cannot be held."""
-_LOOKED_AT = _GONE | {"exclusiveMinimum", "exclusiveMaximum"}
+_LOOKED_AT = _GONE | _OPEN_BOUNDS
 """Keywords that do not stay as they are, or not everywhere."""
 
 
@@ -391,9 +389,11 @@ def _is_tuple(schema: Schema) -> bool:
 
 def _patterns(schema: Schema) -> list[str]:
     """Return the patterns of a schema and its format, as Rust reads them."""
+    if schema.keys().isdisjoint(_PATTERNS):
+        return []
     try:
         shape = string_shape(
-            {key: schema[key] for key in ("pattern", "format") if key in schema}, ROOT
+            {keyword: schema[keyword] for keyword in _PATTERNS & schema.keys()}, ROOT
         )
     except UnheldKeywordError:
         return []  # unreachable: this place was checked before

@@ -13,8 +13,8 @@ In GBNF, the items of an array cannot be told apart, so it is written without th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, Literal, TypeAlias, TypeVar
@@ -25,8 +25,14 @@ from msgspec.structs import replace
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.error_words import escape_text
 from autoparser.analysis.core.schema_document import with_places
-from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError, copied_json
+from autoparser.analysis.core.schema_keywords import (
+    SchemaError,
+    UnheldKeywordError,
+    copied_json,
+    keys_within,
+)
 from autoparser.analysis.core.schema_loosened import (
+    keyword_places,
     nearest_place,
     without_keyword,
 )
@@ -294,17 +300,45 @@ def _attempted(schema: Json, attempt: Callable[[Json], None], *, may_pass: bool)
     One that may pass is first attempted as it is: then a later writing finds it converted.
     """
     if may_pass:
-        with suppress(SchemaError):
+        try:
             attempt(schema)
+        except SchemaError as error:
+            refusals = (error, *error.more)
+            if all(_is_placed(schema, refusal) for refusal in refusals):
+                raise
+            keywords = {refusal.keyword for refusal in refusals}
+        else:
             return
+        # What was joined by references knows only some of its places.
+        if "$ref" not in keys_within(schema):
+            places = [place for keyword in keywords for place in _places(schema, keyword)]
+            try:
+                # The parts without these keywords were converted before.
+                attempt(with_places(schema, towards=places))
+            except SchemaError as error:
+                if keywords >= {refusal.keyword for refusal in (error, *error.more)}:
+                    raise
     attempt(with_places(schema))
 
 
+def _is_placed(schema: Json, error: SchemaError) -> bool:
+    """Return whether the place of an error's keyword is certain without the places in a schema."""
+    if not isinstance(error, UnheldKeywordError):
+        return False
+    is_whole = bool(error.source_text) and json.loads(error.source_text) == schema
+    return is_whole or len(_places(schema, error.keyword)) == 1
+
+
+def _places(schema: Json, keyword: str) -> list[str]:
+    """Return the places of a keyword in a schema; all unions count as one keyword."""
+    keywords = ("anyOf", "oneOf") if keyword == "anyOf" else (keyword,)
+    found = (keyword_places(schema, word) for word in keywords)
+    return next(filter(None, found), [])
+
+
 def _place(schema: Json, error: SchemaError) -> str:
-    """Return the place of an error's keyword; all unions count as one keyword."""
-    keywords = ("anyOf", "oneOf") if error.keyword == "anyOf" else (error.keyword,)
-    found = (nearest_place(schema, keyword, error.pointer) for keyword in keywords)
-    return next(filter(None, found), "")
+    """Return the place of an error's keyword, as near as it goes to the error's own."""
+    return nearest_place(_places(schema, error.keyword), error.pointer)
 
 
 def _listed(schemas: Sequence[_Loosened]) -> SchemaError:

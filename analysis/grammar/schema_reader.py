@@ -72,6 +72,8 @@ class SchemaReader:
         """
         if schema is False:
             return NOTHING
+        if isinstance(schema, dict) and schema.keys().isdisjoint(_JOINED):
+            return schema
         found = self._evaluated(_members(schema, self.place))
         if "$ref" in found:
             reference = str(found["$ref"])
@@ -119,7 +121,7 @@ class SchemaReader:
         The only option of a union is split itself.
         """
         for union in _UNIONS:
-            options = schemas_of(schema, union)
+            options = schemas_of(schema, union) if union in schema else []
             if options:
                 if union == "oneOf":
                     tell_apart(options, self.document, schema_place(schema, ROOT))
@@ -221,7 +223,7 @@ class SchemaReader:
         """Return a part as a schema of its own, limited to some types, keys in a format's order."""
         part: dict[str, Json] = dict(schema)
         if kinds is not None and not (kinds >= ANY and "type" not in part):
-            names: list[Json] = [str(kind) for kind in JsonType if kind in kinds]
+            names: list[Json] = [str(kind) for kind in _KINDS if kind in kinds]
             if JsonType.NUMBER in kinds and "integer" in names:
                 # An integer is a number to JSON Schema, so naming both is redundant.
                 names.remove("integer")
@@ -238,6 +240,9 @@ class SchemaReader:
         return _ordered(part, order)
 
 
+_KINDS = tuple(JsonType)
+_JOINED = frozenset({"$ref", "allOf", *_UNEVALUATED})
+"""Keywords of the schemas that `resolved` changes."""
 _PLAIN = frozenset(
     {"type", "title", "description", "default", "examples", "deprecated", "$comment"}
 )

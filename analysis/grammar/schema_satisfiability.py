@@ -34,6 +34,7 @@ from autoparser.analysis.core.schema_keywords import (
     schemas_of,
 )
 from autoparser.analysis.core.schema_loosened import (
+    keyword_places,
     nearest_place,
     without_keyword,
 )
@@ -253,7 +254,8 @@ def _may_be_met(schema_text: str) -> bool:
             return Satisfiability(Resolver(document)).schema(document.root, ROOT)
         except UnheldKeywordError as error:
             # A value that meets the schema also meets the rest of it.
-            pointer = nearest_place(document.root, error.keyword, error.pointer)
+            places = keyword_places(document.root, error.keyword)
+            pointer = nearest_place(places, error.pointer)
             if not pointer:
                 return True
             document = SchemaDocument.of(without_keyword(document.root, pointer))

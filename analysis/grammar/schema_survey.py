@@ -18,7 +18,7 @@ schemas are found in one walk, without a document around them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite, prod
 
 from autoparser.analysis.core.conversation import Json
@@ -105,9 +105,10 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
         seen.add(pointer)
         if isinstance(schema, dict):
             place = schema_place(schema, pointer)
-            for keyword, expected in _malformed(schema):
+            keyword = malformed_keyword(schema)
+            if keyword is not None:
                 raise SchemaError(
-                    f"{keyword} must be {expected}, not {schema[keyword]!r}",
+                    f"{keyword} must be {_EXPECTED[keyword][0]}, not {schema[keyword]!r}",
                     pointer=place,
                     keyword=keyword,
                 )
@@ -131,6 +132,8 @@ impossible; to look at as many takes seconds."""
 
 def _check_choices(schema: Schema, pointer: str) -> None:
     """Raise SchemaError for unions beside unions, whose options multiply."""
+    if schema.keys().isdisjoint(_MULTIPLIED):
+        return
     parts = [schema, *(part for part in schemas_of(schema, "allOf") if isinstance(part, dict))]
     unions = (len(schemas_of(part, union)) for part in parts for union in ("anyOf", "oneOf"))
     sizes = [size for size in unions if size > 1]
@@ -145,17 +148,21 @@ def _check_choices(schema: Schema, pointer: str) -> None:
         )
 
 
-def is_well_formed(schema: Schema) -> bool:
-    """Return whether the value of each keyword is of its kind, but for the schemas in it."""
-    return next(_malformed(schema), None) is None
+_MULTIPLIED = frozenset({"allOf", "anyOf", "oneOf"})
 
 
-def _malformed(schema: Schema) -> Iterator[tuple[str, str]]:
-    """Return the keywords with invalid values, and the expected values."""
+def malformed_keyword(schema: Schema) -> str | None:
+    """Return the first keyword whose value is not of its kind, but for the schemas in it."""
     for keyword, value in schema.items():
+        if keyword == "type" and isinstance(value, str) and value in TYPES:
+            continue
         expected = _EXPECTED.get(keyword)
-        if expected is not None and not expected[1](value):
-            yield keyword, expected[0]
+        if expected is None:
+            continue
+        _, kind = expected
+        if not (isinstance(value, kind) if isinstance(kind, type) else kind(value)):
+            return keyword
+    return None
 
 
 def _inner_places(schema: Schema, pointer: str) -> list[tuple[Json, str]]:
@@ -200,29 +207,30 @@ def _is_type(value: Json) -> bool:
 
 
 def _is_texts(value: Json) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, list) and _are_texts(value)
+
+
+def _are_texts(values: Sequence[Json]) -> bool:
+    """Return whether all values are texts; most are of no class derived from it."""
+    return set(map(type, values)) <= {str} or all(isinstance(value, str) for value in values)
 
 
 def _is_filled_list(value: Json) -> bool:
     return isinstance(value, list) and bool(value)
 
 
-def _is(kind: type) -> Callable[[Json], bool]:
-    return lambda value: isinstance(value, kind)
-
-
 _COUNT = ("a count", _is_count)
 _BOUND = ("a number", _is_bound)
-_TEXT = ("a string", _is(str))
-_MAP = ("an object", _is(dict))
+_TEXT = ("a string", str)
+_MAP = ("an object", dict)
 _LIST = ("a non-empty list", _is_filled_list)
-_EXPECTED: Mapping[str, tuple[str, Callable[[Json], bool]]] = {
+_EXPECTED: Mapping[str, tuple[str, type | Callable[[Json], bool]]] = {
     "type": (f"one of {', '.join(TYPES)}, or a list of them", _is_type),
-    "enum": ("a list", _is(list)),
+    "enum": ("a list", list),
     "required": ("a list of strings", _is_texts),
     "properties": _MAP,
     "patternProperties": _MAP,
-    "prefixItems": ("a list", _is(list)),
+    "prefixItems": ("a list", list),
     "allOf": _LIST,
     "anyOf": _LIST,
     "oneOf": _LIST,
@@ -230,7 +238,7 @@ _EXPECTED: Mapping[str, tuple[str, Callable[[Json], bool]]] = {
     "format": _TEXT,
     "$ref": _TEXT,
     "$id": _TEXT,
-    "uniqueItems": ("true or false", _is(bool)),
+    "uniqueItems": ("true or false", bool),
     "minimum": _BOUND,
     "maximum": _BOUND,
     "exclusiveMinimum": _BOUND,
@@ -244,7 +252,7 @@ _EXPECTED: Mapping[str, tuple[str, Callable[[Json], bool]]] = {
         _COUNT,
     ),
 }
-"""Requirement on a keyword's value, in words and as a test."""
+"""Requirement on a keyword's value, in words and as its class or a test."""
 
 
 _SILENT = frozenset(
@@ -279,11 +287,16 @@ def plain_words(schema: Json) -> frozenset[str] | None:
         if part.keys() <= _TYPE_ALONE and part.get("type") in TYPES:
             words.update(part)
             continue
-        if not is_well_formed(part) or not is_plain(part):
+        if malformed_keyword(part) is not None or not is_plain(part):
             return None
         words.update(part)
-        waiting += _inner_schemas(part)
+        if not part.keys().isdisjoint(_HOLDING):
+            waiting += _inner_schemas(part)
     return frozenset(words)
+
+
+_HOLDING = frozenset({"properties", "items", "additionalProperties", "anyOf", "oneOf"})
+"""Keywords of a plain schema with schemas in them."""
 
 
 def _inner_schemas(schema: Schema) -> list[Json]:
@@ -325,6 +338,8 @@ def _values_are_typed(schema: Schema) -> bool:
         return bool(values)
     named = schema["type"]
     kinds = named if isinstance(named, list) else [named]
+    if "string" in kinds and _are_texts(values):
+        return True
     return all(
         (kind := type_of(value)) in kinds or (kind is JsonType.INTEGER and "number" in kinds)
         for value in values

@@ -391,7 +391,9 @@ def _words(letter: str) -> tuple[tuple[str, str], ...]:
 @lru_cache(maxsize=1024)
 def regex_escape(text: str) -> str:
     """Write a text as a regular expression that Python and Rust read alike."""
-    return "".join(_escape(char) for char in text)
+    if text.isprintable():
+        return _SPECIAL.sub(r"\\\g<0>", text)
+    return "".join(map(_escape, text))
 
 
 _CONTROL = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}

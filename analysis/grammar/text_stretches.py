@@ -93,13 +93,13 @@ def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> st
     before: list[str] = []
     to_tell = set(exclude)
     for close in closes:
-        text = "".join(symbol for symbol in close if isinstance(symbol, str))
+        text = "".join([symbol for symbol in close if isinstance(symbol, str)])
         before.append(text)
         # If a token follows, it already shows where the text ends.
         if isinstance(close[-1], str):
             to_tell.add(text)
-    texts = tuple(text for text in dict.fromkeys([*before, *exclude]) if text)
-    return _cheapest(texts, tuple(text for text in texts if text in to_tell))
+    texts = tuple(filter(None, dict.fromkeys([*before, *exclude])))
+    return _cheapest(texts, tuple(filter(to_tell.__contains__, texts)))
 
 
 @lru_cache(maxsize=256)

@@ -32,7 +32,7 @@ from autoparser.analysis.core.text_alignment import (
 )
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.parsing.call_ends import section_closers
-from autoparser.analysis.parsing.stop_marks import frame_of
+from autoparser.analysis.parsing.stop_marks import ChannelFrame, frame_of
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     PartBody,
@@ -324,6 +324,7 @@ class _RuleFrame(Struct, frozen=True):
 
 
 _FRAMES: IdentityCache[_RuleFrame] = IdentityCache(64)
+_HEADER_TAILS: IdentityCache[HeaderTail] = IdentityCache(64)
 
 
 def deciding_parts(turn: TurnTree) -> tuple[object, ...]:
@@ -459,6 +460,11 @@ class TurnRules:
         frame = frame_of(self.turn) if self.free else None
         if frame is None:
             return None
+        owners = (*deciding_parts(self.turn), self.table.brancher.opaque)
+        key = frame.first, frame.last
+        return _HEADER_TAILS.of(owners, key, lambda: self._header_tail(frame))
+
+    def _header_tail(self, frame: ChannelFrame) -> HeaderTail:
         others = _stop_texts([*(end.core for end in self.turn.ends), self.turn.header.core])
         opaque = self.table.brancher.opaque
         # Any other token may occur in a header, since a model writes words of its own there.

@@ -203,8 +203,15 @@ class _KeptEntry(NamedTuple):
 
 _KEPT: IdentityCache[_KeptEntry] = IdentityCache(1024)
 """Cached entries of tools whose rules are made apart."""
+_NOTATION_TEXTS: IdentityCache[str] = IdentityCache(256)
 _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
 """Cached results of `alone`: most tools' parameters have one of a few schemas."""
+
+
+def _notation_text(entry: _Entry) -> str:
+    """Return the notation of an entry as a text, which takes longer than most entries' rules."""
+    notation = entry.container, entry.outer
+    return _NOTATION_TEXTS.of(notation, None, lambda: repr(notation))
 
 
 class ValueWriter(Struct, frozen=True):
@@ -482,7 +489,7 @@ class ValueWriter(Struct, frozen=True):
         kept = _KEPT.of(
             owners,
             (self.table.names_alone, *key),
-            lambda: self._made_kept(entry, f"{owners[:2]} {key}"),
+            lambda: self._made_kept(entry, f"{_notation_text(entry)} {key}"),
         )
         self.table.parts[kept.part] = None
         return kept.closed, kept.ways

@@ -69,6 +69,27 @@ def test_a_tool_is_written_once_for_all_lists(name: str, made: dict[str, list[st
     assert sorted(made["written"]) == known
 
 
+def test_the_words_in_the_header_of_a_call_are_written_once_for_all_tools(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    formats = Formats.of(deepcopy(analysis_of("t2-recipient-header").format))
+    written: list[Any] = []
+    write = _LarkWriter.free_text
+
+    def record(self: Any, node: Any) -> Any:
+        written.append(node)
+        return write(self, node)
+
+    monkeypatch.setattr(_LarkWriter, "free_text", record)
+    counts: list[int] = []
+    for size in (1, 4, 12):
+        written.clear()
+        assert grammar_of(formats, [offered(f"tool_{at}") for at in range(size)]).lark(ALL_TEXT)
+        counts.append(len(written))
+    assert counts[1] == counts[2]
+    assert counts[1] <= counts[0] + 2
+
+
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
 def test_a_refused_keyword_has_its_tool_alone_written_again(
     name: str, made: dict[str, list[str]]

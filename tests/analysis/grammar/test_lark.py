@@ -17,7 +17,11 @@ from autoparser.analysis.grammar.grammar_rules import (
     FreeProse,
     FreeTextNode,
     GrammarRules,
+    LiteralNode,
+    Node,
     ProseExit,
+    RuleReference,
+    choice_node,
     sequence_node,
 )
 from autoparser.analysis.grammar.schema_guidance import ESCAPES, knows_guidance_option
@@ -87,6 +91,23 @@ def test_a_list_that_begins_as_the_list_around_it_is_accepted() -> None:
         answer = written.removeprefix("A:").removesuffix(".\n")
         assert grammar.accepts(answer).accepted, answer
         assert not grammar.accepts(answer.replace("</o>", "</p>")).accepted
+
+
+def test_values_before_the_same_rule_are_written_once_with_that_rule() -> None:
+    again, values = RuleReference("again"), ("1", "null", "[]")
+    options: list[Node] = [sequence_node(LiteralNode(f"{value},"), again) for value in values]
+    options += [LiteralNode(f"{value}]") for value in values]
+    rules = GrammarRules(again, {"again": choice_node(*options)})
+    lark = lark_writer.write_lark(rules, OpaqueTokens()).text
+    # The root, the rule and the one reference in it.
+    assert lark.count("r_again") == 3
+    matcher = LLMatcher(guidance(()), LLMatcher.grammar_from_lark(lark))
+    assert not matcher.is_error(), matcher.get_error()
+    tokenizer = byte_tokenizer(())
+    for text in ("1]", "null,[],1]", "[],null]", "1,]", "1", "[]]1]"):
+        tokens, fresh = ids(tokenizer, text), matcher.deep_copy()
+        is_whole = fresh.try_consume_tokens(tokens) == len(tokens) and fresh.is_accepting()
+        assert is_whole is (text in ("1]", "null,[],1]", "[],null]")), text
 
 
 @pytest.mark.parametrize(

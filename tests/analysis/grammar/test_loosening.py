@@ -102,6 +102,25 @@ def test_of_many_new_tools_only_the_refused_one_is_written_alone(
     assert [len(schemas[0]) for schemas in written] == [1, 1, 21]
 
 
+@pytest.mark.parametrize(("style", "alone"), [(HERMES, 2), (XML, 3)])
+def test_all_texts_of_a_tool_that_are_refused_are_left_out_together(
+    style: str, alone: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts: dict[str, Json] = {name: {"type": "array", "items": TEXT} for name in ("in", "out")}
+    offered = [tool(f"plain_{number}", {f"b{number}": {"type": "string"}}) for number in range(20)]
+    offered.append(tool("crawl", texts))
+    written: list[Any] = []
+    spied = partial(_noted, written, schema_loosening.write_loosened)
+    monkeypatch.setattr(request_grammar, "write_loosened", spied)
+    assert [one.pointer for one in analysis_of(style).grammar(offered).loosened("lark")] == [
+        "#/properties/in/items/maxLength",
+        "#/properties/out/items/maxLength",
+    ]
+    # JSON is read whole, so its places are known; the texts of XML share a rule until they have
+    # places.
+    assert [len(schemas[0]) for schemas in written] == [1] * alone + [21]
+
+
 def test_a_tool_with_lengths_that_llguidance_counts_is_converted_once() -> None:
     counted: Json = {"type": "string", "maxLength": 12345, "title": "in one test alone"}
     offered = [tool(f"counted_{number}", {f"a{number}": {"type": "string"}}) for number in range(9)]
