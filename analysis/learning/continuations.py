@@ -38,7 +38,7 @@ from autoparser.analysis.core.turn_format import (
 )
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
-from .call_frame import written_by
+from .generation_prompts import written_by
 from .prober import Prober
 from .template_turns import QUESTION, TemplateTurns
 
