@@ -28,7 +28,7 @@ from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.sources.tokenizer import EncodedText
 
 from .history_renders import HistoryRenders, Message, Messages
-from .prompt_tokens import MediaTokens, RenderedTokens, TokenOwner
+from .rendered_tokens import MediaTokens, RenderedTokens, TokenOwner
 from .text_marks import unused_word
 
 
