@@ -31,9 +31,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from autoparser.analysis.core.conversation import Json, Message, ReadCall, ReadMessage, same_json
+from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.reading_judge import ReadCall, ReadMessage, same_json
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.worker_pool import ClosedAtExit
 

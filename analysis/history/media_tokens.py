@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from autoparser.analysis.core.conversation import MediaKind, media_kind
+from autoparser.analysis.core.conversation import MediaKind
 from autoparser.analysis.core.error_words import is_list
+from autoparser.analysis.core.media_parts import media_kind
 from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.text_format import MediaSlot, MediaTreatment, PlaceholderPiece
 from autoparser.analysis.parsing.turn_request import RequestError

@@ -23,10 +23,8 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import (
-    MEDIA_FORMS,
     Dialogue,
     Json,
-    MediaForm,
     MediaKind,
     Message,
     ToolResult,
@@ -34,6 +32,7 @@ from autoparser.analysis.core.conversation import (
 )
 from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.media_parts import MEDIA_FORMS, MediaForm
 from autoparser.analysis.core.text_alignment import diff_split, prefix_length
 from autoparser.analysis.core.text_format import (
     ContentParts,
