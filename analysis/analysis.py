@@ -419,7 +419,7 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
         preserved_tokens=analysis.view.preserved_tokens,
         format=format_document(analysis.format),
         formats=tuple(map(format_document, formats)),
-        fullest=formats.each.index(formats.fullest),
+        fullest=formats.distinct.index(formats.fullest),
         untried_settings=formats.untried,
         check=check_document(analysis.check),
         checks=tuple(map(check_document, analysis.checks)),

@@ -79,13 +79,13 @@ class Switch(JsonDocument, frozen=True):
         """Return the effects of a value, compared with the unset variable."""
         # Compared by `repr`, since `True == 1` in Python.
         known = zip(self.values, self.effects, strict=True)
-        return next((effects for one, effects in known if repr(one) == repr(value)), ())
+        return next((effects for listed, effects in known if repr(listed) == repr(value)), ())
 
     @property
     def groups(self) -> tuple[tuple[Json, ...], ...]:
         """Each value, followed by the others with the same renders."""
         equal = self.equal_values or ((),) * len(self.values)
-        return tuple((one, *more) for one, more in zip(self.values, equal, strict=True))
+        return tuple((value, *more) for value, more in zip(self.values, equal, strict=True))
 
 
 class UnmovedVariable(Struct, frozen=True):

@@ -503,10 +503,10 @@ def nearest_reading(
     every = [
         tuple(
             difference
-            for difference in message_differences(ReadMessage.of(one), reading)
+            for difference in message_differences(ReadMessage.of(meaning), reading)
             if difference.part in parts
         )
-        for one in meanings
+        for meaning in meanings
     ]
     return min(every, key=len)
 

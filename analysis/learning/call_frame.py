@@ -157,22 +157,23 @@ def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[Call
 
 def learn_frame(observer: Observer) -> CallsFrame | None:
     """Learn the frame from turns of one, two and three calls; return None if no call is shown."""
-    one = observer.sample(_CALLS)
-    single = group_calls(observer, one, 1)
-    if single is None:
+    alone = group_calls(observer, observer.sample(_CALLS), 1)
+    if alone is None:
         return None
+    single = alone[0]
     # Three calls show the separator twice, so that counting numbers show, too.
     limit = _learn_limit(observer)
     if limit is CallLimit.MANY:
         turn = observer.sample(_CALLS, 3)
         three = None if turn.refusal else group_calls(observer, turn, 3)
         if three is not None:
-            frame = _frame_of_three(observer, three) or _frame_of_later(single[0], three)
+            frame = _frame_of_three(observer, three) or _frame_of_later(single, three)
             if frame is not None:
                 return replace(frame, goes_on=frame.counts and _continues_numbers(observer, frame))
-    only = single[0]
     # Nothing repeats, so no separator shows where the call begins and ends; its neighbors will.
-    return CallsFrame(RepeatedText(only.before, "", "", "", only.after), only.inner, limit=limit)
+    return CallsFrame(
+        RepeatedText(single.before, "", "", "", single.after), single.inner, limit=limit
+    )
 
 
 def _continues_numbers(observer: Observer, frame: CallsFrame) -> bool:
@@ -234,13 +235,15 @@ def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | 
     return CallsFrame(split_repetition(before, text, after), inner[0], max(base, 0))
 
 
-def _frame_of_later(one: CallGroup, three: list[CallGroup]) -> CallsFrame | None:
+def _frame_of_later(single: CallGroup, three: list[CallGroup]) -> CallsFrame | None:
     """Recognize a template that writes something after every call but the first."""
     first = three[1].before
-    later = close_of_later_calls(first, three[2].before, one.after, three[2].after)
+    later = close_of_later_calls(first, three[2].before, single.after, three[2].after)
     if not later:
         return None
-    return CallsFrame(split_repetition(one.before, first, one.after), one.inner, later_close=later)
+    return CallsFrame(
+        split_repetition(single.before, first, single.after), single.inner, later_close=later
+    )
 
 
 def close_of_later_calls(first: str, second: str, single: str, last: str) -> str:
