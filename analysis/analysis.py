@@ -74,11 +74,13 @@ class Analysis(LearnedFormat):
     """
 
     template: ChatTemplate
+    """The template, with its special tokens, such as `{"eos_token": "</s>"}`."""
     phases: tuple[Finding, ...]
     """The conclusions of the phases with their renders, under the setting of the fullest format."""
     continuations: tuple[TemplateContinuation, ...]
     """The texts that the template writes after its generation prompts."""
     trials: tuple[ShapeTrial, ...]
+    """The shapes of messages that were tried, and the results, such as `shown`."""
     asked: AskedBounds
     """The range of inputs that the renders covered."""
     beyond: int = 0

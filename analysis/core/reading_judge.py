@@ -41,7 +41,7 @@ class ReadCall(Struct, frozen=True):
     name: str
     """The function's name, such as `"get_forecast"`."""
     arguments: str
-    """JSON text, as servers return it, and perhaps invalid: `'{"city": "Oslo"}'`."""
+    """JSON text, as servers return it, and perhaps invalid: `'{"city": "Oslo", "days": 3}'`."""
 
     @property
     def as_json(self) -> Json:
