@@ -94,9 +94,6 @@ class MediaKind(StrEnum):
     AUDIO = "audio"
 
 
-# A conversation without field names: user messages, assistant messages and tool results.
-
-
 class UserMessage(Struct, frozen=True):
     """One user message."""
 
@@ -121,8 +118,6 @@ class ToolResult(Struct, frozen=True):
 
 Entry: TypeAlias = UserMessage | Message | ToolResult
 Dialogue: TypeAlias = tuple[Entry, ...]
-
-# Tools to offer, since a template may look up a call's name and arguments in their schemas.
 
 
 Tool: TypeAlias = dict[str, Json]

@@ -14,8 +14,6 @@ from msgspec import Struct
 from .conversation import Message
 from .documents import Count, JsonDocument, SettingValues
 
-# The kinds of evidence for the parts of a format.
-
 
 class EvidenceKind(StrEnum):
     """The source of a part of a format."""

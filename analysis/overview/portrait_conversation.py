@@ -48,9 +48,6 @@ from autoparser.analysis.history.trip_verdict import (
 from autoparser.analysis.sources.tokenizer import TokenText
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
-# A sampled turn cut into tokens: those that the next prompt begins with, and the others.
-
-
 LEAD = 6
 """The number of prompt pieces shown before the turn."""
 INSTEAD = 12
