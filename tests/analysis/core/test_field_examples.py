@@ -250,7 +250,7 @@ def test_each_string_that_shows_a_value_shows_one_of_a_fixture() -> None:
         or not any(
             text.replace("\\n", "\n") in written
             for text in texts
-            for written in values["", "written"]
+            for written in map(str, values["", "written"])
         )
     ]
     assert len(fields) > 200
