@@ -74,11 +74,13 @@ class Analysis(LearnedFormat):
     """
 
     template: ChatTemplate
+    """The template, with its special tokens, such as `{"eos_token": "</s>"}`."""
     phases: tuple[Finding, ...]
     """The conclusions of the phases with their renders, under the setting of the fullest format."""
     continuations: tuple[TemplateContinuation, ...]
     """The texts that the template writes after its generation prompts."""
     trials: tuple[ShapeTrial, ...]
+    """The shapes of messages that were tried, and the results, such as `shown`."""
     asked: AskedBounds
     """The range of inputs that the renders covered."""
     beyond: int = 0
@@ -419,7 +421,7 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
         preserved_tokens=analysis.view.preserved_tokens,
         format=format_document(analysis.format),
         formats=tuple(map(format_document, formats)),
-        fullest=formats.each.index(formats.fullest),
+        fullest=formats.distinct.index(formats.fullest),
         untried_settings=formats.untried,
         check=check_document(analysis.check),
         checks=tuple(map(check_document, analysis.checks)),

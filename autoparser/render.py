@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         BridgeRefusal as BridgeRefusal,
         RefusalReason as RefusalReason,
     )
-    from autoparser.analysis.history.prompt_tokens import RenderedTokens as RenderedTokens
+    from autoparser.analysis.history.rendered_tokens import RenderedTokens as RenderedTokens
     from autoparser.analysis.history.turn_response import (
         CallTokens as CallTokens,
         TrainingSample as TrainingSample,

@@ -82,7 +82,7 @@ def debug(
     # The named conversations come first, and a shipped one among them is not repeated.
     named = [chosen for chosen in (first, other) if chosen is not None]
     others = [
-        candidate for candidate in shipped if candidate.name not in {one.name for one in named}
+        candidate for candidate in shipped if candidate.name not in {given.name for given in named}
     ]
     loaded = source.tokenizer(tokenizer, template, segmenting=True)
     DebuggerApp(source.label, template, [*named, *others], other, loaded).run()

@@ -1,7 +1,15 @@
-"""The debugger in a terminal: a template, its prompt, and one piece of the prompt at a time.
+r"""The debugger in a terminal: a template, its prompt, and one piece of the prompt at a time.
 
 `DebuggerApp` shows the template, the prompt beside it, and the reasons for each piece. The other
 screens are overlays. `autoparser.reports.debugger` draws their texts.
+
+Of a conversation in `fixtures/templates/j1-json-in-tags.jinja`, the pieces of a call are
+
+    '<tool_call>\n{"name": "get_weather", "arguments": '    line 42
+    '{"city": "Rio", "days": 1}'                            line 43
+    '}\n</tool_call>'                                       line 44
+
+so a step from the first piece to the second moves the mark in the template from line 42 to 43.
 """
 
 from __future__ import annotations

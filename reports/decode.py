@@ -170,11 +170,11 @@ def _example(word: str, example: AnswerExample) -> Blocks:
 
 def _answers(report: DecodingReport) -> Blocks:
     drawn: Blocks = []
-    for one in report.judged_answers:
-        drawn += heading(one.answer.name)
+    for judged in report.judged_answers:
+        drawn += heading(judged.answer.name)
         pairs = [
-            ("is", Text(visible("; ".join(_verdict(one.judgment))))),
-            ("answer", Text(marker_text(one.answer.text))),
+            ("is", Text(visible("; ".join(_verdict(judged.judgment))))),
+            ("answer", Text(marker_text(judged.answer.text))),
         ]
         drawn += rows(pairs, words=False)
     return drawn
@@ -353,13 +353,13 @@ def _decoded(report: DecodingReport) -> DecodedDocument:
     )
 
 
-def _answer_document(one: JudgedAnswer) -> AnswerDocument:
-    judgment = one.judgment
+def _answer_document(judged: JudgedAnswer) -> AnswerDocument:
+    judgment = judged.judgment
     return copy_fields(
         AnswerDocument,
         judgment,
-        name=one.answer.name,
-        text=one.answer.text,
+        name=judged.answer.name,
+        text=judged.answer.text,
         rendering=None if judgment.rendering is None else _key(judgment.rendering),
         faults=tuple(
             ComplaintDocument(_key(complaint.fault), complaint.detail)

@@ -1,6 +1,12 @@
-"""A parsed message as a document, for which no report is imported.
+r"""A parsed message as a document, for which no report is imported.
 
-``docs/parse.schema.json`` is made of the document classes here.
+``docs/parse.schema.json`` is made of the document classes here. Of `Hi.` and one call, as
+`fixtures/templates/j1-json-in-tags.jinja` writes them, the document has, among others,
+
+    "role": "assistant", "content": "Hi.", "finish_reason": "tool_calls", "status": "ok",
+    "tool_calls": [{"id": "call_0", "type": "function",
+                    "function": {"name": "look", "arguments": "{\"city\": \"Oslo\"}"}}],
+    "spans": [{"start": 0, "end": 3, "kind": "content", "text": "Hi."}, …]
 """
 
 from __future__ import annotations

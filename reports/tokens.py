@@ -17,7 +17,7 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
-from autoparser.analysis.history.prompt_tokens import RenderedTokens
+from autoparser.analysis.history.rendered_tokens import RenderedTokens
 
 from .blocks import Blocks, Row, blank, prose, rows, sentence
 from .terminal import report_text

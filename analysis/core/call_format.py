@@ -104,11 +104,11 @@ class FreeWord(Struct, frozen=True, order=True):
 
     piece: int
     """The index of the row's piece that holds the word, such as `2` for the `json` of
-    `("to=functions.", NAME, "<|channel|>commentary json<|message|>", ARGUMENTS, "<|call|>")`."""
+    `("<|call|>", NAME, ":json<|args|>", ARGUMENTS, "<|done|>")`."""
     start: int
-    """The offset of the word in that piece, there `22`."""
+    """The offset of the word in that piece, such as `1`."""
     end: int
-    """The offset after the word, there `26`."""
+    """The offset after the word, such as `5`."""
 
 
 class CallFormat(Struct, frozen=True, dict=True):
@@ -127,8 +127,7 @@ class CallFormat(Struct, frozen=True, dict=True):
     empty_row: Row | None = None
     r"""A call without arguments, e.g. `("<do>", NAME, "\n</do>")`; None if `row` serves."""
     later_close: str = ""
-    """After each call but the first, such as `"<｜tool▁calls▁end｜><｜end▁of▁sentence｜>"`, if the
-    template closes only those."""
+    """After each call but the first, such as `"!"`, if the template closes only those."""
     index_base: int = 0
     """The index of the first call, e.g. `1`."""
     index_goes_on: bool = False
@@ -137,12 +136,13 @@ class CallFormat(Struct, frozen=True, dict=True):
     limit: CallLimit = CallLimit.MANY
     """Whether a message may have several calls, e.g. `CallLimit.FIRST`."""
     id_row: Row = ()
-    """The parts of an id that contains the name, if a render shows them; see `naming`."""
+    """The parts of an id that contains the name, such as `("f.", NAME, ":", INDEX)`; see
+    `naming`."""
     free_words: tuple[FreeWord, ...] = ()
-    """Words of the row that a model may replace, such as `(FreeWord(2, 22, 26),)`."""
+    """Words of the row that a model may replace, such as `(FreeWord(2, 1, 5),)`."""
     leads: tuple[str, ...] = ()
     """Markers that models write before the calls although no render has them, such as
-    `("<|python_tag|>",)`."""
+    `("<|run|>", "<|picture|>")`."""
 
     def written_calls(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Return the calls that the template writes."""

@@ -371,7 +371,7 @@ class NamingId(Struct, frozen=True):
     """How an id contains a name."""
 
     row: Row = ()
-    """The id's literals and slots, such as `("functions.", NAME, ":", INDEX)`; the slot ID matches
+    """The id's literals and slots, such as `(ID, "/", NAME)`; the slot ID matches
     any word. Empty if no render shows them."""
 
     def write(self, name: str, index: int) -> str:

@@ -36,9 +36,6 @@ from .error_words import (
 )
 from .errors import AutoparserError
 
-# Descriptions of the expected value at a place of a data class, for error messages.
-
-
 _KINDS: Mapping[type[inspect.Type], str] = {
     inspect.BoolType: "a boolean",
     inspect.DictType: "an object",

@@ -56,9 +56,6 @@ def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
     return escape_text(text)
 
 
-# Suggestions for unknown words: the one home of "did you mean".
-
-
 NEAR = 0.6
 """The similarity of two words, by `difflib`, from which one may be a misspelling of the other."""
 
@@ -83,9 +80,6 @@ def missing_name_hint(wanted: str, names: Iterable[object], then: str = "") -> s
     """Return a hint about a missing name with the nearest given one, if any is near, and `then`."""
     close = nearest_word(wanted, (name for name in names if name != wanted))
     return " ".join(filter(None, (close and f"did you mean {wanted} for {close}?", then)))
-
-
-# The kinds of values in YAML, TOML and JSON files, in words.
 
 
 _KINDS: Mapping[type[object], str] = {

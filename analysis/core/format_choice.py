@@ -40,7 +40,7 @@ class Formats(Struct, frozen=True):
     A format has the openings of all its settings; no opening is in two formats.
     """
 
-    each: tuple[TurnFormat, ...]
+    distinct: tuple[TurnFormat, ...]
     r"""The formats, the default setting's first, such as
     `(<TurnFormat: '<|turn>model\n' content, calls until '<turn|>'>,)`."""
     base: Mapping[str, Json]
@@ -61,21 +61,21 @@ class Formats(Struct, frozen=True):
 
     def __iter__(self) -> Iterator[TurnFormat]:
         """Iterate over the formats, the default setting's first."""
-        return iter(self.each)
+        return iter(self.distinct)
 
     def __len__(self) -> int:
         """Return the number of formats."""
-        return len(self.each)
+        return len(self.distinct)
 
     @property
     def default(self) -> PromptFormat:
         """The format and the generation prompt of the default setting, with tools offered."""
-        return self.under(self.base) or PromptFormat(self.each[0], None)
+        return self.under(self.base) or PromptFormat(self.distinct[0], None)
 
     @property
     def openings(self) -> tuple[TurnOpening, ...]:
         """The generation prompts of all settings, the default setting's first."""
-        return tuple(opening for format_ in self.each for opening in format_.openings)
+        return tuple(opening for format_ in self.distinct for opening in format_.openings)
 
     @property
     def united(self) -> TurnFormat:
@@ -99,7 +99,7 @@ class Formats(Struct, frozen=True):
         )
         found = [
             PromptFormat(format_, opening)
-            for format_ in self.each
+            for format_ in self.distinct
             for opening in format_.openings
             if _setting_key(opening.setting) == wanted
         ]
@@ -124,7 +124,7 @@ class Formats(Struct, frozen=True):
         """
         found: list[PromptFormat] = []
         longest = 0
-        for format_ in self.each:
+        for format_ in self.distinct:
             best = opening_at_end(format_, prompt)
             if best is None:
                 continue
@@ -142,7 +142,7 @@ class Formats(Struct, frozen=True):
         The last opening in the prompt counts, and the longest one of several there.
         """
         found: list[tuple[int, int, PromptFormat]] = []
-        for format_ in self.each:
+        for format_ in self.distinct:
             for opening in format_.openings:
                 core = opening.text.strip()
                 # Punctuation alone occurs in any text.

@@ -23,7 +23,7 @@ class AskedBounds(Struct, frozen=True):
     forms: dict[str, Count]
     """Renders by form of messages, calls and tools, such as `{"content as text": 199}`."""
     settings: tuple[SettingValues, ...]
-    """The settings of switches, each once, such as `({}, {"enable_thinking": False})`."""
+    """The settings of switches, each once, such as `{"enable_thinking": False}`."""
     messages: Count
     """The most messages in one conversation, e.g. `6`."""
     calls: Count
@@ -33,7 +33,7 @@ class AskedBounds(Struct, frozen=True):
     longest_text: Count
     """Characters of the longest text of a message, result or argument, e.g. `4004`."""
     largest_number: float
-    """The largest absolute value of a number in an argument, e.g. `7654321.0`."""
+    """The largest absolute value of a number in an argument, e.g. `7654321`."""
     name_signs: str
     """The characters of the names of tools, sorted, e.g. `"-12FT_acdefghiknopqrstuwx"`."""
 

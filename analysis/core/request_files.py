@@ -18,7 +18,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .conversation import DEEPEST, Tool, beyond_json, function_of
+from .conversation import Tool, function_of
 from .documents import place_in, read_value
 from .error_words import (
     is_list,
@@ -56,6 +56,12 @@ _EXPECTED = {
 }
 """The expected value of a keyword."""
 _TOO_DEEP = ("it is nested too deep", "write a simpler one")
+
+DEEPEST = 128
+"""The deepest nesting of a request; no client sends as many levels."""
+_QUOTE = "put it in quotes"
+_SHOWN = 60
+"""How many characters of a too deep place are shown."""
 
 _Complaint: TypeAlias = tuple[tuple[str | int, ...], str, str]
 
@@ -248,3 +254,25 @@ def _describe_flaw(flaw: SchemaFlaw) -> tuple[str, str]:
         except SchemaError as error:
             return error.message, error.hint or ""
     return flaw.message, _EXPECTED.get(keyword, "correct it there")
+
+
+def beyond_json(value: object, place: str, depth: int = 0) -> Iterator[tuple[str, str, str]]:
+    """Yield the place of each value that is not JSON, the fault, and the way out.
+
+    A template would see a placeholder for it: `date: 2025-01-01` in YAML is a date, not a string.
+    An anchor of YAML may contain itself, as in `&a [*a]`, which never ends.
+    """
+    if depth > DEEPEST:
+        words = f"this is nested more than {DEEPEST} levels deep, or contains itself"
+        yield f"{place[:_SHOWN]}…", words, "write a flatter value"
+    elif is_mapping(value):
+        for key, item in value.items():
+            if isinstance(key, str):
+                yield from beyond_json(item, f"{place}.{key}", depth + 1)
+            else:
+                yield place, f"the key {key!r} is not a string", _QUOTE
+    elif is_list(value):
+        for at, item in enumerate(value):
+            yield from beyond_json(item, f"{place}[{at}]", depth + 1)
+    elif value is not None and not isinstance(value, str | int | float | bool):
+        yield place, f"a {type(value).__name__} is not a JSON value", _QUOTE

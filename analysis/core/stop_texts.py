@@ -26,7 +26,7 @@ class StopText(Struct, frozen=True):
     """A text that ends a turn."""
 
     text: str
-    """The whole text, such as `"<|close|><|end|>"`."""
+    """The whole text, such as `"<|eom|><|eot|>"`."""
     last: str
     """The last marker of the text, which completes it, such as `"<|end|>"`."""
     inside: bool = False

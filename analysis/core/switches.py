@@ -48,7 +48,7 @@ class Switch(JsonDocument, frozen=True):
     """Whether the value itself is written into the text, so that any text is a value, as for
     `model_identity`, with which a system message may begin."""
     text_effects: tuple[SwitchEffect, ...]
-    """The effects of any text, if it is inserted, such as `("the prompt text",)`."""
+    """The effects of any text, if it is inserted, such as `("the assistant's turn",)`."""
     only: str
     """The condition in words under which it has an effect, e.g. `"without tools"`; empty if it
     always has one, as far as was tried."""
@@ -79,19 +79,19 @@ class Switch(JsonDocument, frozen=True):
         """Return the effects of a value, compared with the unset variable."""
         # Compared by `repr`, since `True == 1` in Python.
         known = zip(self.values, self.effects, strict=True)
-        return next((effects for one, effects in known if repr(one) == repr(value)), ())
+        return next((effects for listed, effects in known if repr(listed) == repr(value)), ())
 
     @property
     def groups(self) -> tuple[tuple[Json, ...], ...]:
         """Each value, followed by the others with the same renders."""
         equal = self.equal_values or ((),) * len(self.values)
-        return tuple((one, *more) for one, more in zip(self.values, equal, strict=True))
+        return tuple((value, *more) for value, more in zip(self.values, equal, strict=True))
 
 
 class UnmovedVariable(Struct, frozen=True):
     """A variable that the template reads without a visible effect."""
 
     name: str
-    """The variable's name, such as `"image_prompts"`."""
+    """The variable's name, such as `"deep"`."""
     raises: bool = False
     """Whether the usual conversation raises with some value that was tried."""

@@ -208,13 +208,13 @@ class DiffSplit(Struct, frozen=True):
     """Two texts, split around the place where they differ."""
 
     prefix: str
-    """The common prefix, such as `"<do>"` of `"<do>find</do>"` and `"<do>stop</do>"`."""
+    """The common prefix, such as `"A: "` of `"A: find."` and `"A: stop."`."""
     left: str
     """The middle of the left text, such as `"find"`."""
     right: str
     """The middle of the right text, such as `"stop"`."""
     suffix: str
-    """The common suffix, such as `"</do>"`."""
+    """The common suffix, such as `"."`."""
 
 
 def diff_split(left: str, right: str) -> DiffSplit:

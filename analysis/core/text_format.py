@@ -179,9 +179,10 @@ class StringText(Struct, frozen=True):
     """How the characters between the quotes are escaped, e.g. `StringEscape.JSON`."""
     edges: StrippedEdges = field(default_factory=StrippedEdges)
     """The whitespace that is stripped first, such as
-    `StrippedEdges(EdgeStrip.NOTHING, EdgeStrip.WHITESPACE)`."""
+    `StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE)`."""
     table: Mapping[str, str] = field(default_factory=dict[str, str])
-    r"""The text of each character that is escaped, such as `{"'": "\\'"}`, for `TABLE`."""
+    """The text of each character that is escaped, such as `{"<": "&lt;", "&": "&amp;"}`, for
+    `TABLE`."""
     guard: StringGuard | None = None
     r"""The wrapper around strings with certain characters, such as
     `StringGuard("\n<&", "<![CDATA[", "]]>")`, or None."""
@@ -251,13 +252,13 @@ class TurnLayout(Struct, frozen=True):
     `("<|im_start|>assistant\n", "<|im_end|>\n")` around one part."""
     reasoning: StrippedEdges = field(default_factory=StrippedEdges)
     """The whitespace that is stripped from reasoning, such as
-    `StrippedEdges(EdgeStrip.NEWLINES, EdgeStrip.NEWLINES)`."""
+    `StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE)`."""
     content: StrippedEdges = field(default_factory=StrippedEdges)
     """The whitespace that is stripped from content, such as
     `StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE)`."""
     refusal: str = ""
     """The message of the exception with which the template refuses such turns, such as
-    `"Cannot pass both content and thinking in an assistant message with tool calls!"`."""
+    `"no tools"`."""
 
 
 # How a template renders parts of a message that are not text: as placeholders, or not at all.
@@ -337,15 +338,16 @@ class MediaTreatment(JsonDocument, frozen=True):
     first_number: Count | None
     """The number of the first part, such as `1`; null if parts are not numbered."""
     roles: tuple[str, ...]
-    """The roles of messages in which placeholders are written, such as `("user", "tool")`."""
+    """The roles of messages in which placeholders are written, such as
+    `("user", "system", "assistant", "tool")`."""
     earlier: bool
     """Whether placeholders are still written after later messages; a template may write `<image>`
     only where nothing follows."""
     loses_text: bool
     """Whether text beside such a part is lost."""
     reason: str
-    """The message of the template's exception, such as `"Unrecognized content type!"`; empty if it
-    raises none."""
+    """The message of the template's exception, such as
+    `"texts and pictures alone are taken"`; empty if it raises none."""
 
 
 class ContentParts(JsonDocument, frozen=True):
@@ -355,7 +357,7 @@ class ContentParts(JsonDocument, frozen=True):
     """The outcome of a list of text parts, such as `"printed"`."""
     reason: str
     """The message of the exception that such a list raises, such as
-    `"TypeError: can only concatenate str (not "list") to str"`; empty if it raises none."""
+    `'TypeError: can only concatenate str (not "list") to str'`; empty if it raises none."""
     media: tuple[MediaTreatment, ...]
     """Images, videos and audio; empty unless lists of text parts are written."""
     renders: Count

@@ -14,8 +14,6 @@ from msgspec import Struct
 from .conversation import Message
 from .documents import Count, JsonDocument, SettingValues
 
-# The kinds of evidence for the parts of a format.
-
 
 class EvidenceKind(StrEnum):
     """The source of a part of a format."""
@@ -58,7 +56,8 @@ class Failure(Struct, frozen=True):
     title: str
     """The title of the message in the battery, e.g. `"content and 1 call"`."""
     message: Message
-    """The message, such as `Message("Here is what I found.")`."""
+    """The message, such as
+    `Message(calls=(ToolCall("get_forecast", {"city": "Oslo", "days": 3}, "aB3dE6gH1"),))`."""
     written: str | None
     r"""The text that the format writes, e.g.
     `'<|assistant|><call>update_record<with>{"count": 42}</call><|end|>\n'`, or None if by the
@@ -210,14 +209,14 @@ class GateFault(JsonDocument, frozen=True):
     question: GateQuestion
     """The question that failed, e.g. `"read back"`."""
     setting: SettingValues
-    """The values of switches in the render, such as `{"enable_thinking": False}`."""
+    """The values of switches in the render, such as `{"deep": "other"}`."""
     title: str
     """The title of the message, e.g. `"content and 1 call"`."""
     text: str
     r"""The text after the prompt, e.g. `"Here is what I found.<|end|>\n"`."""
     detail: str
     r"""The fault in words, with the text that was expected, such as
-    `"the parsed message renders as 'Here is what I found.\\n=== ANSWER ===\\n<|eot|>'"`."""
+    `"the parsed message renders as 'Here is what I found.\\n'"`."""
 
 
 class Gate(JsonDocument, frozen=True):

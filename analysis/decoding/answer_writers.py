@@ -40,8 +40,6 @@ from .matcher_grammar import FreeGrammar, GrammarObject
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-# Answers of a causal model of transformers, with the mask and without.
-
 
 WARM_UP = 2
 """Tokens written before the measured ones, since the first tokens load the device's kernels."""

@@ -23,15 +23,7 @@ from functools import cache
 from msgspec.structs import replace
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import (
-    Json,
-    Message,
-    ReadCall,
-    ReadingJudge,
-    ReadMessage,
-    ToolCall,
-    function_of,
-)
+from autoparser.analysis.core.conversation import Json, Message, ToolCall, function_of
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.message_battery import (
     MIXED_TOOL,
@@ -39,6 +31,7 @@ from autoparser.analysis.core.message_battery import (
     battery_messages,
     loose_tools,
 )
+from autoparser.analysis.core.reading_judge import ReadCall, ReadingJudge, ReadMessage
 from autoparser.analysis.core.schema_validation import (
     Validate,
     schema_validator,

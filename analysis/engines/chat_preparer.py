@@ -36,8 +36,8 @@ from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_
 from autoparser.analysis.grammar.turn_rules import deciding_parts
 from autoparser.analysis.history.bridge_refusals import BridgeRefusal
 from autoparser.analysis.history.history_renders import Message
-from autoparser.analysis.history.prompt_tokens import messages_of
 from autoparser.analysis.history.renderer import Renderer
+from autoparser.analysis.history.request_arguments import messages_of
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.turn_request import IdentityCache, ReadingChoices, RequestError
 from autoparser.analysis.sources.token_bytes import library_complaint

@@ -28,8 +28,9 @@ from typing import Any
 
 from msgspec import convert
 
-from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.reading_judge import ReadCall, ReadMessage
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.worker_pool import ClosedAtExit, python_answer

@@ -19,12 +19,8 @@ from enum import StrEnum
 from itertools import product
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import (
-    Message,
-    MessageAgreement,
-    ReadingVerdict,
-    ReadMessage,
-)
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.reading_judge import MessageAgreement, ReadingVerdict, ReadMessage
 
 from .asked_texts import AskedText, AskedTexts, asked_texts
 from .engine_process import (

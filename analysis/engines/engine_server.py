@@ -31,9 +31,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from autoparser.analysis.core.conversation import Json, Message, ReadCall, ReadMessage, same_json
+from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.reading_judge import ReadCall, ReadMessage, same_json
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.templates.worker_pool import ClosedAtExit
 
@@ -502,10 +503,10 @@ def nearest_reading(
     every = [
         tuple(
             difference
-            for difference in message_differences(ReadMessage.of(one), reading)
+            for difference in message_differences(ReadMessage.of(meaning), reading)
             if difference.part in parts
         )
-        for one in meanings
+        for meaning in meanings
     ]
     return min(every, key=len)
 

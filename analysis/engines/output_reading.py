@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, ReadingJudge, Tool, function_of
+from autoparser.analysis.core.conversation import Json, Tool, function_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import PromptFormat
+from autoparser.analysis.core.reading_judge import ReadingJudge
 from autoparser.analysis.formats.lost_calls import LossCause, LossReason, smallest_part
 from autoparser.analysis.formats.output_explanation import DeviationExplanation
 from autoparser.analysis.parsing.output_parser import OutputParser

@@ -25,7 +25,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Self
 
-from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.reading_judge import ReadCall, ReadMessage
 from autoparser.analysis.core.server_engines import ServerEngine
 
 from .engine_server import (

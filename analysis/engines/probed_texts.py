@@ -29,7 +29,6 @@ from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
     Message,
-    ReadMessage,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -44,6 +43,7 @@ from autoparser.analysis.core.message_battery import (
     loose_tools,
 )
 from autoparser.analysis.core.message_shape import MessageShape, offered_tools
+from autoparser.analysis.core.reading_judge import ReadMessage
 from autoparser.analysis.core.schema_validation import schema_validator
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.learning import continuations

@@ -24,10 +24,11 @@ from enum import StrEnum
 from http import HTTPStatus
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Message, ReadMessage, ToolCall
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.documents import Count
 from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.message_battery import loose_tools
+from autoparser.analysis.core.reading_judge import ReadMessage
 from autoparser.analysis.core.server_engines import ParserFlags, ServerEngine
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 

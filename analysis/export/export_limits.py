@@ -21,8 +21,6 @@ from msgspec import Struct
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 
-# The dialects of `response_template`: which of its words a document may use.
-
 
 class TemplateDialect(StrEnum):
     """The reader of a `response_template`.

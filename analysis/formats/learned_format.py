@@ -388,7 +388,7 @@ class LearnedFormat(Shown, ABC):
             template=self._saved_template,
             renders=self.renders,
             formats=tuple(map(turn_document, formats)),
-            fullest=formats.each.index(formats.fullest),
+            fullest=formats.distinct.index(formats.fullest),
             base=formats.base,
             untried_settings=formats.untried,
             requires_nonnull_content=self.requires_nonnull_content,
@@ -440,8 +440,8 @@ def _same(
     if prompt_format is None:
         return None
     # The format of a setting that was not learned is in neither list; use the default instead.
-    at = next((index for index, one in enumerate(formats) if one is prompt_format.format), 0)
-    return structs.replace(prompt_format, format=also.each[at])
+    at = next((index for index, old in enumerate(formats) if old is prompt_format.format), 0)
+    return structs.replace(prompt_format, format=also.distinct[at])
 
 
 def _model_tokenizer(tokenizer: object, *, eos: Sequence[str] | None = None) -> ModelTokenizer:

@@ -124,7 +124,7 @@ def saved_format(file: FormatFile, name: str) -> SavedFormat:
     formats = Formats(own, file.base, fullest=own[file.fullest], untried=file.untried_settings)
     beside, also = tuple(map(format_read, file.also)), None
     if beside:
-        also = structs.replace(formats, each=beside, fullest=beside[file.fullest])
+        also = structs.replace(formats, distinct=beside, fullest=beside[file.fullest])
     return SavedFormat(
         template=file.template,
         formats=formats,
@@ -202,4 +202,6 @@ def _unchanged(saved: SavedFormat, place: str, *, wanted: bool) -> ChatTemplate 
         if wanted:
             raise
         return None
-    return next((one for one in loaded if text_digest(one.text) == saved.sha256), None)
+    return next(
+        (template for template in loaded if text_digest(template.text) == saved.sha256), None
+    )

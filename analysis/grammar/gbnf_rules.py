@@ -12,6 +12,13 @@ The text stays inside what llama.cpp's parser and llguidance's converter read al
 - counted repetition up to 1000 times, since llama.cpp refuses more than 2000 times the number of
   rules that the repeated group needs; so groups are kept small, and what is counted is a rule's
   name or a class (see `repetition`).
+
+An integer from 8 to 12, and the comma between members, which a `seam` keeps a rule of its own, are
+written as
+
+    n ::= ([89] | "1" [0-2])
+    seam ::= "" | never seam
+    comma ::= ", " seam
 """
 
 from __future__ import annotations

@@ -1,9 +1,16 @@
-"""Write arrays, objects and strings of a schema as GBNF expressions.
+r"""Write arrays, objects and strings of a schema as GBNF expressions.
 
 A flat schema is read into a plain value (`items_of`, `members_of`), whose `expression` writes it
-with the tokens of JSON: an array of numbers, at least one, is ``begin-array number next-item*
-end-array``, and next-item ``comma number``. Strings are written by their regular expression
-(`string_expression`).
+with the tokens of JSON. Strings are written by their regular expression (`string_expression`). For
+an object of `days`, an array of integers, at least one, and `city`, a string of at most 3
+characters that may be missing, the rules are
+
+    next-item ::= comma integer
+    days ::= begin-array integer next-item* end-array
+    times ::= char{0,3}
+    city ::= "\"" times "\""
+    from-city ::= (comma "\"city\"" colon city)?
+    json ::= begin-object "\"days\"" colon days from-city end-object
 """
 
 from __future__ import annotations

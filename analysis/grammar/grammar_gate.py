@@ -171,7 +171,7 @@ def _title(continuation: TemplateContinuation) -> str:
 
 def _begun_turn(formats: Formats, opening: TurnOpening) -> PromptFormat:
     owner = next(
-        candidate for candidate in formats if any(one == opening for one in candidate.openings)
+        candidate for candidate in formats if any(known == opening for known in candidate.openings)
     )
     return PromptFormat(owner, opening)
 

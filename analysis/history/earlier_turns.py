@@ -25,9 +25,9 @@ from autoparser.analysis.core.conversation import (
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.sources.tokenizer import TokenText
 
+from .cached_prompts import PromptPast
 from .history_renders import Message, Messages
 from .message_attribution import common_length
-from .prompt_tokens import PromptPast
 from .text_skeleton import Base, Skeletons
 from .turn_kinds import FateKind
 

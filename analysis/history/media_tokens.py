@@ -20,15 +20,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from autoparser.analysis.core.conversation import MediaKind, media_kind
+from autoparser.analysis.core.conversation import MediaKind
 from autoparser.analysis.core.error_words import is_list
+from autoparser.analysis.core.media_parts import media_kind
 from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.text_format import MediaSlot, MediaTreatment, PlaceholderPiece
 from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.sources.tokenizer import EncodedText
 
 from .history_renders import HistoryRenders, Message, Messages
-from .prompt_tokens import MediaTokens, RenderedTokens, TokenOwner
+from .rendered_tokens import MediaTokens, RenderedTokens, TokenOwner
 from .text_marks import unused_word
 
 

@@ -35,16 +35,8 @@ from .media_tokens import (
     media_tokens,
 )
 from .message_attribution import Attributed, Joints, attribute_render
-from .prompt_tokens import (
-    RenderedTokens,
-    TurnStops,
-    ids_of,
-    messages_of,
-    own_tokens,
-    retention_of,
-    switches_of,
-    tools_of,
-)
+from .rendered_tokens import RenderedTokens, own_tokens
+from .request_arguments import ids_of, messages_of, retention_of, switches_of, tools_of
 from .text_marks import fields_of
 from .token_bridge import Bridge
 from .turn_response import (
@@ -56,6 +48,7 @@ from .turn_response import (
     call_tokens,
     check_step,
 )
+from .turn_stops import TurnStops
 
 Ids: TypeAlias = Sequence[int]
 

@@ -167,7 +167,9 @@ def round_trip(
 
 
 def _split_stops(analysis: Analysis, encoder: Encoder) -> Iterator[tuple[str, int]]:
-    for stop in dict.fromkeys(stop for each in analysis.formats for stop in each.stop_strings):
+    for stop in dict.fromkeys(
+        stop for format_ in analysis.formats for stop in format_.stop_strings
+    ):
         size = encoder.size(stop)
         if size > 1:
             yield stop, size

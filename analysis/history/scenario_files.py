@@ -31,7 +31,6 @@ from autoparser.analysis.core.conversation import (
     ToolCall,
     ToolResult,
     UserMessage,
-    beyond_json,
     function_of,
 )
 from autoparser.analysis.core.documents import copy_fields, read_value
@@ -40,7 +39,7 @@ from autoparser.analysis.core.error_words import (
     spelling_hint,
 )
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.request_files import given_tools
+from autoparser.analysis.core.request_files import beyond_json, given_tools
 
 from .client_memory import PLAIN_IDS
 from .scenarios import (

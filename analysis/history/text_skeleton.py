@@ -55,7 +55,7 @@ from .history_renders import (
     Messages,
 )
 from .message_attribution import Segment, common_length
-from .prompt_tokens import tools_key
+from .request_arguments import tools_key
 
 MOST_PATTERNS = 8
 """The most patterns cached for the same roles after the same kind of turn."""

@@ -38,6 +38,7 @@ from .bridge_refusals import (
     RefusedBridge,
     Retention,
 )
+from .cached_prompts import GivenPrompts, PromptPast
 from .earlier_turns import EarlierTurns, History, dropped_block
 from .history_renders import Messages
 from .media_tokens import media_parts
@@ -50,14 +51,8 @@ from .message_attribution import (
     common_length,
     historic_closes,
 )
-from .prompt_tokens import (
-    GivenPrompts,
-    PromptPast,
-    RenderedTokens,
-    TokenOwner,
-    messages_of,
-    own_tokens,
-)
+from .rendered_tokens import RenderedTokens, TokenOwner, own_tokens
+from .request_arguments import messages_of
 from .text_skeleton import (
     MOST_PATTERNS,
     Base,

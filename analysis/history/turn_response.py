@@ -20,7 +20,8 @@ from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestError
 from autoparser.analysis.sources.tokenizer import TokenText
 
-from .prompt_tokens import tools_key, tools_of, turn_stops
+from .request_arguments import tools_key, tools_of
+from .turn_stops import turn_stops
 
 PROMPT_TAIL = 48
 """The number of tokens at a prompt's end that are searched first for a generation prompt."""

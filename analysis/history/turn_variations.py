@@ -32,9 +32,6 @@ from autoparser.analysis.core.turn_format import TurnFormat
 
 from .sampled_turns import NotWrittenError, Pieces, Sample, SampledKind, SampledPiece
 
-# The same values spelled differently: JSON's spacing, escapes and literals, the edges of strings.
-
-
 _LITERALS = {"json": ("true", "false", "null"), "python": ("True", "False", "None")}
 
 

@@ -280,11 +280,11 @@ def learn_argument_list(observer: Observer) -> SeenArguments | None:
     return None if entries is None else SeenArguments(entries, verbatim, quoted)
 
 
-def _json_string_quotes(one: Json, text: str) -> tuple[str, str] | None:
+def _json_string_quotes(arguments: Json, text: str) -> tuple[str, str] | None:
     """Find the literals around JSON text that is the content of a JSON string."""
     # `tojson` and `json.dumps` with separators are the two spacings of encoded objects.
     for colon in (": ", ":"):
-        held = json.dumps(one, separators=(",", colon))
+        held = json.dumps(arguments, separators=(",", colon))
         before, found, after = text.partition(json.dumps(held))
         if found:
             return before, after

@@ -15,15 +15,12 @@ opens a call; what it shares with the text after the last, `</c>`, closes it; `;
     close        '\n</parameter>\n</function>\n</tool_call>'
     separator    '\n'
     suffix       '<|im_end|>\n'
-
-The module also reads generation prompts (`prompt_text`, `describe_openings`), markers before calls
-that no usual turn shows (`learn_leads`), and numbers that count calls (`mark_numbers`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,228 +29,12 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.conversation import Message, Presence, ToolResult
-from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.core.text_alignment import (
-    MarkerBlock,
-    RepeatedText,
-    TemplateLiteral,
-    common_prefix,
-    edge_units,
-    is_unit,
-    split_repetition,
-)
-from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
+from autoparser.analysis.core.text_alignment import RepeatedText, common_prefix, split_repetition
 
+from .call_numbers import INDEX_MARK, fill_number, mark_numbers
 from .observer import ObservedTurn, Observer, SlotKind
-from .prober import Prober
-from .shape_negotiation import switch_candidates
-from .suggestions import Suggestions
-
-# Generation prompts: the part of the turn that each has already written.
-
-
-class PromptText(NamedTuple):
-    """The text that `add_generation_prompt` adds under a setting."""
-
-    setting: Setting
-    """The values set, e.g. `{"enable_thinking": False}`."""
-    text: str
-    r"""E.g. `"<|im_start|>assistant\n<think>\n\n</think>\n\n"`."""
-    tools: bool = True
-    """Whether tools are offered; the prompt without tools is listed only if it differs."""
-    signs: tuple[str, ...] = ()
-    """Texts before the turn by which the prompt differs from those of other formats, e.g.
-    instructions on how to write calls."""
-
-
-def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str | None:
-    """Return the text that `add_generation_prompt` adds, or None if the prompt does not render.
-
-    If the template writes something else without it, such as the token that ends a training
-    example, the common prefix is cut off, but no marker is cut in two.
-    """
-    # The prompt is what `add_generation_prompt=True` adds to the same conversation.
-    alone = prober.probe((prober.user,), tools=tools, setting=setting)
-    prompt = prober.probe((prober.user,), tools=tools, generation=True, setting=setting)
-    if not prompt.rendered:
-        return None
-    # Equal texts may mean no prompt, or one that `add_generation_prompt` does not control.
-    if alone.rendered and prompt.text == alone.text:
-        return _unconditional_prompt(prober, setting) if tools else ""
-    if alone.rendered and prompt.text.startswith(alone.text):
-        return prompt.text[len(alone.text) :]
-    # The texts diverge earlier, but at least the text after the user's words belongs to the prompt.
-    user = prober.sentinels.user
-    end = prompt.text.rfind(user) + len(user)
-    shared = len(common_prefix(prompt.text, alone.text)) if alone.rendered else end
-    return prompt.text[max(shared, end) :]
-
-
-def _unconditional_prompt(prober: Prober, setting: Setting) -> str:
-    """Return the generation prompt that a template writes unconditionally.
-
-    It may begin only turns with calls, as one that has closed the reasoning.
-    """
-    observer = Observer(prober.using(setting=setting))
-    behind = observer.behind
-    if not behind:
-        return ""
-    shown = (observer.sample(Presence(content=True)), observer.sample(Presence(calls=True)))
-    return behind if any(turn.text.startswith(behind) for turn in shown) else ""
-
-
-def prompts_under(prober: Prober, settings: Sequence[Setting]) -> tuple[PromptText, ...]:
-    """Return every setting's generation prompt, and the one without tools if it differs."""
-    return tuple(prompt for setting in settings for prompt in _prompts_of_setting(prober, setting))
-
-
-def _prompts_of_setting(prober: Prober, setting: Setting) -> Iterator[PromptText]:
-    text = prompt_text(prober, setting)
-    if text is not None:
-        yield PromptText(setting, text)
-    bare = prompt_text(prober, setting, tools=False)
-    # A template that only handles tools renders no prompt without them.
-    if bare and bare != text:
-        yield PromptText(setting, bare, tools=False)
-
-
-def describe_openings(
-    prompts: Sequence[PromptText], header: str, reasoning: MarkerBlock | None
-) -> tuple[TurnOpening, ...]:
-    """Return how much of the turn each generation prompt has written."""
-    return tuple(
-        TurnOpening(
-            dict(prompt.setting),
-            prompt.text,
-            written_by(prompt.text, header, reasoning),
-            prompt.tools,
-            prompt.signs,
-        )
-        for prompt in prompts
-    )
-
-
-_UNKNOWN = MarkerBlock(TemplateLiteral(), TemplateLiteral())
-
-
-def written_by(text: str, header: str, reasoning: MarkerBlock | None) -> PromptProgress:
-    """Return how much of a turn its beginning `text` has written."""
-    reasoning = reasoning or _UNKNOWN
-    if not text:
-        return PromptProgress.NOTHING
-    # Whitespace may differ: some templates write the line break with the turn, not the prompt.
-    if text == header or (text.strip() == header.strip() and header.strip()):
-        return PromptProgress.HEADER
-    if header.startswith(text):
-        return PromptProgress.PART_OF_HEADER
-    head = header.strip()
-    if head not in text:
-        return PromptProgress.OTHER
-    # The prompt's text after the header: an opened block, a closed one, or something else.
-    rest = (text[text.rindex(head) + len(head) :] if head else text).strip()
-    opening, close = reasoning.open.core, reasoning.close.core
-    if opening and rest == opening:
-        return PromptProgress.REASONING_OPEN
-    if close and rest.endswith(close) and (not opening or rest.startswith((opening, close))):
-        return PromptProgress.REASONING_CLOSED
-    return PromptProgress.OTHER
-
-
-# Markers right before a call, and stop strings, that no turn of the usual messages shows.
-#
-# Both sources are suggestions of the template's syntax tree. A variable that is searched may be a
-# list of tools that are called in another way: with the called tool in it, the render shows the
-# opening of the call and the end of the turn. And a text constant that is one marker, and that no
-# render has shown, is known to the template: right before a call that reads completely, it is
-# markup.
-
 
 _CALLS = Presence(calls=True)
-_MOST = 8
-"""At most this many of either are tried."""
-
-
-class Leads(NamedTuple):
-    """Markers that may precede a call, and further ends of turns."""
-
-    markers: tuple[str, ...] = ()
-    """Markers that may precede a call, e.g. `"<|tool|>"`."""
-    stops: tuple[str, ...] = ()
-    """Stop strings of turns that end in such a call, e.g. `"<|call|>"`."""
-
-
-def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
-    """Learn the markers before calls and the stop strings that only a list or constant shows."""
-    unseen = [
-        text
-        for constant in suggestions.constants
-        if is_unit(text := constant.strip()) and not observer.prober.has_rendered(text)
-    ]
-    usual = observer.sample(_CALLS)
-    markers, stops = dict.fromkeys(unseen[:_MOST]), dict[str, None]()
-    candidates = set(switch_candidates(suggestions))
-    for name in [name for name in suggestions.searched if name in candidates][:_MOST]:
-        marks, prober = observer.prober.sentinels, observer.prober
-        # `name in LIST` tests for a list that contains the called tool.
-        setting: Setting = {**prober.setting, name: [marks.names[0]]}
-        turn = Observer(prober.using(setting=setting)).sample(_CALLS)
-        # A list of tools may be a switch that raises, or drops the call.
-        if turn.refusal or marks.names[0] not in turn.text:
-            continue
-        before, _, after = turn.text.partition(marks.names[0])
-        markers |= dict.fromkeys(_new_markers(before, usual))
-        last = edge_units(after.rstrip())[-1:]
-        stops |= dict.fromkeys(_new_markers("".join(last), usual))
-    return Leads(tuple(markers), tuple(stops))
-
-
-def _new_markers(text: str, usual: ObservedTurn) -> list[str]:
-    """Return the markers of a text that the usual turn lacks."""
-    units = (unit.strip() for unit in edge_units(text)) if text else ()
-    return [unit for unit in units if is_unit(unit) and unit not in usual.text]
-
-
-# Numbers that count calls: texts equal except for a number that grows by one.
-
-
-INDEX_MARK = "\ue000"
-"""Placeholder for the number of the call in a learned text."""
-
-_NUMBERS = re.compile(r"(\d+)")
-
-
-def mark_numbers(texts: Sequence[str]) -> tuple[str, int] | None:
-    """Return the text that `texts` share, with marks for counting numbers, and the first number.
-
-    Return None if the texts differ in anything else. A text without counting numbers is returned
-    unchanged, with -1.
-    """
-    rows = [_NUMBERS.split(text) for text in texts]
-    first = rows[0]
-    if any(len(row) != len(first) for row in rows):
-        return None
-    base = -1
-    pieces: list[str] = []
-    # `split` puts the numbers at odd positions: `a1b2` is `a`, `1`, `b`, `2`, ``.
-    for at, piece in enumerate(first):
-        column = [row[at] for row in rows]
-        if all(other == piece for other in column):
-            pieces.append(piece)
-        elif at % 2 and [int(number) for number in column] == list(
-            range(int(piece), int(piece) + len(column))
-        ):
-            pieces.append(INDEX_MARK)
-            base = int(piece)
-        else:
-            return None
-    return "".join(pieces), base
-
-
-def fill_number(text: str, number: int) -> str:
-    """Replace the marks by a number."""
-    return text.replace(INDEX_MARK, str(number))
-
-
 _CALL_KINDS = (SlotKind.NAME, SlotKind.ID, SlotKind.KEY, SlotKind.VALUE)
 
 
@@ -376,22 +157,23 @@ def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[Call
 
 def learn_frame(observer: Observer) -> CallsFrame | None:
     """Learn the frame from turns of one, two and three calls; return None if no call is shown."""
-    one = observer.sample(_CALLS)
-    single = group_calls(observer, one, 1)
-    if single is None:
+    alone = group_calls(observer, observer.sample(_CALLS), 1)
+    if alone is None:
         return None
+    single = alone[0]
     # Three calls show the separator twice, so that counting numbers show, too.
     limit = _learn_limit(observer)
     if limit is CallLimit.MANY:
         turn = observer.sample(_CALLS, 3)
         three = None if turn.refusal else group_calls(observer, turn, 3)
         if three is not None:
-            frame = _frame_of_three(observer, three) or _frame_of_later(single[0], three)
+            frame = _frame_of_three(observer, three) or _frame_of_later(single, three)
             if frame is not None:
                 return replace(frame, goes_on=frame.counts and _continues_numbers(observer, frame))
-    only = single[0]
     # Nothing repeats, so no separator shows where the call begins and ends; its neighbors will.
-    return CallsFrame(RepeatedText(only.before, "", "", "", only.after), only.inner, limit=limit)
+    return CallsFrame(
+        RepeatedText(single.before, "", "", "", single.after), single.inner, limit=limit
+    )
 
 
 def _continues_numbers(observer: Observer, frame: CallsFrame) -> bool:
@@ -453,13 +235,15 @@ def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | 
     return CallsFrame(split_repetition(before, text, after), inner[0], max(base, 0))
 
 
-def _frame_of_later(one: CallGroup, three: list[CallGroup]) -> CallsFrame | None:
+def _frame_of_later(single: CallGroup, three: list[CallGroup]) -> CallsFrame | None:
     """Recognize a template that writes something after every call but the first."""
     first = three[1].before
-    later = close_of_later_calls(first, three[2].before, one.after, three[2].after)
+    later = close_of_later_calls(first, three[2].before, single.after, three[2].after)
     if not later:
         return None
-    return CallsFrame(split_repetition(one.before, first, one.after), one.inner, later_close=later)
+    return CallsFrame(
+        split_repetition(single.before, first, single.after), single.inner, later_close=later
+    )
 
 
 def close_of_later_calls(first: str, second: str, single: str, last: str) -> str:

@@ -31,11 +31,13 @@ from autoparser.analysis.core.text_format import TurnLayout
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import EvidenceKind
 
-from .call_frame import CallsFrame, Leads, learn_frame, learn_leads
+from .call_frame import CallsFrame, learn_frame
+from .call_leads import Leads, learn_leads
 from .call_rows import SeenId, SeenSlot, learn_id, learn_slot
+from .free_words import FreeStretch, learn_free_words
 from .observer import Observer, SlotKind
 from .prober import Evidence, Finding, Sentinels, surroundings_words
-from .prompt_words import FreeStretch, find_worded_call, learn_free_words
+from .prompt_words import find_worded_call
 from .reasoning_phases import CALLS, PartsStage, PhaseInput
 from .turn_layouts import (
     SectionMarkers,

@@ -31,7 +31,8 @@ from autoparser.analysis.core.conversation import Json, Message, ToolResult
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import common_prefix, common_suffix, find_slots
 
-from .call_frame import INDEX_MARK, CallsFrame, mark_numbers
+from .call_frame import CallsFrame
+from .call_numbers import INDEX_MARK, mark_numbers
 from .observer import Observer
 from .shape_negotiation import answered_conversation
 from .suggestions import Suggestions

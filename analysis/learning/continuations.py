@@ -38,7 +38,7 @@ from autoparser.analysis.core.turn_format import (
 )
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
-from .call_frame import written_by
+from .generation_prompts import written_by
 from .prober import Prober
 from .template_turns import QUESTION, TemplateTurns
 
@@ -152,19 +152,22 @@ def with_later_openings(formats: Formats, continuations: Sequence[TemplateContin
     Nothing is rendered; `continuations` are all continuations of these formats.
     """
     completed = tuple(
-        replace(one, later_openings=_later_openings(one, continuations)) for one in formats
+        replace(format_, later_openings=_later_openings(format_, continuations))
+        for format_ in formats
     )
-    full = completed[next(at for at, one in enumerate(formats) if one is formats.fullest)]
-    return replace(formats, each=completed, fullest=full)
+    full = completed[next(at for at, old in enumerate(formats) if old is formats.fullest)]
+    return replace(formats, distinct=completed, fullest=full)
 
 
 def _later_openings(
     format_: TurnFormat, continuations: Sequence[TemplateContinuation]
 ) -> tuple[TurnOpening, ...]:
     groups: dict[tuple[str, Earlier], list[TemplateContinuation]] = {}
-    for one in continuations:
-        if one.form is None and any(one.opening is opening for opening in format_.openings):
-            groups.setdefault((repr(one.opening.setting), one.earlier), []).append(one)
+    for continuation in continuations:
+        known_opening = any(continuation.opening is opening for opening in format_.openings)
+        if continuation.form is None and known_opening:
+            key = repr(continuation.opening.setting), continuation.earlier
+            groups.setdefault(key, []).append(continuation)
     later: list[TurnOpening] = []
     for (setting, earlier), group in groups.items():
         known = replace(format_, later_openings=tuple(later))
@@ -210,16 +213,16 @@ def _equivalent_beginning(
     Return None if turns do not agree on it, and the text alone does not decide.
     """
     begun: set[str] = set()
-    for one in group:
-        if one.text:
+    for continuation in group:
+        if continuation.text:
             try:
-                turn = format_.write(one.message)
+                turn = format_.write(continuation.message)
             except RefusedMessageError:
                 continue
             # The format does not write this text, so the prompt's part of the turn is unknown.
-            if not turn.endswith(one.text):
+            if not turn.endswith(continuation.text):
                 return None
-            begun.add(turn.removesuffix(one.text))
+            begun.add(turn.removesuffix(continuation.text))
     if begun:
         return begun.pop() if len(begun) == 1 else None
     # No turn continues this prompt, e.g. because the history drops reasoning. But a prompt that

@@ -26,7 +26,8 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct, field
 
 from autoparser.analysis.core.call_notation import RowSlot, json_notation, python_notation
-from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, same_json
+from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
+from autoparser.analysis.core.reading_judge import same_json
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.core.text_format import (

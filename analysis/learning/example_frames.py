@@ -27,7 +27,8 @@ from autoparser.analysis.core.text_alignment import (
     split_repetition,
 )
 
-from .call_frame import INDEX_MARK, CallsFrame, close_of_later_calls
+from .call_frame import CallsFrame, close_of_later_calls
+from .call_numbers import INDEX_MARK
 from .call_rows import SeenSlot, row_with_places
 from .example_alignment import ShownCall, leading_space, most_frequent
 from .example_arguments import ShownArguments

@@ -107,8 +107,12 @@ class _UsualLiterals:
     ) -> None:
         before, after = neighbors
         self._same = usual.get(neighbors, Counter[str]())
-        self._closing = [text for (one, _), seen in usual.items() if one == before for text in seen]
-        self._opening = [text for (_, two), seen in usual.items() if two == after for text in seen]
+        self._closing = [
+            text for (left, _), seen in usual.items() if left == before for text in seen
+        ]
+        self._opening = [
+            text for (_, right), seen in usual.items() if right == after for text in seen
+        ]
 
     def likely(self, literal: str) -> tuple[int, int]:
         """Return how often the literal was seen, and how much of it beside one neighbor."""

@@ -171,9 +171,6 @@ def _decoded_arguments(text: str, file: str, place: str) -> Mapping[str, Any]:
     return value
 
 
-# Marks for a call's own words in literals, so that literals of different calls compare equal.
-
-
 NAME_MARK, ID_MARK, ARGUMENTS_MARK, KEY_MARK = "\ue001", "\ue002", "\ue003", "\ue004"
 
 
@@ -200,9 +197,6 @@ def fill_marks(literal: str, words: Mapping[str, str]) -> str:
     for mark, word in words.items():
         literal = literal.replace(mark, word)
     return literal
-
-
-# A format without calls, as if its template never rendered them.
 
 
 def without_calls(format_: TurnFormat) -> TurnFormat:

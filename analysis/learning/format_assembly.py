@@ -2,7 +2,7 @@ r"""Run the phases in their order, and assemble formats from their results.
 
     reasoning_phases.py   R1, R3, C1             PartsStage       layouts of turns
     call_phases.py        T1, T2, T3, T4, T7     CallsStage       header, ends, calls
-    reasoning_phases.py   R2                     NamedReasoning   what prompts show of reasoning
+    prompt_phase.py       R2                     NamedReasoning   reasoning in generation prompts
     argument_phases.py    T5, A1, A2, A3, T6     ArgumentsStage   notation of arguments
 
 `learn_formats` groups the settings under which turns are written alike, runs the phases once per
@@ -48,14 +48,15 @@ from autoparser.analysis.core.verdicts import EvidenceKind
 
 from .argument_containers import container_notation, writes_alike
 from .argument_phases import ArgumentsStage, examine_arguments
-from .call_frame import PromptText, describe_openings, prompts_under
 from .call_phases import CallsStage, examine_calls
 from .call_rows import SeenId, assemble_call, row_without_arguments
 from .found_switches import settings_to_learn, turns_under
+from .free_words import place_stretches
+from .generation_prompts import NamedReasoning, PromptText, describe_openings, prompts_under
 from .observer import Observer
 from .prober import Finding, Prober, Sentinels
-from .prompt_words import NamedReasoning, place_stretches
-from .reasoning_phases import CALLS, PartsStage, PhaseInput, examine_parts, examine_r2
+from .prompt_phase import examine_r2
+from .reasoning_phases import CALLS, PartsStage, PhaseInput, examine_parts
 
 
 class PhaseResults(NamedTuple):

@@ -42,9 +42,6 @@ from .prober import Probe, Prober
 from .shape_negotiation import answered_conversation, switch_candidates
 from .suggestions import Suggestions
 
-# Settings to learn: those under which a turn or its generation prompt may differ.
-
-
 MOST_SETTINGS = 32
 """At most this many settings are learned; few templates have more than nine."""
 _MATTERING = frozenset({SwitchEffect.TURN, SwitchEffect.CALLS, SwitchEffect.GENERATION_PROMPT})

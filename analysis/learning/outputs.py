@@ -97,9 +97,6 @@ def _output(line: str, file: str, place: str) -> LoggedOutput:
     return LoggedOutput(written or "", given.prompt or "", place)
 
 
-# The tools that were offered, and their names and keys in outputs.
-
-
 class WordSeen(NamedTuple):
     """A name or a key, and its place."""
 

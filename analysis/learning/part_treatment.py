@@ -23,10 +23,8 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import (
-    MEDIA_FORMS,
     Dialogue,
     Json,
-    MediaForm,
     MediaKind,
     Message,
     ToolResult,
@@ -34,6 +32,7 @@ from autoparser.analysis.core.conversation import (
 )
 from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.media_parts import MEDIA_FORMS, MediaForm
 from autoparser.analysis.core.text_alignment import diff_split, prefix_length
 from autoparser.analysis.core.text_format import (
     ContentParts,
@@ -257,20 +256,20 @@ def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTrea
 
 
 def _full_treatment(
-    scene: _PartsScene, form: MediaForm, one: _Added, treatment: MediaTreatment, *, calls: bool
+    scene: _PartsScene, form: MediaForm, single: _Added, treatment: MediaTreatment, *, calls: bool
 ) -> MediaTreatment:
     data = scene.prober.sentinels.values[2]
     part = form.part(data)
     # A second part shows whether placeholders are counted, or written once for all.
     pair = _text_of_parts(scene, [part, part])
-    repeated = _repeated_placeholder(one.added, pair.added)
+    repeated = _repeated_placeholder(single.added, pair.added)
     followed = _text_of_parts(replace(scene, followed=True), [part])
     return structs.replace(
         treatment,
         placeholder=tuple(_placeholder_pieces(repeated.placeholder, data)),
         alone=tuple(_placeholder_pieces(repeated.alone, data)),
-        place=one.place,
-        each=len(pair.added) > len(one.added),
+        place=single.place,
+        each=len(pair.added) > len(single.added),
         first_number=repeated.number,
         roles=tuple(_roles_with_parts(scene, part, repeated.single, calls=calls)),
         earlier=followed.outcome is PartsOutcome.WRITTEN,

@@ -614,11 +614,11 @@ class _ValueFlow:
                 if isinstance(alternative, nodes.Name)
                 else ()
             )
-            for one in (
+            for operand in (
                 alternative,
                 *(inner for value in named for inner in _alternative_nodes(value)),
             ):
-                found += _own_constants(one)
+                found += _own_constants(operand)
         return found
 
 

@@ -7,7 +7,7 @@ together: if the text stays the same, the model cannot distinguish their values.
 only if the text changes.
 
 >>> found = find_tools_in_prompt(prober, [{"name": "look", "parameters": {…, "default": 3}}])
->>> [(str(each), len(each.places)) for each in found.lost]
+>>> [(str(loss), len(loss.places)) for loss in found.lost]
 [('default', 1)]
 """
 

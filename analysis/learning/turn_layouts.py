@@ -39,9 +39,15 @@ from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnL
 from autoparser.analysis.core.turn_shape import TurnEnd
 
 from .call_frame import CallsFrame
+from .historic_turns import (
+    called_turn,
+    following_text,
+    historic_end,
+    historic_opening,
+    historic_turn,
+)
 from .observer import Observer, SlotKind, SlotMark
 from .prober import Probe
-from .prompt_words import called_turn, following_text, historic_end, historic_opening, historic_turn
 from .suggestions import Suggestions
 
 # Reasoning that a template never writes, but cuts out of the given content.

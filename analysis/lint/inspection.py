@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from .other_renders import OtherJinja
 
 
-# The result of a run over many templates, which every report reads.
-
-
 _WEIGHTS = [*Severity]
 
 

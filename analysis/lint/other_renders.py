@@ -411,10 +411,10 @@ def _with_signs(
     """Yield the conversations with punctuation and letters beyond ASCII in user messages."""
     for conversation in conversations:
         messages = [
-            {**one, "content": f"{one['content']} {SIGNS}"}
-            if one.get("role") == "user" and isinstance(one.get("content"), str)
-            else one
-            for one in _messages(conversation)
+            {**message, "content": f"{message['content']} {SIGNS}"}
+            if message.get("role") == "user" and isinstance(message.get("content"), str)
+            else message
+            for message in _messages(conversation)
         ]
         found = _render_messages(
             template, conversation, f"{conversation.words} with special characters", messages

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import (
-    MEDIA_FORMS,
     Dialogue,
     Json,
     MediaKind,
@@ -29,6 +28,7 @@ from autoparser.analysis.core.conversation import (
     UserMessage,
 )
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
+from autoparser.analysis.core.media_parts import MEDIA_FORMS
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools
 from autoparser.analysis.core.message_shape import MessageShape, Setting
 from autoparser.analysis.core.question_bounds import AskedTally

@@ -1,4 +1,15 @@
-"""The portrait of a template: its analysis, its round trips, a conversation, grammars, masks."""
+r"""The portrait of a template: its analysis, its round trips, a conversation, grammars, masks.
+
+`traced_prompt` renders a conversation, so that a page can show which line of the template wrote
+which piece. Without tools, for `fixtures/templates/j1-json-in-tags.jinja`, the pieces and lines are
+
+    '<|im_start|>user\nWhat is the weather in Rio?<|im_end|>\n'    24
+    '<|im_start|>assistant\n'                                      26
+    'It is sunny.'                                                 31
+    '<|im_end|>\n'                                                 47
+
+and then a second question and the generation prompt, of the lines 24 and 53.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.decoding.answer_judge import made_tokenizer
 from autoparser.analysis.history.conversation_replay import ReplayStage
-from autoparser.analysis.history.prompt_tokens import RenderedTokens
+from autoparser.analysis.history.rendered_tokens import RenderedTokens
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.history.round_trips import TripRow
 from autoparser.analysis.history.sampled_turns import NotWrittenError, sample_turn
@@ -47,9 +47,6 @@ from autoparser.analysis.history.trip_verdict import (
 )
 from autoparser.analysis.sources.tokenizer import TokenText
 from autoparser.analysis.templates.chat_template import ChatTemplate
-
-# A sampled turn cut into tokens: those that the next prompt begins with, and the others.
-
 
 LEAD = 6
 """The number of prompt pieces shown before the turn."""

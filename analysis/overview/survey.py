@@ -1,7 +1,14 @@
-"""Survey many templates, each in a worker with limits, so that none can stop the survey.
+r"""Survey many templates, each in a worker with limits, so that none can stop the survey.
 
 Each found template becomes a record, a line of a JSON Lines file by which `Journal` resumes an
-interrupted survey; the records are summed up at the end.
+interrupted survey; the records are summed up at the end. Of
+`fixtures/templates/j1-json-in-tags.jinja` the record has, among others,
+
+    "reasoning": "TAG_BASED", "content": "PLAIN", "tools": "JSON_NATIVE",
+    "call": "<tool_call>\n{\"name\": \"«name»\", \"arguments\": «arguments»}\n</tool_call>",
+    "switches": ["enable_thinking"], "check": {"passed": 47, "total": 47, "equal": 47, …}
+
+so that the sum counts it under a call of this text, and among the templates with that switch.
 """
 
 from __future__ import annotations

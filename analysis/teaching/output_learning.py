@@ -214,8 +214,8 @@ def learn_outputs(
     own parses any.
     """
     logged = [
-        LoggedOutput(each, place=place_in("outputs", at)) if isinstance(each, str) else each
-        for at, each in enumerate(outputs)
+        LoggedOutput(output, place=place_in("outputs", at)) if isinstance(output, str) else output
+        for at, output in enumerate(outputs)
     ]
     base = analysis.format
     trial = OutputTrial(logged, base, OfferedTools(tools), tokens)
@@ -446,7 +446,7 @@ def _most_telling(examples: Sequence[Example]) -> list[Example]:
     counted = Counter[str]()
     while len(chosen) < _MOST:
         # The rarest feature decides; ties go to the shortest output, since `rest` is in that order.
-        best = min(rest, key=lambda at: min(counted[one] for one in features[at]))
+        best = min(rest, key=lambda at: min(counted[feature] for feature in features[at]))
         rest.remove(best)
         chosen.append(examples[best])
         counted.update(features[best])

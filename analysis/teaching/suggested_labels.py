@@ -144,7 +144,7 @@ def _labeled_object(raw_value: Any, schema: Mapping[str, Any]) -> dict[str, Any]
         if not members:
             raise ResponseSchemaError("an object in text has neither a pattern nor properties")
         # Every member searches the whole text.
-        every = {name: read_by_schema(raw_value, each) for name, each in members.items()}
+        every = {name: read_by_schema(raw_value, member) for name, member in members.items()}
         read = {name: value for name, value in every.items() if value is not None}
     elif is_mapping(raw_value):
         read = dict(_members(raw_value, members, schema))
@@ -161,11 +161,11 @@ def _members(
     members: Mapping[str, Mapping[str, Any]],
     schema: Mapping[str, Any],
 ) -> Iterator[tuple[str, Any]]:
-    for name, each in members.items():
-        if name in raw_value or "const" in each:
-            yield name, read_by_schema(raw_value.get(name), each)
-        elif "default" in each:
-            yield name, each["default"]
+    for name, member in members.items():
+        if name in raw_value or "const" in member:
+            yield name, read_by_schema(raw_value.get(name), member)
+        elif "default" in member:
+            yield name, member["default"]
     others: Any = schema.get("additionalProperties", True)
     if others is not False:
         rest: Mapping[str, Any] = others if is_mapping(others) else {}
@@ -188,7 +188,7 @@ def _array(raw_value: Any, schema: Mapping[str, Any]) -> list[Any]:
         rows = [schema["items"]] * len(values)
     if len(rows) != len(values):
         raise ResponseSchemaError(f"{len(values)} items, and the schema has {len(rows)}")
-    return [read_by_schema(value, each) for value, each in zip(values, rows, strict=True)]
+    return [read_by_schema(value, row) for value, row in zip(values, rows, strict=True)]
 
 
 def _scalar(raw_value: Any, kind: str) -> Any:

@@ -22,11 +22,12 @@ from itertools import groupby
 from msgspec import structs
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Message, ToolResult, same_json
+from autoparser.analysis.core.conversation import Json, Message, ToolResult
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.reading_judge import same_json
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.text_format import MediaSlot, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
@@ -117,16 +118,16 @@ def taught_analysis(
     new = {part: kind for part in TurnPart if part in shown_parts - base.shown_parts}
     known = {part: old for part, old in base.not_rendered.items() if part not in shown_parts}
     format_ = structs.replace(format_, not_rendered={**known, **new})
-    each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
-    formats = _among(analysis.formats, each)
+    taught = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
+    formats = _among(analysis.formats, taught)
     return replace(analysis, formats=formats)
 
 
 def widened_analysis(analysis: Analysis, format_: TurnFormat, kind: EvidenceKind) -> Analysis:
     """Let the parser read calls of another format as well as the template's own."""
     known = structs.replace(format_, not_rendered={TurnPart.CALLS: kind})
-    each = tuple(_with_calls_of(old, known) for old in analysis.formats)
-    return replace(analysis, also=_among(analysis.formats, each))
+    widened = tuple(_with_calls_of(old, known) for old in analysis.formats)
+    return replace(analysis, also=_among(analysis.formats, widened))
 
 
 def with_checked_format(analysis: Analysis, check: Check) -> Analysis:
@@ -134,9 +135,9 @@ def with_checked_format(analysis: Analysis, check: Check) -> Analysis:
     return replace(analysis, checks=(check, *analysis.checks[1:]))
 
 
-def _among(formats: Formats, each: tuple[TurnFormat, ...]) -> Formats:
-    fullest = each[formats.each.index(formats.fullest)]
-    return Formats(each, formats.base, fullest=fullest, untried=formats.untried)
+def _among(formats: Formats, changed: tuple[TurnFormat, ...]) -> Formats:
+    fullest = changed[formats.distinct.index(formats.fullest)]
+    return Formats(changed, formats.base, fullest=fullest, untried=formats.untried)
 
 
 def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:

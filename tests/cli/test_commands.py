@@ -16,8 +16,9 @@ import pytest
 import yaml
 
 from autoparser import analyze, load_template
-from autoparser.analysis.core.conversation import Json, ReadMessage
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import LimitKind, TemplateLimitError
+from autoparser.analysis.core.reading_judge import ReadMessage
 from autoparser.analysis.engines.chat_answers import event
 from autoparser.analysis.engines.probed_texts import known_texts
 from tests.analysis.decoding.running import Start as StartServer, servers

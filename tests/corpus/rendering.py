@@ -36,7 +36,7 @@ from autoparser.analysis.core.text_alignment import is_unit
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.history.message_attribution import Attributed
-from autoparser.analysis.history.prompt_tokens import RenderedTokens
+from autoparser.analysis.history.rendered_tokens import RenderedTokens
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.learning.prober import choose_sentinels
 from tests.analysis.history.vocabularies import qwen

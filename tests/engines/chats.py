@@ -15,7 +15,7 @@ import httpx2
 import yaml
 
 from autoparser import Analysis, ChatTemplate, Json, Message, ToolCall, analyze, isolated
-from autoparser.analysis.core.conversation import ReadMessage
+from autoparser.analysis.core.reading_judge import ReadMessage
 from autoparser.analysis.engines.engine_server import client_message, joined_deltas
 from autoparser.analysis.engines.probed_texts import until_end
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.conversation import ReadMessage
 from autoparser.analysis.core.message_battery import loose_tools
+from autoparser.analysis.core.reading_judge import ReadMessage
 from autoparser.analysis.engines.asked_texts import asked_texts
 from autoparser.analysis.engines.engine_process import (
     EngineProcess,

@@ -13,11 +13,12 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Find the text that a system message replaces with tools or without, and search the other."""
     pairs = [
-        (one, other)
-        for one in _questions(subject)
-        if one.conversation.system
-        for other in _questions(subject)
-        if not other.conversation.system and other.conversation.tools == one.conversation.tools
+        (custom, default)
+        for custom in _questions(subject)
+        if custom.conversation.system
+        for default in _questions(subject)
+        if not default.conversation.system
+        and default.conversation.tools == custom.conversation.tools
     ]
     for custom_chat, default in pairs:
         text = _default_text(custom_chat, default)

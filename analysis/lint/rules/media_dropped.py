@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import MEDIA_FORMS, Json, MediaForm
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.media_parts import MEDIA_FORMS, MediaForm
 from autoparser.analysis.core.text_format import PartsOutcome
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words, parting_line

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import MEDIA_FORMS, Json
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.media_parts import MEDIA_FORMS
 from autoparser.analysis.core.text_format import MediaTreatment, PartsOutcome
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import show_render

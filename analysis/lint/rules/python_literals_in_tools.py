@@ -46,4 +46,4 @@ def _extend_tool(tool: Json) -> Json:
         return tool
     if "function" in tool:
         return {**tool, "function": _extend_tool(tool["function"])}
-    return with_properties(tool, lambda _, each: {**each, **EXTRA})
+    return with_properties(tool, lambda _, schema: {**schema, **EXTRA})

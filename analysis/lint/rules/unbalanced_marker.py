@@ -190,15 +190,17 @@ def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
         for played in subject.matrix
         if played.usual and played.conversation.scene in (ONE_RESULT, *TWO_RESULTS)
     ]
-    for one, _, usual in balances:
-        for two, text, found in balances:
-            if one.conversation.scene != ONE_RESULT or two is one or two.beside != one.beside:
+    for single, _, usual in balances:
+        for other, text, found in balances:
+            if single.conversation.scene != ONE_RESULT or other is single:
+                continue
+            if other.beside != single.beside:
                 continue
             for pair in found.opened.keys() - of_turns.pairs:
                 opened, closed = found.opened[pair], found.closed[pair]
                 if closed and opened - closed != usual.opened[pair] - usual.closed[pair]:
-                    beside = (one.name, usual)
-                    yield pair, _hit(two.name, two.render, (text, found), pair, beside=beside)
+                    beside = (single.name, usual)
+                    yield pair, _hit(other.name, other.render, (text, found), pair, beside=beside)
                     return
 
 

@@ -8,18 +8,17 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from autoparser.analysis.core.conversation import (
-    Message,
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.documents import place_in, read_value
+from autoparser.analysis.core.error_words import kind_of
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.reading_judge import (
     MessageAgreement,
     ReadCall,
     ReadingJudge,
     ReadMessage,
-    ToolCall,
     same_json,
 )
-from autoparser.analysis.core.documents import place_in, read_value
-from autoparser.analysis.core.error_words import kind_of
-from autoparser.analysis.core.errors import AutoparserError
 from tests.case_tables import case_tables
 
 table = case_tables(__file__, "given.yaml")

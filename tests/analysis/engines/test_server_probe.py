@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from autoparser import ChatTemplate, Message, ToolCall, analyze
-from autoparser.analysis.core.conversation import ReadCall, ReadMessage
+from autoparser.analysis.core.reading_judge import ReadCall, ReadMessage
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.engine_server import (
     EngineServer,

@@ -253,7 +253,7 @@ def test_prompts_of_conversations_in_turn_are_read_once_if_they_are_kept(
     spent: Callable[[], Cost],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("autoparser.analysis.history.prompt_tokens.MOST_IDS", most)
+    monkeypatch.setattr("autoparser.analysis.history.cached_prompts.MOST_IDS", most)
     renderer = renderer_of("drops_after_user")
     prompts = [prompt_ids(renderer, [user(f"{word} is the weather?")]) for word in words]
     completion = renderer.encode("Hi.<|im_end|>")

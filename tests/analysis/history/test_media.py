@@ -10,7 +10,7 @@ import pytest
 
 from autoparser import Analysis, ChatTemplate, Renderer, analyze
 from autoparser.analysis.history.bridge_refusals import BridgeRefusal
-from autoparser.analysis.history.prompt_tokens import MediaTokens
+from autoparser.analysis.history.rendered_tokens import MediaTokens
 from autoparser.errors import RequestError
 from autoparser.render import RenderedTokens
 from tests.lanes import sampled

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.core.conversation import MEDIA_FORMS, media_kind
+from autoparser.analysis.core.media_parts import MEDIA_FORMS, media_kind
 from autoparser.reports.summary import content_parts_words
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "parts"
