@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from autoparser.analysis.core.conversation import Json, Message, Tool, function_of, tool_for
-from autoparser.analysis.core.documents import copy_fields, json_of, text_digest
+from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for, tool_function
+from autoparser.analysis.core.documents import copy_fields, document_json, text_digest
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
     TemplateRenderError,
@@ -52,7 +52,7 @@ from autoparser.analysis.learning.suggestions import (
 )
 from autoparser.analysis.learning.template_turns import TemplateTurns, unnoticed_departures
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.parsing.turn_request import read_request
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.encoded_template import IsolatedTemplate, isolated
 from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
@@ -93,7 +93,7 @@ class Analysis(LearnedFormat):
         """
         from autoparser.analysis.parsing.expression_document import expression_document  # noqa: PLC0415 - few analyses are written
 
-        turn = build_expression(self.formats, request_of(None))
+        turn = build_expression(self.formats, read_request(None))
         return {**analysis_document(self), "parser": expression_document(turn)}
 
     def turns(
@@ -116,7 +116,7 @@ class Analysis(LearnedFormat):
         return TemplateTurns(
             self.prober(),
             setting={**known, **given},
-            tools=[*map(function_of, tools or ())],
+            tools=[*map(tool_function, tools or ())],
             add_naming_ids=begun.format.with_naming_ids,
         )
 
@@ -133,7 +133,7 @@ class Analysis(LearnedFormat):
         )
 
         prober = self.prober().using(setting=self.formats.united.setting)
-        return find_tools_in_prompt(prober, [*map(function_of, tools)])
+        return find_tools_in_prompt(prober, [*map(tool_function, tools)])
 
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> PromptFormat:
         start = PhaseInput(
@@ -249,9 +249,9 @@ def analyze(
     """
     if not isinstance(template, ChatTemplate):
         # Imported here: callers that pass a template do not need the modules that load one.
-        from autoparser.analysis.sources.template_loading import template_of  # noqa: PLC0415
+        from autoparser.analysis.sources.template_loading import given_template  # noqa: PLC0415
 
-        template = template_of(template, name=name)
+        template = given_template(template, name=name)
     if isolate and not isinstance(template, IsolatedTemplate):
         template = isolated(template, DEFAULT_LIMITS if isolate is True else isolate)
     if not isinstance(template, IsolatedTemplate):
@@ -439,4 +439,4 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
         renders=analysis.renders,
         asked=analysis.asked,
     )
-    return json_of(whole)
+    return document_json(whole)

@@ -131,7 +131,7 @@ def analyze(
                 # template.
                 document["unwritten_tokens"] = [*unwritten]
             if found is not None:
-                document["tools_in_prompt"] = wings.json_of(found)
+                document["tools_in_prompt"] = wings.document_json(found)
             outlet.json(document)
         else:
             extras = AnalysisExtras(unwritten, found)

@@ -222,7 +222,7 @@ class LintOptions(OptionGroup):
             _chosen_value(fail_on, "--fail-on", settings.fail_on or wings.FailOn.ERROR),
             _chosen_value(self.min_confidence, "--min-confidence", wings.Confidence.LOW),
             # A rule that was named explicitly is shown under every profile.
-            wings.FindingFilter(profile, severity, wings.codes_of(choice.extend_select)),
+            wings.FindingFilter(profile, severity, wings.selected_codes(choice.extend_select)),
             self.tokenizer,
             None if self.baseline is None else wings.read_baseline(self.baseline),
             self.revision,
@@ -474,7 +474,7 @@ def lint(
 
     settings = options.settings()
     files = [settings.file, options.baseline, options.tokenizer, tools]
-    beside = [*wings.places_of(sources, settings), *files]
+    beside = [*wings.watched_places(sources, settings), *files]
     # The joined names are for the note; the watched files are all in `beside`.
     return watch_files(", ".join(sources), lint_once, beside=beside)
 
@@ -549,10 +549,12 @@ def _fix_sources(request: wings.LintRequest, *, unsafe: bool) -> wings.FixRun:
 
 
 def _write_baseline(run: wings.LintRun, file: Path) -> int:
-    found = wings.baseline_of(run)
+    found = wings.make_baseline(run)
     write_file(file, found.text())
     findings, templates = len(found.entries), len(run.templates)
-    counted = f"{wings.number_of(findings, 'finding')} of {wings.number_of(templates, 'template')}"
+    counted = (
+        f"{wings.counted_noun(findings, 'finding')} of {wings.counted_noun(templates, 'template')}"
+    )
     typer.echo(f"{file}: {counted}", err=True)
     for problem in run.problems:
         line = AutoparserError(

@@ -94,6 +94,6 @@ def fetch(
     found = wings.fetch(model, revision=revision, to=output)
     with open_outlet(None) as outlet:
         if as_json:
-            outlet.json(wings.json_of(found))
+            outlet.json(wings.document_json(found))
         else:
             outlet.report(wings.fetch_report(found, None if output is None else str(output)))

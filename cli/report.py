@@ -52,7 +52,7 @@ def report(
 
 
 def _template_page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
-    offered = None if tools is None else [wings.function_of(tool) for tool in read_tools(tools)]
+    offered = None if tools is None else [wings.tool_function(tool) for tool in read_tools(tools)]
     if source.saved:
         return _saved_page(source, offered, tokenizer)
     template = source.template(tokenizer)

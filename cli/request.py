@@ -19,8 +19,8 @@ from typing import Annotated, Any, TypeAlias
 
 from autoparser.analysis.core.error_words import (
     is_mapping,
-    kind_of,
     spelling_hint,
+    value_kind,
 )
 from autoparser.analysis.core.errors import AutoparserError
 
@@ -198,7 +198,7 @@ def _json_variables(text: str) -> dict[str, wings.Json]:
     except RecursionError:
         raise wrong("nested too deep") from None
     if not is_mapping(found):
-        raise wrong(f"must be an object, got {kind_of(found)}")
+        raise wrong(f"must be an object, got {value_kind(found)}")
     unfit = next((name for name in found if not name.isidentifier()), None)
     if unfit is not None:
         raise wrong("no template variable can have this name", json.dumps(unfit))
@@ -242,7 +242,7 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     if choice in CHOICES:
         return
 
-    names = list(wings.request_of(tools).tools or ())
+    names = list(wings.read_request(tools).tools or ())
     if choice in names:
         return
     words = ", ".join(CHOICES)
@@ -334,7 +334,7 @@ def read_tools(path: Path) -> list[wings.Tool]:
 
 def read_functions(path: Path) -> tuple[wings.Tool, ...]:
     """Return the functions of these tools, without wrappers, or raise AutoparserError if empty."""
-    found = tuple(map(wings.function_of, read_tools(path)))
+    found = tuple(map(wings.tool_function, read_tools(path)))
     if not found:
         hint = "name a file with tools, such as the result of MCP's tools/list"
         raise AutoparserError("this list of tools is empty", file=str(path), hint=hint)

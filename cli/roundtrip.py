@@ -85,7 +85,7 @@ def roundtrip(
     as_json = result.is_json
     if full and as_json:
         raise refuse_full("JSON")
-    verdicts = [*LEVELS, *map(wings.code_of, wings.Cause)]
+    verdicts = [*LEVELS, *map(wings.cause_code, wings.Cause)]
     wanted = [
         known_name(verdict, verdicts, f"unknown verdict {verdict!r}") for verdict in fail_on or []
     ]
@@ -148,7 +148,7 @@ def _report_log(
     learned = source.learned_format(tokenizer, noted=False)
     loaded = source.tokenizer(tokenizer, learned.template, segmenting=True)
     warn_of_check(source.label, learned, DOUBT)
-    logged = wings.traffic_of(read_log(log), str(log), tokenizer=loaded)
+    logged = wings.read_traffic(read_log(log), str(log), tokenizer=loaded)
     if logged.left_out:
         count = len(logged.left_out)
         lines = "1 line skipped" if count == 1 else f"{count} lines skipped, the first"

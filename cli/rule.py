@@ -47,18 +47,18 @@ def rule(
     """
     form = chosen_form(form, as_json, RuleForm.JSON)
     markdown = form is RuleForm.MARKDOWN
-    found = None if which is None else wings.rule_of(which)
+    found = None if which is None else wings.find_rule(which)
     with open_outlet(output) as outlet:
         if found is None:
             rules = wings.all_rules()
             if form is RuleForm.JSON:
-                outlet.json([wings.json_of(rule) for rule in rules])
+                outlet.json([wings.document_json(rule) for rule in rules])
             elif markdown:
                 outlet.text(wings.rules_index(rules))
             else:
                 outlet.report(wings.rule_table(rules, outlet.width))
         elif form is RuleForm.JSON:
-            outlet.json(wings.json_of(found))
+            outlet.json(wings.document_json(found))
         elif markdown:
             outlet.text(wings.page_markdown(found))
         else:

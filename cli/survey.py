@@ -127,7 +127,7 @@ def survey(
     earlier = [
         record
         for place in kept
-        for record in wings.journal_of(_read_records(Path(place)), place).records.values()
+        for record in wings.read_journal(_read_records(Path(place)), place).records.values()
     ]
     pages = None if reports is None else report_folder(reports)
     linted = lint or pages is not None
@@ -143,7 +143,7 @@ def survey(
         with open_outlet(output) as outlet:
             _write_survey(records, form, outlet)
     if pages is not None:
-        pages.write_index(wings.summary_of(records), records, __version__)
+        pages.write_index(wings.summarize_records(records), records, __version__)
         print_note(f"Open {pages.folder / INDEX}")
     return 0
 
@@ -192,9 +192,9 @@ def _write_survey(
 ) -> None:
     if form is SurveyForm.JSON:
         for record in records:
-            outlet.json(wings.json_of(record), indent=None)
+            outlet.json(wings.document_json(record), indent=None)
         return
-    summary = wings.summary_of(records)
+    summary = wings.summarize_records(records)
     if form is SurveyForm.HTML:
         outlet.text(wings.survey_page(summary, records, __version__))
     else:
@@ -203,7 +203,7 @@ def _write_survey(
 
 def _write_state(records: Sequence[wings.SurveyRecord], title: str, output: Path) -> None:
     """Write the page about the templates, and its pictures into the same directory."""
-    page = wings.state_page(wings.state_of(records), title, output.stem)
+    page = wings.state_page(wings.count_state(records), title, output.stem)
     # Write the pictures first, so that the page never refers to missing ones.
     for name, picture in page.pictures.items():
         write_file(output.with_name(name), picture)
@@ -235,7 +235,9 @@ def _survey_records(
 ) -> list[wings.SurveyRecord]:
     file = wanted.record_file
     journal = (
-        wings.SurveyJournal() if file is None else wings.journal_of(_read_records(file), str(file))
+        wings.SurveyJournal()
+        if file is None
+        else wings.read_journal(_read_records(file), str(file))
     )
     digests = ((source, _source_digest(source)) for source in sources)
     # Shares are by text and not by file, so that two jobs never analyze copies of one template.
@@ -246,7 +248,7 @@ def _survey_records(
     known = {digest: record for digest, record in joined.items() if wanted.is_complete(record)}
     before = sum(digest in known for _, digest in waiting)
     if before:
-        many, verb = wings.number_of(len(waiting), "template"), "was" if before == 1 else "were"
+        many, verb = wings.counted_noun(len(waiting), "template"), "was" if before == 1 else "were"
         seen = "" if file is None else f", see {file}"
         print_note(f"{before} of {many} {verb} surveyed before{seen}")
     # If several files have the same text, survey the first one.

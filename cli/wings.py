@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from autoparser.analysis.analysis import Analysis, analyze
-    from autoparser.analysis.core.conversation import Json, Tool, function_of
-    from autoparser.analysis.core.documents import json_of, json_text, read_value, text_digest
+    from autoparser.analysis.core.conversation import Json, Tool, tool_function
+    from autoparser.analysis.core.documents import document_json, json_text, read_value, text_digest
     from autoparser.analysis.core.provenance import NamedTemplate
     from autoparser.analysis.core.request_files import given_messages, given_schema, given_tools
     from autoparser.analysis.core.server_engines import ServerEngine
@@ -109,14 +109,14 @@ if TYPE_CHECKING:
     from autoparser.analysis.grammar.schema_loosening import GrammarForm, Loosening
     from autoparser.analysis.history.renderer import Renderer
     from autoparser.analysis.history.round_trips import (
-        code_of,
+        cause_code,
         failing_rows,
         fixing_settings,
         round_trip,
     )
     from autoparser.analysis.history.scenario_files import scenarios_of, shipped_scenarios
     from autoparser.analysis.history.scenarios import PROFILES, EngineProfile, Scenario
-    from autoparser.analysis.history.traffic import prefix_losses, traffic_of
+    from autoparser.analysis.history.traffic import prefix_losses, read_traffic
     from autoparser.analysis.history.training_template import TrainingTemplate, training_template
     from autoparser.analysis.history.trip_causes import Cause
     from autoparser.analysis.learning.examples import Example, given_examples
@@ -135,20 +135,20 @@ if TYPE_CHECKING:
     from autoparser.analysis.lint.other_renders import OtherJinja, installed_jinjas
     from autoparser.analysis.lint.project_run import (
         LintRequest,
-        baseline_of,
         lint_project,
-        places_of,
+        make_baseline,
+        watched_places,
     )
     from autoparser.analysis.lint.project_settings import (
         FailOn,
         ProjectSettings,
         RuleChoice,
-        codes_of,
         find_settings,
         read_settings,
+        selected_codes,
     )
     from autoparser.analysis.lint.project_sources import InputProblem
-    from autoparser.analysis.lint.registry import all_rules, rule_of, rules_for
+    from autoparser.analysis.lint.registry import all_rules, find_rule, rules_for
     from autoparser.analysis.lint.rule import Profile, RuleNeed
     from autoparser.analysis.lint.subject import Subject
     from autoparser.analysis.overview.comparison import Comparison, compare_templates
@@ -171,18 +171,22 @@ if TYPE_CHECKING:
         SurveySummary,
         add_readings,
         joined_texts,
-        journal_of,
         line_of,
+        read_journal,
         record_at,
         start_survey,
-        summary_of,
+        summarize_records,
         templates_in,
     )
     from autoparser.analysis.overview.template_history import RevisionChange, compare_history
-    from autoparser.analysis.overview.template_state import state_of
+    from autoparser.analysis.overview.template_state import count_state
     from autoparser.analysis.parsing.output_parser import OutputParser
     from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, all_read
-    from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestOptions, request_of
+    from autoparser.analysis.parsing.turn_request import (
+        ReadingChoices,
+        RequestOptions,
+        read_request,
+    )
     from autoparser.analysis.sources.encoders import load_encoder
     from autoparser.analysis.sources.hub_requests import hub_name
     from autoparser.analysis.sources.local_files import (
@@ -288,6 +292,6 @@ if TYPE_CHECKING:
     from autoparser.reports.tokens import tokens_document, tokens_report
     from autoparser.reports.traffic import traffic_document, traffic_report
     from autoparser.reports.verdict import check_doubt, check_score
-    from autoparser.reports.visible import number_of, shell_word, visible, visible_lines
+    from autoparser.reports.visible import counted_noun, shell_word, visible, visible_lines
 else:
     __getattr__, __dir__ = lazy_imports(__name__)

@@ -51,12 +51,12 @@ from .terminal import report_text
 from .verdict import check_score, verdict_with_basis
 from .visible import (
     LEGEND,
+    counted_noun,
     cut_text,
+    first_names,
     marker_text,
-    number_of,
     setting_words,
     shown_count,
-    some_of,
     value_words,
     visible,
 )
@@ -221,20 +221,20 @@ def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
     # A finding that only changed is neither better nor worse.
     fates = Counter(change.fate for change in comparison.findings)
     if worse and fates[FindingFate.NEW]:
-        yield number_of(fates[FindingFate.NEW], "new finding")
+        yield counted_noun(fates[FindingFate.NEW], "new finding")
     if not worse and fates[FindingFate.FIXED]:
-        yield f"{number_of(fates[FindingFate.FIXED], 'finding')} fixed"
+        yield f"{counted_noun(fates[FindingFate.FIXED], 'finding')} fixed"
     held = [
         (change.left == Outcome.HOLDS, change.right == Outcome.HOLDS) for change in comparison.trips
     ]
     # Worse is what held before and no longer does; better is the reverse.
     trips = sum(before is worse and after is not worse for before, after in held)
     if trips:
-        yield f"{number_of(trips, 'round trip')} {'broken' if worse else 'repaired'}"
+        yield f"{counted_noun(trips, 'round trip')} {'broken' if worse else 'repaired'}"
     before, after = comparison.cache
     if (after.lost > before.lost) if worse else (after.lost < before.lost):
         yield (
-            f"{after.lost} of {number_of(after.turns, 'turn')} lose the prefix cache"
+            f"{after.lost} of {counted_noun(after.turns, 'turn')} lose the prefix cache"
             f" (before: {before.lost} of {before.turns})"
         )
     checks = comparison.left.check, comparison.right.check
@@ -254,7 +254,7 @@ def difference_counts(comparison: Comparison) -> str:
 
 def _counted(comparison: Comparison) -> Iterator[str]:
     if comparison.facts:
-        yield f"{number_of(len(comparison.facts), 'fact')} of the format"
+        yield f"{counted_noun(len(comparison.facts), 'fact')} of the format"
     if comparison.renders:
         yield from _counted_renders(comparison.coverage)
     if comparison.trips:
@@ -264,7 +264,7 @@ def _counted(comparison: Comparison) -> Iterator[str]:
     if comparison.findings:
         fates = Counter(change.fate for change in comparison.findings)
         words = ", ".join(f"{fates[fate]} {fate.value}" for fate in FindingFate if fates[fate])
-        yield f"{number_of(len(comparison.findings), 'finding')} ({words})"
+        yield f"{counted_noun(len(comparison.findings), 'finding')} ({words})"
 
 
 def _counted_renders(asked_renders: AskedRenders) -> Iterator[str]:
@@ -376,7 +376,9 @@ def _ways(
         drawn += _way(first, comparison.coverage)
         if not others:
             continue
-        more = Text(f"{number_of(len(others), 'more difference')} from the same line", style="dim")
+        more = Text(
+            f"{counted_noun(len(others), 'more difference')} from the same line", style="dim"
+        )
         if most is None:
             folded = [block for change in others for block in _way(change, comparison.coverage)]
             drawn.append(Fold(more, folded))
@@ -385,7 +387,7 @@ def _ways(
     if most is not None:
         drawn += _more(sum(map(len, groups[shown:])))
     elif len(changes) > WAYS:
-        left_out = number_of(len(changes) - WAYS, "more difference")
+        left_out = counted_noun(len(changes) - WAYS, "more difference")
         drawn += prose(f"{left_out}: --format json has all of them")
     return drawn
 
@@ -412,8 +414,8 @@ def _line_words(change: RenderChange, comparison: Comparison) -> Text:
 def _way_words(change: RenderChange, asked_renders: AskedRenders) -> str:
     """Return in how many renders, where and in which conversations a difference shows."""
     where = _where_words(change, asked_renders)
-    named = some_of(change.conversations, NAMED, "; ")
-    renders = number_of(change.renders, "render")
+    named = first_names(change.conversations, NAMED, "; ")
+    renders = counted_noun(change.renders, "render")
     return f"{renders}{', ' * bool(where)}{where}: {named}"
 
 

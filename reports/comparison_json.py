@@ -13,7 +13,7 @@ from autoparser.analysis.core.documents import (
     RuleCode,
     SettingValues,
     copy_fields,
-    json_of,
+    document_json,
 )
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.formats.format_document import CheckCounts, check_counts
@@ -214,7 +214,7 @@ def _document(comparison: Comparison | FormatComparison, **own: object) -> dict[
         format=comparison.facts,
         **own,
     )
-    return json_of(document)
+    return document_json(document)
 
 
 def _finding_change(change: FindingChange, comparison: Comparison) -> FindingChangeDocument:

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, copy_fields, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, copy_fields, document_json
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport, JudgedAnswer
@@ -332,7 +332,7 @@ def decode_document(
         # The results are beside their conditions, not in an object of their own.
         **structs.asdict(_decoded(report)),
     )
-    return json_of(document)
+    return document_json(document)
 
 
 def _decoded(report: DecodingReport) -> DecodedDocument:

@@ -9,7 +9,7 @@ from typing import Literal
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import JsonDocument, json_of
+from autoparser.analysis.core.documents import JsonDocument, document_json
 from autoparser.analysis.core.server_engines import ParserFlags
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.engines.engine_process import ParserPair
@@ -24,7 +24,7 @@ from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, P
 
 from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
 from .terminal import drawn_lines, joined_lines, next_line, report_text
-from .visible import marker_text, number_of, shortened, visible
+from .visible import counted_noun, marker_text, shortened, visible
 
 SHOWN = 3
 """Pairs shown for an engine."""
@@ -41,7 +41,7 @@ def engines_report(engine_trial: EnginesTried, width: int) -> Text:
     """Report the flags for each engine, then the best pairs of each."""
     words = f"{engine_trial.texts} texts, {engine_trial.hostile} of them adversarial"
     if engine_trial.not_asked:
-        words += f"; {number_of(engine_trial.not_asked, 'message')} skipped"
+        words += f"; {counted_noun(engine_trial.not_asked, 'message')} skipped"
     title = Text(visible(engine_trial.template), style="bold")
     drawn = [*excerpt([title], broken=False), *prose(words), *blank()]
     # Flags are copied, so where they are broken depends on the width.
@@ -131,7 +131,7 @@ def _engine(ranking: EngineRanking) -> Blocks:
     ]
     if ranking.left_out:
         first = next(iter(ranking.left_out.values()))
-        skipped = number_of(len(ranking.left_out), "text")
+        skipped = counted_noun(len(ranking.left_out), "text")
         lines.append(f"{skipped} skipped, first: {shortened(first, _LONGEST)}")
     drawn += blank() if lines else []
     for line in lines:
@@ -278,4 +278,6 @@ def _point(point: CheckedPoint) -> Blocks:
 
 def plugins_document(check: PluginCheck) -> dict[str, Json]:
     """Return everything as JSON values."""
-    return json_of(PluginsDocument("autoparser.plugins/1", check.python, check.ok, check.points))
+    return document_json(
+        PluginsDocument("autoparser.plugins/1", check.python, check.ok, check.points)
+    )

@@ -24,7 +24,7 @@ from rich.text import Text
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat
 from autoparser.analysis.core.call_notation import Row as FormatRow, RowSlot
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
-from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 from autoparser.analysis.core.text_format import TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
@@ -184,7 +184,7 @@ def example_call(format_: TurnFormat, position: int) -> ToolCall:
     calls = format_.calls
     refused = frozenset[JsonType]() if calls is None else calls.arguments.refused
     kept: dict[str, Json] = {
-        key: value for key, value in call.arguments.items() if type_of(value) not in refused
+        key: value for key, value in call.arguments.items() if json_type(value) not in refused
     }
     return replace(call, arguments=kept)
 
@@ -244,7 +244,7 @@ def _arguments(arguments: ArgumentFormat, call: ToolCall) -> Iterator[ExampleSpa
     words = type_words(arguments)
     written = 0
     for key, value in members_in_order(arguments, call):
-        row = members.row(type_of(value))
+        row = members.row(json_type(value))
         # The template drops arguments of this type.
         if row is None:
             continue

@@ -26,7 +26,7 @@ from autoparser.analysis.formats.output_explanation import (
 from .blocks import Blocks, Excerpt, blank, excerpt, heading, joined, prose, rows, sentence
 from .engines import parser_flags
 from .terminal import report_text
-from .visible import number_of, quoted, setting_words, some_of, visible
+from .visible import counted_noun, first_names, quoted, setting_words, visible
 
 MOST = 12
 """Explanations that are shown; the rest are counted."""
@@ -148,7 +148,7 @@ def _not_asked(asked: Collection[str]) -> Iterator[tuple[str, Text]]:
     records = (engine.record for engine in ServerEngine)
     titles = [record.title for record in records if record.package not in asked]
     if titles:
-        names = some_of(titles, len(titles))
+        names = first_names(titles, len(titles))
         words = f"{names}: not tested; --python PATH/bin/python runs the parsers of that"
         yield ("engines", Text(f"{words} environment"))
 
@@ -309,7 +309,7 @@ def _place_section(explanation: DeviationExplanation, text: str, *, same_cause: 
         ("found", _found_text(explanation, text)),
     ]
     if explanation.more:
-        pairs.append(("also", Text(f"in {number_of(explanation.more, 'more place')}")))
+        pairs.append(("also", Text(f"in {counted_noun(explanation.more, 'more place')}")))
     if explanation.cause is not None:
         words = cause_words(explanation.cause, explanation.deviation)
         pairs.append(("likely", Text("as above") if same_cause else words))

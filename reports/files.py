@@ -71,10 +71,10 @@ def _trial(trial: ExportTrial | None) -> Blocks:
         words = f"{trial.foretold} of them follow no prompt that the template renders."
         found += prose(words, 0)
     # One limit of the form fails many messages alike, so one of each kind is shown.
-    kind_of: dict[str, list[ExportMismatch]] = {}
+    by_kind: dict[str, list[ExportMismatch]] = {}
     for mismatch in trial.mismatches:
-        kind_of.setdefault(mismatch.kind, []).append(mismatch)
-    for kind, alike in kind_of.items():
+        by_kind.setdefault(mismatch.kind, []).append(mismatch)
+    for kind, alike in by_kind.items():
         found += heading(f"Wrong result, {kind}: {len(alike)}, e.g. {alike[0].title}")
         found += rows(list(_mismatch(alike[0])), words=False)
     return found

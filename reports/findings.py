@@ -21,7 +21,7 @@ from autoparser.analysis.core.verdicts import Check, TemplateCrash
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintFinding
-from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.registry import find_rule
 from autoparser.analysis.lint.rule import Profile
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
@@ -29,7 +29,7 @@ from .places import place_in_line, place_text
 from .summary import LIMIT_WORDS
 from .terminal import report_text
 from .verdict import LOST_ARGUMENTS, LOST_CALLS, failure_reason, gate_fault_words, spoiled_words
-from .visible import UNCONFIRMED, number_of, setting_words, shell_word, some_of, visible
+from .visible import UNCONFIRMED, counted_noun, first_names, setting_words, shell_word, visible
 
 
 class FindingLevel(IntEnum):
@@ -63,7 +63,7 @@ class OwnFinding(Struct, frozen=True):
         """The severity of the rule in lint's default profile."""
         if self.code is None:
             return FindingLevel.NOTE
-        rule = rule_of(self.code)
+        rule = find_rule(self.code)
         # `analyze` must not count what `lint` hides by default.
         shown = Profile.RELEASE.shows(rule, rule.severity)
         return FindingLevel[rule.severity.name] if shown else FindingLevel.NOTE
@@ -129,7 +129,7 @@ def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
         # Operations that only the sandbox forbids are reported above.
         if crash.needed and not crash.sandbox_alone:
             count = len(crash.titles)
-            crashes = f"{number_of(count, 'message')} crash{'es' * (count == 1)} the template"
+            crashes = f"{counted_noun(count, 'message')} crash{'es' * (count == 1)} the template"
             yield _crashing(crash, f"{crashes}{under}", "AP604")
     # The message with the clearest cause stands for the others.
     if check.different:
@@ -154,10 +154,10 @@ def findings_words(learned: LearnedFormat, found: Sequence[OwnFinding]) -> Text:
     counts = Counter(finding.level for finding in found)
     notes = counts.pop(FindingLevel.NOTE, 0)
     if not counts:
-        named = f" ({number_of(notes, 'note')}: --show findings)" if notes else ""
+        named = f" ({counted_noun(notes, 'note')}: --show findings)" if notes else ""
         return sentence(NONE, named)
     level_counts = [
-        Text(number_of(count, level.word), style)
+        Text(counted_noun(count, level.word), style)
         for level, style in _STYLES.items()
         if (count := counts[level])
     ]
@@ -209,7 +209,7 @@ def unwritten_rows(learned: LearnedFormat, tokens: Sequence[str]) -> Iterator[Ro
 
 def unwritten_words(source: str, tokens: Sequence[str]) -> str:
     """Name the tokens that no render contains, with advice in case the model writes them."""
-    names = some_of([*map(visible, tokens)], SHOWN)
+    names = first_names([*map(visible, tokens)], SHOWN)
     rest = " added tokens" if len(tokens) > SHOWN else ""
     command = f"autoparser learn {shell_word(source)} --examples FILE"
     return f"no render contains {names}{rest}; if the model writes them, teach one: {command}"

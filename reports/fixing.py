@@ -11,7 +11,13 @@ from msgspec import convert
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode, copy_fields, json_of
+from autoparser.analysis.core.documents import (
+    Count,
+    JsonDocument,
+    RuleCode,
+    copy_fields,
+    document_json,
+)
 from autoparser.analysis.editing.edit_proof import ChangedRender, FixProof, ProvenEdit
 from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget, UnfixedReason
 from autoparser.analysis.editing.preserving_edits import LeftStep, PreservingTemplate
@@ -25,7 +31,7 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from .blocks import Blocks, compare_texts, difference, heading, prose, rows, sentence
 from .lint.words import problem_words
 from .terminal import drawn_lines, report_text
-from .visible import number_of, some_of, visible
+from .visible import counted_noun, first_names, visible
 
 
 def fix_diff(run: FixRun) -> str:
@@ -68,7 +74,7 @@ def _template(target: FixTarget) -> Blocks:
 
 def counted_edits(tried: int) -> str:
     """Return the number of edits behind a reason, such as " (26 edits tried)"; empty for none."""
-    return f" ({number_of(tried, 'edit')} tried)" if tried else ""
+    return f" ({counted_noun(tried, 'edit')} tried)" if tried else ""
 
 
 def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
@@ -97,19 +103,19 @@ def _summary(run: FixRun, *, files_written: bool, unwritten: int) -> Iterable[st
     # A file that could not be written is not changed, though its template is fixed.
     many = sum(template.fixed.changed for template in run.templates) - unwritten
     if run.problems:
-        yield f"Not finished: {number_of(len(run.problems), 'problem')}, see above."
+        yield f"Not finished: {counted_noun(len(run.problems), 'problem')}, see above."
     if not fixes:
         if run.templates or not run.problems:
-            yield f"Nothing to fix in {number_of(len(run.templates), 'template')}."
+            yield f"Nothing to fix in {counted_noun(len(run.templates), 'template')}."
         return
     change_words = "changed" if files_written else "would change"
     left = f", {unwritten} not written" if unwritten else ""
-    changes = f"{number_of(many, 'template')} {change_words}{left}"
-    words = f"{fixed} of {number_of(len(fixes), 'finding')} fixed: {changes}."
+    changes = f"{counted_noun(many, 'template')} {change_words}{left}"
+    words = f"{fixed} of {counted_noun(len(fixes), 'finding')} fixed: {changes}."
     yield words if files_written or not many else f"{words} --write changes the files."
     hidden = sum(fix.hidden for fix in fixes)
     if hidden:
-        yield f"{number_of(hidden, 'unsafe fix')} available with --unsafe-fixes."
+        yield f"{counted_noun(hidden, 'unsafe fix')} available with --unsafe-fixes."
 
 
 _NAMED = 6
@@ -141,7 +147,7 @@ def preserving_report(template: PreservingTemplate, width: int) -> Text:
     drawn: Blocks = []
     if template.edits:
         more = f"{len(template.fixed)} more pass: {_steps(template.fixed)}"
-        drawn += prose(f"{number_of(len(template.edits), 'edit')}: {more}.", indent=0)
+        drawn += prose(f"{counted_noun(len(template.edits), 'edit')}: {more}.", indent=0)
         words = f"Unchanged: {template.held_steps} scenario steps that passed before,"
         drawn += prose(f"{words} under every relevant setting.", indent=0)
         if template.proof is not None:
@@ -181,7 +187,7 @@ def _steps(steps: Iterable[tuple[Scenario, Next]]) -> str:
     """Name some steps, and count the rest."""
     # A scenario has a step for each role of the next message.
     names = [*dict.fromkeys(visible(scenario.name) for scenario, _ in steps)]
-    return some_of(names, _NAMED, " · ")
+    return first_names(names, _NAMED, " · ")
 
 
 def proof_words(proof: ProvenEdit) -> str:
@@ -191,12 +197,12 @@ def proof_words(proof: ProvenEdit) -> str:
     parts = [f"{rendered} unchanged"]
     # Every changed render raised before, so nothing that rendered has changed.
     if proof.crashed == proof.changed > 0:
-        parts.append(f"{number_of(proof.changed, 'crash')} fixed")
+        parts.append(f"{counted_noun(proof.changed, 'crash')} fixed")
     elif proof.changed:
         parts.append(f"{proof.changed} improved")
     if proof.raising:
         parts.append(f"{proof.raising} still raise")
-    total = number_of(proof.conversations, "conversation")
+    total = counted_noun(proof.conversations, "conversation")
     return f"{total}: {', '.join(parts)}, 0 new errors. Covered: {kinds}."
 
 
@@ -230,9 +236,9 @@ def training_lines(
     proof = training.proof
     what = "with added markers" if training.patched else "with its own markers"
     yield (
-        f"{what}: {number_of(proof.conversations, 'conversation')} unchanged ({proof.refused} raise"
-        f" in both); markers equal autoparser's loss mask in {proof.masked} of"
-        f" {proof.conversations - proof.refused}"
+        f"{what}: {counted_noun(proof.conversations, 'conversation')} unchanged"
+        f" ({proof.refused} raise in both); markers equal autoparser's loss mask in"
+        f" {proof.masked} of {proof.conversations - proof.refused}"
     )
     if isinstance(same, ProvenEdit):
         yield proof_words(same)
@@ -347,7 +353,7 @@ def fix_document(
         (*run.problems, *unwritten), tuple[FixProblemDocument, ...], from_attributes=True
     )
     templates = tuple(map(_template_document, run.templates))
-    return json_of(FixDocument("autoparser.fix/1", files_written, templates, problems))
+    return document_json(FixDocument("autoparser.fix/1", files_written, templates, problems))
 
 
 def _template_document(target: FixTarget) -> FixedTemplateDocument:

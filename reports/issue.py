@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from autoparser.analysis.core.conversation import Json, Tool, function_of
+from autoparser.analysis.core.conversation import Json, Tool, tool_function
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.engines.output_reading import ExplainedOutput
 from autoparser.analysis.formats.lost_calls import LossReason
@@ -20,7 +20,7 @@ from autoparser.analysis.parsing.parsed_message import ParsedMessage, all_read
 
 from .explanation import cause_sentence, departures, outcome_words, way_out
 from .markdown import code_span, fenced, inline, markdown_lines, plain
-from .visible import number_of, shell_word, visible_lines
+from .visible import counted_noun, shell_word, visible_lines
 
 MOST_SHOWN = 8_000
 """Longest text in a fence, in characters: trackers refuse a body of more than 65,536."""
@@ -64,7 +64,7 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
     )
     yield from ("", f"Way out: {plain(way)}") if way else ()
     yield from ("", *_facts(report))
-    yield from ("", f"#### The output ({number_of(len(text), 'character')})")
+    yield from ("", f"#### The output ({counted_noun(len(text), 'character')})")
     yield from ("", *_fence(text, _middle(report)))
     # A message that had to be guessed must not be called the expected one.
     sound = all_read(report.message) and explained.cause.reason in _SOUND
@@ -77,11 +77,11 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
     yield from markdown_lines(departures(explained.places, text))
     # A part that is the whole text would show the same fence twice.
     if explained.smallest and explained.smallest != text:
-        size = number_of(len(explained.smallest), "character")
+        size = counted_noun(len(explained.smallest), "character")
         yield from ("", f"#### The smallest part that shows the same ({size})")
         yield from ("", *_fence(explained.smallest, 0))
     # The other tools do not bear on this output, and a body has a limit.
-    tools = [tool for tool in report.tools or () if function_of(tool)["name"] in text]
+    tools = [tool for tool in report.tools or () if tool_function(tool)["name"] in text]
     if tools:
         yield from ("", "<details><summary>The tools that it names</summary>", "")
         yield from _fence(json.dumps(tools, indent=2, ensure_ascii=False), 0, "json")
@@ -112,7 +112,7 @@ def _facts(report: ReportedOutput) -> Iterator[str]:
     if source is not None and source.commit:
         # A commit names the text for everybody; a path only on this machine.
         named = f"{source.id} at {source.commit}"
-    offered = "not given" if report.tools is None else number_of(len(report.tools), "tool")
+    offered = "not given" if report.tools is None else counted_noun(len(report.tools), "tool")
     yield f"- template: {code_span(named)}, SHA-256 {code_span(report.digest)}"
     yield f"- tools: {offered}"
     if report.request:
@@ -136,11 +136,11 @@ def _fence(text: str, at: int, language: str = "text") -> Iterator[str]:
     shown = text[start : start + MOST_SHOWN]
     left = len(text) - start - len(shown)
     if start:
-        yield from (f"_{number_of(start, 'character')} before this are left out._", "")
+        yield from (f"_{counted_noun(start, 'character')} before this are left out._", "")
     # A line feed alone is a line end in Markdown; all other control characters are escaped.
     yield from fenced(visible_lines(shown).split("\n"), language)
     if left:
-        yield from ("", f"_{number_of(left, 'character')} after this are left out._")
+        yield from ("", f"_{counted_noun(left, 'character')} after this are left out._")
 
 
 def _message_text(message: ParsedMessage) -> str:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, document_json
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
@@ -83,7 +83,7 @@ def learned_document(learning: TaughtFormat | InferredFormat, *, ok: bool) -> di
             (reading.output.place, not reading.problem, reading.problem)
             for reading in learning.readings
         ]
-    return json_of(
+    return document_json(
         LearnedDocument(
             named_template(learning.analysis.template),
             ok=ok,

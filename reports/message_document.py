@@ -24,7 +24,7 @@ from autoparser.analysis.core.documents import (
     Positive,
     SettingValues,
     copy_fields,
-    json_of,
+    document_json,
 )
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.parsing.parsed_message import (
@@ -328,12 +328,12 @@ def message_document(
     why: ExplainedOutput | None = None,
 ) -> dict[str, Json]:
     """Return a message with its statuses, parts and explanations as JSON values."""
-    return json_of(parsed_document(message, text, template, why))
+    return document_json(parsed_document(message, text, template, why))
 
 
 def chunk_document(chunk: str, deltas: Sequence[Delta]) -> dict[str, Json]:
     """Return one chunk and its deltas as OpenAI streams them."""
-    return json_of(StreamedDocument(chunk=chunk, deltas=_deltas(deltas)))
+    return document_json(StreamedDocument(chunk=chunk, deltas=_deltas(deltas)))
 
 
 def end_document(
@@ -344,7 +344,7 @@ def end_document(
     why: ExplainedOutput | None = None,
 ) -> dict[str, Json]:
     """Return the deltas at the end of the text, and the message's status."""
-    return json_of(
+    return document_json(
         StreamedDocument(
             chunk=None,
             deltas=_deltas(deltas),

@@ -41,7 +41,7 @@ from .blocks import (
     joined,
     styled_runs,
 )
-from .visible import number_of, runs, visible, visible_lines
+from .visible import counted_noun, runs, visible, visible_lines
 
 _CLASSES = {MARKER: "mark", BAD: "bad", GOOD: "good", DOUBT: "doubt"}
 """CSS classes of the styles that have a meaning on a page."""
@@ -283,7 +283,7 @@ def _own_text(text: str) -> Markup:
 
 
 def _left_out(count: int, noun: str) -> Markup:
-    return Markup('<em class="more">… {}</em>').format(number_of(count, noun))
+    return Markup('<em class="more">… {}</em>').format(counted_noun(count, noun))
 
 
 def _whole(lines: Sequence[Text]) -> Markup:

@@ -9,7 +9,7 @@ from msgspec import convert
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import JsonDocument, copy_fields, json_of, json_text
+from autoparser.analysis.core.documents import JsonDocument, copy_fields, document_json, json_text
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.engine_server import (
@@ -407,7 +407,7 @@ def probe_document(probe: ServerProbe, template: ChatTemplate) -> dict[str, Json
         setting=dict(probe.setting),
         advice=probe_advice(probe),
     )
-    return json_of(document)
+    return document_json(document)
 
 
 def _text_document(text: ProbedText) -> ProbedTextDocument:

@@ -21,7 +21,13 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, Positive, copy_fields, json_of
+from autoparser.analysis.core.documents import (
+    Count,
+    JsonDocument,
+    Positive,
+    copy_fields,
+    document_json,
+)
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.templates.render_trace import (
     OpenSite,
@@ -34,7 +40,7 @@ from autoparser.analysis.templates.render_trace import (
 
 from .blocks import Blocks, Fitted, Row, blank, excerpt, heading, prose, rows, sentence
 from .terminal import report_text, wrapped
-from .visible import LEGEND, lines, marker_text, number_of, visible
+from .visible import LEGEND, counted_noun, lines, marker_text, visible
 
 MOST_OUTCOMES = 6
 """Different values listed for one place."""
@@ -83,7 +89,7 @@ def _prompt(trace: RenderTrace) -> Blocks:
     written = {piece.site for piece in trace.pieces}
     ended = "so far " if trace.failure is not None else ""
     # The text of an encoder has no place: its Python code is not traced.
-    places = "code" if None in written else f"{number_of(len(written), 'place')} of the template"
+    places = "code" if None in written else f"{counted_noun(len(written), 'place')} of the template"
     words = f"The prompt {ended}has {len(trace.prompt)} characters, written by {places}."
     drawn = prose(words, indent=0)
     legend = f"{LEGEND}; {_THROUGH} the line that outputs the text of a macro or a block"
@@ -144,7 +150,7 @@ def _tests(trace: RenderTrace) -> Blocks:
     for site, steps in asked:
         drawn += _site_row(trace, site)
         for words, count, style in _steps_words(steps):
-            label = sentence((f"{words[0]}", style), f" {number_of(count, 'time')}")
+            label = sentence((f"{words[0]}", style), f" {counted_noun(count, 'time')}")
             drawn += _outcome(label, words[1])
     reached = {trace.sites[site].line for site, _ in asked}
     # Counted by line: a line with several tests is reached if one of them is.
@@ -154,7 +160,7 @@ def _tests(trace: RenderTrace) -> Blocks:
         drawn += prose(Text(f"never reached: {which}", style="dim"))
     # Steps beyond the limit may have reached a line that seems missed.
     if trace.left_out:
-        drawn += prose(f"{number_of(trace.left_out, 'later step')} left out")
+        drawn += prose(f"{counted_noun(trace.left_out, 'later step')} left out")
     return drawn
 
 
@@ -205,7 +211,7 @@ def _loops(trace: RenderTrace) -> Blocks:
     for site, steps in loops:
         drawn += _site_row(trace, site)
         for begun in _runs(steps)[:MOST_OUTCOMES]:
-            drawn += _outcome(Text(number_of(begun, "time")), Text())
+            drawn += _outcome(Text(counted_noun(begun, "time")), Text())
     return drawn
 
 
@@ -329,4 +335,4 @@ def render_trace_document(trace: RenderTrace, template: NamedTemplate) -> dict[s
         if failure is None
         else copy_fields(TraceFailureDocument, failure, ended_in=tuple(trace.ended_in)),
     )
-    return json_of(document)
+    return document_json(document)

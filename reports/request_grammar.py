@@ -28,7 +28,13 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, Positive, copy_fields, json_of
+from autoparser.analysis.core.documents import (
+    Count,
+    JsonDocument,
+    Positive,
+    copy_fields,
+    document_json,
+)
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
@@ -49,7 +55,7 @@ from autoparser.analysis.parsing.turn_request import (
     RowCall,
     RowItem,
     TurnTree,
-    request_of,
+    read_request,
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
@@ -279,7 +285,7 @@ def grammar_document(
     loosened: dict[GrammarForm, tuple[LooseningDocument, ...]] = {
         form: tuple(_loosened(grammar, form)) for form, text in forms.items() if text is not None
     }
-    return json_of(
+    return document_json(
         GrammarDocument(
             named_template(template),
             gbnf,
@@ -313,7 +319,7 @@ def acceptance_document(
     """Return whether a text was accepted; `unit` is the unit of its pieces."""
     if message is not None:
         read = parsed_document(message, text)
-        return json_of(
+        return document_json(
             AcceptanceDocument(True, unit, acceptance.tokens, acceptance.taken, message=read)
         )
     document = copy_fields(
@@ -328,7 +334,7 @@ def acceptance_document(
         argument=acceptance.argument or None,
         completes=acceptance.completes or None,
     )
-    return json_of(document)
+    return document_json(document)
 
 
 NOTE_STYLE = "dim"
@@ -336,7 +342,7 @@ NOTE_STYLE = "dim"
 
 def turn_expression(analysis: LearnedFormat) -> TurnTree:
     """Build the expression for any request: every function may be called."""
-    return build_expression(analysis.formats, request_of(None))
+    return build_expression(analysis.formats, read_request(None))
 
 
 def grammar_report(analysis: LearnedFormat, width: int) -> Text:

@@ -25,7 +25,7 @@ from autoparser.analysis.core.documents import (
     JsonDocument,
     SettingValues,
     copy_fields,
-    json_of,
+    document_json,
 )
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
@@ -36,8 +36,8 @@ from autoparser.analysis.history.round_trips import (
     RoundTrip,
     TripRow,
     advice_of,
+    cause_code,
     changed_switches,
-    code_of,
     fixing_setting,
 )
 from autoparser.analysis.history.scenarios import Answers, EngineHabits, Next
@@ -71,12 +71,12 @@ from .terminal import drawn_lines, joined_lines, next_line, report_text
 from .verdict import sandbox_words, verdict_with_basis
 from .visible import (
     LEGEND,
+    counted_noun,
     cut_text,
-    number_of,
+    first_names,
     quoted,
     setting_words,
     shown_count,
-    some_of,
     visible,
 )
 
@@ -174,7 +174,7 @@ def _conditions_played(round_trip: RoundTrip) -> Blocks:
     drawn: Blocks = []
     # A limit is no verdict on the template, so these renders are named first.
     if round_trip.beyond:
-        words = f"{number_of(round_trip.beyond, 'render')} exceeded a limit and got no verdict."
+        words = f"{counted_noun(round_trip.beyond, 'render')} exceeded a limit and got no verdict."
         drawn += prose(sentence((words, "red"), " Raise the limit with --timeout."), indent=0)
     usual = round_trip.settings[0]
     tried = len(round_trip.settings) - 1
@@ -184,7 +184,7 @@ def _conditions_played(round_trip: RoundTrip) -> Blocks:
     # The first setting is the usual one, as for a template that raises without a switch.
     words = f"Tested with {setting_words(usual) or 'default settings'}"
     if tried:
-        words += f", and {number_of(tried, 'more setting')}"
+        words += f", and {counted_noun(tried, 'more setting')}"
     if round_trip.untried:
         words += f"; {round_trip.untried} not tested"
     drawn += prose(f"{words}.", indent=0)
@@ -336,7 +336,7 @@ def _left_out(round_trip: RoundTrip) -> Blocks:
     pairs = [
         (
             f"{len(names)}",
-            Text(f"{visible(why)}: {some_of([*map(visible, names)], NAMED)}"),
+            Text(f"{visible(why)}: {first_names([*map(visible, names)], NAMED)}"),
         )
         for why, names in reasons.items()
     ]
@@ -542,7 +542,7 @@ def _weighty(verdict: Verdict) -> bool:
     return lost or verdict.cause is Cause.RAISES
 
 
-CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(cause) for cause in Cause]})]
+CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [cause_code(cause) for cause in Cause]})]
 _Variation = Annotated[str, Meta(extra_json_schema={"enum": list(VARIATIONS)})]
 
 
@@ -681,7 +681,7 @@ def roundtrip_document(analysis: Analysis, round_trip: RoundTrip) -> dict[str, J
             for scenario, coming, reason in round_trip.left_out
         ),
     )
-    return json_of(document)
+    return document_json(document)
 
 
 def _row(row: TripRow) -> RowDocument:
@@ -703,6 +703,6 @@ def _verdict(verdict: Verdict) -> VerdictDocument:
         VerdictDocument,
         verdict,
         string=verdict.outcome,
-        cause=None if verdict.cause is None else code_of(verdict.cause),
+        cause=None if verdict.cause is None else cause_code(verdict.cause),
         parsed=verdict.status,
     )

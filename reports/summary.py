@@ -13,8 +13,8 @@ from autoparser.analysis.core.format_choice import (
     Formats,
     PromptFormat,
 )
-from autoparser.analysis.core.message_shape import StringArguments, departures_of
-from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.message_shape import StringArguments, form_departures
+from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.text_format import (
     ContentParts,
     MediaTreatment,
@@ -306,7 +306,7 @@ def wants_words(learned: LearnedFormat) -> list[str]:
     usual_wants = {
         form.usual: wanted_words(form) for check in learned.checks for form in check.forms
     }
-    wants = [usual_wants.get(form.usual, form.wanted) for form in departures_of(learned.shape)]
+    wants = [usual_wants.get(form.usual, form.wanted) for form in form_departures(learned.shape)]
     return [words for words in wants if words] + [
         "a result for every call"
     ] * learned.shape.answered
@@ -386,7 +386,7 @@ def value_samples(arguments: ArgumentFormat) -> Text:
         # The row of arguments names the types that raise.
         if kind in arguments.refused:
             continue
-        if arguments.members.row(type_of(value)) is None:
+        if arguments.members.row(json_type(value)) is None:
             dropped.append(kind.value)
         else:
             texts.append(quoted(notation.write(value, arguments.margin)))

@@ -29,7 +29,7 @@ from .blocks import (
 )
 from .pages import PageScript, PageTop, page
 from .terminal import report_text
-from .visible import marker_text, number_of, visible
+from .visible import counted_noun, marker_text, visible
 
 MOST = 12
 """Families, switches and failures shown on a terminal."""
@@ -73,7 +73,7 @@ def survey_page(
 
     `pages` maps a template's source to the name of its own page in the same folder.
     """
-    many = number_of(summary.all.templates, "template")
+    many = counted_noun(summary.all.templates, "template")
     folder = shared_folder([record.source for record in records])
     return page(
         PageTop(f"{many} · autoparser survey", "autoparser survey", many, list(_badges(summary))),
@@ -136,7 +136,7 @@ def _sections(summary: SurveySummary, folder: str, most: int) -> Blocks:
         *_pairs(
             Heading(Text("Why round trips break"), "round-trips"),
             [
-                (cause, f"{count} in {number_of(templates, 'template')}")
+                (cause, f"{count} in {counted_noun(templates, 'template')}")
                 for cause, count, templates in summary.causes
             ],
             len(summary.causes),

@@ -20,7 +20,7 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 
 from .blocks import Blocks, Heading, Row, Words, code, heading, joined, lead, prose, sentence, table
 from .terminal import LABEL_STYLE, Lines, cut_at_word, drawn_lines
-from .visible import quoted, some_of, value_words, visible
+from .visible import first_names, quoted, value_words, visible
 
 ROOMY = 4
 """Lines of switches up to which variables without effect are named, too."""
@@ -77,7 +77,7 @@ def _folded_switches(switches: Sequence[Switch], width: int, most: int) -> tuple
             return whole, lines
     # Even the groups are too long: only names, as many as fit on one line.
     names = [visible(switch.name) for switch in switches[most - 1 :]]
-    named = [f"  … {some_of(names, count)}" for count in range(len(names), 0, -1)]
+    named = [f"  … {first_names(names, count)}" for count in range(len(names), 0, -1)]
     line = next((line for line in named if len(line) <= width), named[-1])
     return most - 1, [Text(line, style="dim")]
 
@@ -181,7 +181,7 @@ def _value_effects(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffe
         free = f"any {other}" if switch.numeric else "free text"
         yield free, None, switch.text_effects, switch.only
     for at, group in enumerate(switch.groups):
-        effects = switch.effects_of(group[0])
+        effects = switch.value_effects(group[0])
         # Values without an effect are named with the default, to which they are equal.
         if not effects:
             continue

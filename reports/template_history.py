@@ -8,7 +8,7 @@ from typing import Literal
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import JsonDocument, json_of
+from autoparser.analysis.core.documents import JsonDocument, document_json
 from autoparser.analysis.overview.comparison import Comparison
 from autoparser.analysis.overview.template_history import RevisionChange
 
@@ -23,7 +23,7 @@ from .comparison_json import comparison_document
 from .markdown import markdown_text
 from .pages import PageTop, page
 from .terminal import report_text
-from .visible import number_of, visible
+from .visible import counted_noun, visible
 
 SHORT_HASH = 8
 """Digits of a commit's hash on a screen."""
@@ -53,7 +53,7 @@ def history_markdown(changes: Sequence[RevisionChange], source: str) -> str:
 def history_page(changes: Sequence[RevisionChange], source: str, version: str) -> str:
     """Write the page: one file that loads nothing and runs nothing."""
     name = visible(source)
-    badges = [badge(number_of(len(changes), "revision"), "good")]
+    badges = [badge(counted_noun(len(changes), "revision"), "good")]
     top = PageTop(f"{name} · autoparser compare", "autoparser compare --history", name, badges)
     return page(top, [*_verdicts(changes), *_revisions(changes, in_full=True)], version)
 
@@ -70,7 +70,7 @@ def _verdicts(changes: Sequence[RevisionChange]) -> Blocks:
 
 
 def _lead_words(changes: Sequence[RevisionChange], source: str) -> str:
-    return f"{source}: {number_of(len(changes), 'revision')} of the template, newest first"
+    return f"{source}: {counted_noun(len(changes), 'revision')} of the template, newest first"
 
 
 def _revisions(changes: Sequence[RevisionChange], *, in_full: bool) -> Blocks:
@@ -157,7 +157,7 @@ class HistoryDocument(JsonDocument, frozen=True):
 
 def history_document(changes: Sequence[RevisionChange], source: str) -> dict[str, Json]:
     """Return a template's revisions as JSON."""
-    return json_of(
+    return document_json(
         HistoryDocument("autoparser.history/1", source, tuple(_revision_documents(changes)))
     )
 

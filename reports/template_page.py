@@ -19,7 +19,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
-from autoparser.analysis.core.turn_format import joints_of
+from autoparser.analysis.core.turn_format import format_joints
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
@@ -75,7 +75,7 @@ from .settings import settings_section
 from .summary import summary_rows
 from .switches import NO_EFFECT, switch_section, switch_sentences, unmoved_words
 from .verdict import check_score, check_section, gate_score, gate_section
-from .visible import number_of, quoted, setting_words, some_of, visible
+from .visible import counted_noun, first_names, quoted, setting_words, visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
 _CLOSING = (
@@ -188,7 +188,7 @@ def _badges(portrait: Portrait) -> Iterator[Text]:
         kind = "good" if held == len(verdicts) else "doubt"
         yield _badge(f"round trip {held}/{len(verdicts)}", kind, "round-trip-inside")
     count = len(_released(portrait.lint))
-    yield _badge(number_of(count, "finding"), "doubt" if count else "good", "findings")
+    yield _badge(counted_noun(count, "finding"), "doubt" if count else "good", "findings")
     yield from _mode_badges(portrait.analysis)
 
 
@@ -280,7 +280,7 @@ def _matched(match: re.Match[str] | None) -> int:
 
 def _prompt_side(prompt: PlainPrompt) -> TextSide:
     words, *alike = _settings_words(prompt)
-    note = f"also with {some_of(alike, MOST_ALIKE)}" if alike else ""
+    note = f"also with {first_names(alike, MOST_ALIKE)}" if alike else ""
     return TextSide(words, note, label=f"The prompt, {words}")
 
 
@@ -311,14 +311,14 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
         nothing = f"No findings in the profile {Profile.RELEASE}."
         drawn += lead(nothing if folded else "No findings.")
     if folded:
-        words = f"{number_of(len(folded), 'finding')} outside the profile {Profile.RELEASE}"
+        words = f"{counted_noun(len(folded), 'finding')} outside the profile {Profile.RELEASE}"
         drawn.append(Fold(Text(words), [_listed(folded, template)]))
     if report.left_out:
         left_out = [
             (code(rule.code), Text(f"{rule.summary}: needs {need.value}"))
             for rule, need in report.left_out
         ]
-        drawn.append(Fold(Text(f"{number_of(len(left_out), 'rule')} not run"), rows(left_out)))
+        drawn.append(Fold(Text(f"{counted_noun(len(left_out), 'rule')} not run"), rows(left_out)))
     return drawn
 
 
@@ -422,7 +422,7 @@ def _joints(learned: LearnedFormat) -> Blocks:
             quoted(text) if text else "nothing",
             ", ".join(map(str, presences)),
         )
-        for (before, after), texts in joints_of(learned.formats.united).items()
+        for (before, after), texts in format_joints(learned.formats.united).items()
         for text, presences in texts.items()
     ]
     caption = "Text between neighboring parts"

@@ -9,9 +9,9 @@ from html import escape
 from pathlib import PurePath
 
 from autoparser.analysis.formats.format_view import CallNotation
-from autoparser.analysis.history.round_trips import code_of
+from autoparser.analysis.history.round_trips import cause_code
 from autoparser.analysis.history.trip_causes import Cause
-from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.registry import find_rule
 from autoparser.analysis.overview.survey import SurveyRecord
 from autoparser.analysis.overview.template_state import (
     ClaimCount,
@@ -23,7 +23,7 @@ from autoparser.analysis.overview.template_state import (
 
 from .fixing import counted_edits
 from .markdown import cell, code_span, fenced, plain
-from .visible import number_of, shortened
+from .visible import counted_noun, shortened
 
 _CLAIMS: Mapping[StateClaim, tuple[str, str]] = {
     StateClaim.ERRORS: (
@@ -72,7 +72,7 @@ _NOTATIONS: Mapping[CallNotation, str] = {
     CallNotation.BARE_JSON: "JSON without markers",
     CallNotation.PAIRS: "pairs of key and value, as in code",
 }
-_CAUSE_WORDS = {code_of(cause): cause.value for cause in Cause}
+_CAUSE_WORDS = {cause_code(cause): cause.value for cause in Cause}
 _CAUSES = 5
 """Causes of broken round trips that are named."""
 _PARSERS = 6
@@ -123,7 +123,7 @@ def state_page(state: TemplateState, title: str, name: str) -> StatePage:
 
 
 def _beginning(state: TemplateState, title: str) -> Iterator[str]:
-    many = number_of(state.texts, "chat template")
+    many = counted_noun(state.texts, "chat template")
     names = "" if state.names == state.texts else f" under {state.names} names"
     # Records may be made on several days, and by several versions.
     days = " to ".join(state.days)
@@ -205,7 +205,7 @@ def _round_trips(state: TemplateState) -> Iterator[str]:
     )
     if state.causes:
         named = [
-            f"{_CAUSE_WORDS[code]} (in {number_of(count, 'template')})"
+            f"{_CAUSE_WORDS[code]} (in {counted_noun(count, 'template')})"
             for code, count in state.causes[:_CAUSES]
         ]
         yield from ("", f"The most frequent causes: {', '.join(named)}.")
@@ -273,21 +273,21 @@ def _mistakes(state: TemplateState) -> Iterator[str]:
         return
     yield from ("", f"## The {len(state.mistakes)} most frequent mistakes", "")
     yield (
-        f"Findings of `autoparser lint` in {number_of(state.linted, 'template')}, counted by"
+        f"Findings of `autoparser lint` in {counted_noun(state.linted, 'template')}, counted by"
         " template. Common conventions are left out. Where a rule has edits, the example was given"
         " to `autoparser fix`, which accepts an edit only if no render changes that was right. The"
         " template fragments are the rule's, not the example's."
     )
     yield from ("", "| | mistake | errors | warnings | fix |", "|--:|---|--:|--:|---|")
     for at, row in enumerate(state.mistakes, 1):
-        words = f"{row.code}: {rule_of(row.code).summary}"
+        words = f"{row.code}: {find_rule(row.code).summary}"
         yield f"| {at} | {words} | {row.errors} | {row.warnings} | {_proven(row)} |"
     for at, row in enumerate(state.mistakes, 1):
         yield from _mistake(at, row)
 
 
 def _proven(row: Mistake) -> str:
-    if not rule_of(row.code).fixable:
+    if not find_rule(row.code).fixable:
         return "by hand"
     if not row.tried:
         return "not tried"
@@ -299,7 +299,7 @@ _SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Za-z])")
 
 
 def _mistake(at: int, row: Mistake) -> Iterator[str]:
-    rule = rule_of(row.code)
+    rule = find_rule(row.code)
     # The first paragraph says what happens; the others are details.
     why = " ".join(rule.why.split("\n\n")[0].split())
     # The page of a rule is Markdown of this package, and needs no escapes.
@@ -314,7 +314,7 @@ def _mistake(at: int, row: Mistake) -> Iterator[str]:
 
 
 def _outcome(row: Mistake) -> str:
-    rule, fix = rule_of(row.code), row.fix
+    rule, fix = find_rule(row.code), row.fix
     if not rule.fixable:
         return f"`autoparser fix` has no edit for it: {rule.why_unfixed}."
     if fix is None:
@@ -323,7 +323,7 @@ def _outcome(row: Mistake) -> str:
         return f"`autoparser fix` leaves it: {fix.reason}{counted_edits(fix.edits)}."
     return (
         "`autoparser fix` finds an edit of this template, and proves it by rendering"
-        f" {number_of(fix.conversations, 'conversation')} with and without it."
+        f" {counted_noun(fix.conversations, 'conversation')} with and without it."
     )
 
 

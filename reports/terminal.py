@@ -51,7 +51,7 @@ from .blocks import (
     prose,
     sentence,
 )
-from .visible import lines, number_of, shell_word, visible
+from .visible import counted_noun, lines, shell_word, visible
 
 Lines: TypeAlias = list[Text]
 
@@ -392,7 +392,7 @@ def _limited(text: str, style: str) -> Lines:
 
 
 def _left_out(count: int, noun: str) -> Text:
-    return Text(f"… {number_of(count, noun)}", style="dim italic")
+    return Text(f"… {counted_noun(count, noun)}", style="dim italic")
 
 
 def _context(text: str, *, first: bool, last: bool) -> Lines:

@@ -15,7 +15,7 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, document_json
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.history.rendered_tokens import RenderedTokens
 
@@ -124,4 +124,4 @@ def tokens_document(
         )
         for at, message in enumerate(tokens.message_indices)
     )
-    return json_of(TokensDocument(named_template(template), tuple(listed)))
+    return document_json(TokensDocument(named_template(template), tuple(listed)))

@@ -8,9 +8,9 @@ from typing import Literal
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import Count, JsonDocument, Positive, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, Positive, document_json
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.history.round_trips import Advice, cause_advice, code_of
+from autoparser.analysis.history.round_trips import Advice, cause_advice, cause_code
 from autoparser.analysis.history.traffic import CausedLosses, PrefixLoss, Traffic, TrafficLogError
 from autoparser.analysis.history.trip_causes import Cause
 
@@ -155,7 +155,7 @@ def traffic_document(
         lost=traffic.lost,
         causes=tuple(
             LostByCauseDocument(
-                code_of(losses.cause),
+                cause_code(losses.cause),
                 losses.lost,
                 len(losses.losses),
                 cause_advice(losses.cause, settings.get(losses.cause)),
@@ -166,7 +166,7 @@ def traffic_document(
             LossDocument(
                 # Requests that were not read from a log are numbered as its lines would be.
                 *(loss.lines or (loss.record + 1, loss.after + 1)),
-                code_of(loss.cause),
+                cause_code(loss.cause),
                 loss.lost,
                 loss.sampled,
                 loss.rendered,
@@ -175,4 +175,4 @@ def traffic_document(
         ),
         unread=tuple(UnreadLineDocument(line.place or "", line.message) for line in unread),
     )
-    return json_of(whole)
+    return document_json(whole)

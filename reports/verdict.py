@@ -39,7 +39,7 @@ from .blocks import (
     sentence,
     table,
 )
-from .visible import number_of, setting_words, some_of, visible
+from .visible import counted_noun, first_names, setting_words, visible
 
 if TYPE_CHECKING:
     from autoparser.analysis.formats.learned_format import LearnedFormat
@@ -225,7 +225,7 @@ def _spoiled(form: AskedForm, fault: FormFault) -> Entries:
     sides = tuple(TextSide(form_name, label=form_name) for form_name in (form.usual, form.wanted))
     pieces = tuple(compare_texts(fault.usual, fault.wanted))
     named = [
-        ("lose text", Text(some_of(form.spoiled, FAILURES_NAMED, "; ", "; and "))),
+        ("lose text", Text(first_names(form.spoiled, FAILURES_NAMED, "; ", "; and "))),
         ("shown", Text(f"{fault.title}: {visible(fault.reason)}")),
     ]
     words = Text(f"{len(form.spoiled)} of {form.asked} conversations lose text")
@@ -235,8 +235,8 @@ def _spoiled(form: AskedForm, fault: FormFault) -> Entries:
 
 def _crash(crash: TemplateCrash) -> Text:
     count = len(crash.titles)
-    named = some_of(crash.titles, CRASHES_NAMED, "; ", "; and ")
-    return Text(f"{_where(crash)}, on {number_of(count, 'message')}: {named}")
+    named = first_names(crash.titles, CRASHES_NAMED, "; ", "; and ")
+    return Text(f"{_where(crash)}, on {counted_noun(count, 'message')}: {named}")
 
 
 def failure_reason(failure: Failure) -> str:
@@ -258,7 +258,7 @@ def gate_words(learned: LearnedFormat, where: str = "") -> Text:
     if not gate.ok:
         words = f": {gate_fault_words(gate)}{where}"
     if gate.not_asked:
-        skipped = number_of(gate.not_asked, "turn")
+        skipped = counted_noun(gate.not_asked, "turn")
         words += f"; {skipped} skipped, which do not continue the generation prompt"
     return sentence(counted, words)
 
@@ -331,7 +331,7 @@ def _failing(learned: LearnedFormat) -> str:
     """Name the setting whose messages differ, unless the default's do: ` with think=true`."""
     pairs = zip(learned.formats, learned.checks, strict=True)
     failing = [setting_words(format_.setting) for format_, check in pairs if check.different]
-    return "" if learned.check.different else f" with {some_of(failing, 1)}"
+    return "" if learned.check.different else f" with {first_names(failing, 1)}"
 
 
 def _scores(learned: LearnedFormat) -> str:
@@ -401,8 +401,8 @@ LOST_ARGUMENTS = {
 def _faulty_turns(gate: Gate) -> str:
     """Count the turns that fail, e.g. `2 turns (message 'an argument of every type')`."""
     titles = [repr(title) for title in dict.fromkeys(fault.title for fault in gate.faults)]
-    named = f"message{'s' * (len(titles) > 1)} {some_of(titles, 1)}"
-    return f"{number_of(gate.asked - gate.passed, 'turn')} ({named})"
+    named = f"message{'s' * (len(titles) > 1)} {first_names(titles, 1)}"
+    return f"{counted_noun(gate.asked - gate.passed, 'turn')} ({named})"
 
 
 def gate_style(learned: LearnedFormat) -> str:

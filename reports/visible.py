@@ -5,7 +5,7 @@ passes one of these functions before it is shown. `visible` and the functions bu
 line, `visible_lines` keeps lines and tabs. For example,
 
     marker_text(" <tool> ")                                ->  ␣<tool>␣
-    some_of(["a", "b", "c"], 2)                            ->  a, b and 1 more
+    first_names(["a", "b", "c"], 2)                            ->  a, b and 1 more
     setting_words({"thinking": False, "effort": "high"})   ->  thinking=false, effort=high
 """
 
@@ -93,7 +93,7 @@ def cut_text(text: str, longest: int) -> str:
     return visible(text) + "…" * (len(text) == longest)
 
 
-def number_of(count: int, noun: str) -> str:
+def counted_noun(count: int, noun: str) -> str:
     """Return a count with its noun, such as ``3 findings``."""
     return f"{count} {noun if count == 1 else _PLURALS.get(noun, f'{noun}s')}"
 
@@ -101,7 +101,7 @@ def number_of(count: int, noun: str) -> str:
 _PLURALS = {"crash": "crashes", "entry": "entries", "unsafe fix": "unsafe fixes"}
 
 
-def some_of(names: Sequence[str], most: int, separator: str = ", ", last: str = " and ") -> str:
+def first_names(names: Sequence[str], most: int, separator: str = ", ", last: str = " and ") -> str:
     """Name the first names, and count the rest."""
     shown = shown_count(len(names), most)
     others = len(names) - shown

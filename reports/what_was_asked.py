@@ -25,7 +25,7 @@ from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolsInPrompt
 
 from .blocks import Blocks, Heading, Row, lead, prose, rows, sentence
-from .visible import number_of, setting_words, value_words, visible
+from .visible import counted_noun, setting_words, value_words, visible
 
 if TYPE_CHECKING:
     # For type checkers only: importing comparisons takes as long as the rest of a report.
@@ -76,7 +76,7 @@ def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
     once = [form for form, count in forms if count == 1]
     tried = sum(form.startswith(FIELD_FORM) for form in once)
     once = [visible(form) for form in once if not form.startswith(FIELD_FORM)]
-    once += [f"{number_of(tried, 'name')} of the template as a field"] if tried else []
+    once += [f"{counted_noun(tried, 'name')} of the template as a field"] if tried else []
     yield "sent as", "; ".join([", ".join(often), *([f"once: {', '.join(once)}"] if once else [])])
     # The empty setting is named in words.
     settings = [setting for setting in bounds.settings if setting]

@@ -8,7 +8,7 @@ import os
 import pytest
 from jsonschema import Draft202012Validator
 
-from autoparser.analysis.core.documents import JsonDocument, json_of
+from autoparser.analysis.core.documents import JsonDocument, document_json
 from autoparser.analysis.formats.analysis_document import AnalysisDocument
 from autoparser.analysis.formats.format_file import FormatFile
 from autoparser.analysis.overview.survey import SurveyRecord
@@ -82,4 +82,4 @@ class WholeDocument(JsonDocument, frozen=True):
 
 def test_only_classes_that_omit_defaults_leave_them_out() -> None:
     whole = WholeDocument((PartDocument(), PartDocument("a")))
-    assert json_of(whole) == {"parts": [{}, {"name": "a"}], "size": 1}
+    assert document_json(whole) == {"parts": [{}, {"name": "a"}], "size": 1}

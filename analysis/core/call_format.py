@@ -32,10 +32,10 @@ from .call_notation import (
     Row,
     RowSlot,
     ValueNotation,
-    json_fields_of,
+    read_json_fields,
 )
 from .conversation import Json, ToolCall
-from .schema_keywords import JsonType, type_of
+from .schema_keywords import JsonType, json_type
 from .text_alignment import TemplateLiteral
 
 
@@ -89,7 +89,7 @@ class ArgumentFormat(Struct, frozen=True):
 
     def writes_any(self, arguments: Mapping[str, Json]) -> bool:
         """Return whether any of these arguments is written at all."""
-        return any(self.members.row(type_of(value)) is not None for value in arguments.values())
+        return any(self.members.row(json_type(value)) is not None for value in arguments.values())
 
     def write(self, arguments: Mapping[str, Json]) -> str:
         """Write the arguments of one call."""
@@ -163,7 +163,7 @@ class CallFormat(Struct, frozen=True, dict=True):
         if not self.arguments.refused:
             return None
         kinds = (
-            type_of(value)
+            json_type(value)
             for call in self.written_calls(calls)
             for value in call.arguments.values()
         )
@@ -194,7 +194,7 @@ class CallFormat(Struct, frozen=True, dict=True):
     @cached_property
     def json_fields(self) -> JsonFields | None:
         """The fields of a call that is one JSON value, or None if it is not JSON."""
-        return json_fields_of(self.row)
+        return read_json_fields(self.row)
 
     @property
     def opening(self) -> str:

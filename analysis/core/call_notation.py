@@ -27,7 +27,7 @@ from autoparser.lazy_names import lazy_pattern
 
 from .conversation import Json
 from .documents import JsonDocument
-from .schema_keywords import JsonType, type_of
+from .schema_keywords import JsonType, json_type
 from .text_format import StringEscape, StringText
 
 
@@ -114,7 +114,7 @@ class ContainerNotation(Struct, frozen=True):
             known = dict(entries)
             entries = [(key, known[key]) for key in self.order.arrange(list(known))]
         for key, value in entries:
-            row = self.row(type_of(value))
+            row = self.row(json_type(value))
             if row is None:
                 yield None
                 continue
@@ -256,7 +256,7 @@ class JsonFields(JsonFieldsDocument, frozen=True):
     """The text after the JSON, e.g. `"</tool>"`."""
 
 
-def json_fields_of(row: Row) -> JsonFields | None:
+def read_json_fields(row: Row) -> JsonFields | None:
     """Read a call as JSON or a Python literal; return None if the name is not inside one."""
     if RowSlot.NAME not in row:
         return None

@@ -123,7 +123,7 @@ Dialogue: TypeAlias = tuple[Entry, ...]
 Tool: TypeAlias = dict[str, Json]
 
 
-def function_of(tool: object) -> Any:
+def tool_function(tool: object) -> Any:
     """Return a tool's function, in OpenAI's wrapper or bare, or None if it is not an object."""
     function = tool.get("function", tool) if is_mapping(tool) else None
     return function if is_mapping(function) else None

@@ -30,9 +30,9 @@ from autoparser.lazy_names import lazy_pattern
 from .conversation import Json
 from .error_words import (
     is_mapping,
-    kind_of,
     missing_name_hint,
     spelling_hint,
+    value_kind,
 )
 from .errors import AutoparserError
 
@@ -274,7 +274,7 @@ def _explain(
             _known_keys_hint(unknown, expected),
         )
     stands = _value_at(value, parts)
-    is_what = kind_of(stands)
+    is_what = value_kind(stands)
     if expected.choices and not isinstance(stands, list | dict):
         return parts, *_explain_choice(stands, expected.choices)
     # YAML reads words without quotes, such as `yes`, `1.10` or `2025-01-01`, as other values.
@@ -367,21 +367,21 @@ def copy_fields(kind: type[_Struct], source: object, /, **own: Any) -> _Struct:
     return kind(**{name: own[name] if name in own else getattr(source, name) for name in names})
 
 
-def json_of(document: object) -> dict[str, Json]:
+def document_json(document: object) -> dict[str, Json]:
     """Return a document as plain JSON values."""
     # msgspec does not encode other mappings, such as `MappingProxyType`.
     written: dict[str, Json] = to_builtins(document, enc_hook=dict)
-    return {name: json_value_of(value) for name, value in written.items()}
+    return {name: plain_json(value) for name, value in written.items()}
 
 
-def json_value_of(value: Json | tuple[Json, ...]) -> Json:
+def plain_json(value: Json | tuple[Json, ...]) -> Json:
     """Return a value as JSON can represent it: infinities and NaN become their names."""
     match value:
         case float() if not math.isfinite(value):
             return str(value)
         case list() | tuple():
-            return [json_value_of(item) for item in value]
+            return [plain_json(item) for item in value]
         case dict():
-            return {key: json_value_of(item) for key, item in value.items()}
+            return {key: plain_json(item) for key, item in value.items()}
         case _:
             return value

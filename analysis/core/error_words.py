@@ -2,7 +2,7 @@
 
     >>> spelling_hint("rol", ["role", "content"])
     'did you mean role?'
-    >>> kind_of([1, 2])
+    >>> value_kind([1, 2])
     'an array'
 
 Nothing here knows an error class, so that `errors` can write its messages with it.
@@ -97,7 +97,7 @@ _MAPPINGS = (dict, Mapping)
 """`dict` first: nearly every object is one, and a check of an abstract class is slower."""
 
 
-def kind_of(value: object) -> str:
+def value_kind(value: object) -> str:
     """Describe the kind of a value, in words for a person."""
     return _KINDS.get(type(value), f"a {type(value).__name__}")
 

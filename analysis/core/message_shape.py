@@ -223,7 +223,7 @@ def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
     )
 
 
-def departures_of(shape: MessageShape) -> tuple[FormDeparture, ...]:
+def form_departures(shape: MessageShape) -> tuple[FormDeparture, ...]:
     """Return the differences between a shape and OpenAI's form, one by one.
 
     The rule that a call must be answered is not among them, since requests always answer calls.

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
-from .conversation import Json, function_of
+from .conversation import Json, tool_function
 from .documents import Count, SettingValues
 from .error_words import is_list
 
@@ -154,7 +154,7 @@ class AskedTally(Struct):
         return len(calls)
 
     def _add_function(self, holder: Any, what: str, forms: set[str]) -> None:
-        function = function_of(holder)
+        function = tool_function(holder)
         if function is None:
             return
         wrapped = "bare" if function is holder else "wrapped as functions"

@@ -18,7 +18,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .conversation import Tool, function_of
+from .conversation import Tool, tool_function
 from .documents import place_in, read_value
 from .error_words import (
     is_list,
@@ -30,7 +30,7 @@ from .error_words import (
 from .errors import AutoparserError
 from .schema_document import SchemaDocument
 from .schema_keywords import SchemaError
-from .schema_parts import kinds_of
+from .schema_parts import allowed_types
 from .schema_validation import (
     SchemaFlaw,
     schema_flaws,
@@ -152,7 +152,7 @@ def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserErr
             whole: Tool = {"type": "function", "function": wrapped}
             tool = whole
             function = read_value(whole, _WrappedTool, file=file, place=place, wrong=wrong).function
-    keys = function_of(tool)
+    keys = tool_function(tool)
     # A tool without parameters is valid, so a misspelled key would pass as such a tool.
     close = None if "parameters" in keys else nearest_word("parameters", keys)
     if close is not None:
@@ -250,7 +250,7 @@ def _describe_flaw(flaw: SchemaFlaw) -> tuple[str, str]:
     if keyword == "type":
         try:
             # Its error suggests the nearest type, which jsonschema's does not.
-            kinds_of({"type": flaw.value}, SchemaDocument(True))
+            allowed_types({"type": flaw.value}, SchemaDocument(True))
         except SchemaError as error:
             return error.message, error.hint or ""
     return flaw.message, _EXPECTED.get(keyword, "correct it there")

@@ -35,7 +35,7 @@ class JsonType(StrEnum):
     OBJECT = "object"
 
 
-def type_of(value: Json) -> JsonType:
+def json_type(value: Json) -> JsonType:
     """Return the JSON type of a decoded value; every float is a number, not an integer."""
     match value:
         case None:
@@ -175,7 +175,7 @@ def keyword_count(schema: Schema, keyword: str) -> int | None:
     return int(value) if is_number(value) else None
 
 
-def schemas_of(schema: Schema, keyword: str) -> list[Json]:
+def keyword_schemas(schema: Schema, keyword: str) -> list[Json]:
     """Return the schemas of a keyword with a list of them; an empty list if it is absent."""
     value = schema.get(keyword)
     return value if isinstance(value, list) else []
@@ -187,9 +187,9 @@ def schema_map(schema: Schema, keyword: str) -> Schema:
     return value if isinstance(value, dict) else {}
 
 
-def names_of(schema: Schema, keyword: str) -> list[str]:
+def keyword_names(schema: Schema, keyword: str) -> list[str]:
     """Return the distinct strings of a keyword with a list of them."""
-    return list(dict.fromkeys(map(str, schemas_of(schema, keyword))))
+    return list(dict.fromkeys(map(str, keyword_schemas(schema, keyword))))
 
 
 def without_keywords(schema: Schema, *keywords: str) -> Schema:
@@ -308,7 +308,7 @@ def with_names_told_apart(schema: Json) -> Json:
 
 
 def _with_names_told_apart(schema: Schema) -> Json:
-    given = schemas_of(schema, "oneOf")
+    given = keyword_schemas(schema, "oneOf")
     wanted = [names for names in map(_names_alone, given) if names is not None]
     # An option without a type allows every value but objects, so several options would match.
     of_any = [option for option in given if isinstance(option, dict) and "type" not in option]
@@ -341,4 +341,4 @@ def _names_alone(schema: Json) -> list[str] | None:
     """Return the members that a schema requires, or None if it has other constraints."""
     if not isinstance(schema, dict) or schema.keys() - {"type", "required", *_NOTES}:
         return None
-    return names_of(schema, "required") if schema.get("type", "object") == "object" else None
+    return keyword_names(schema, "required") if schema.get("type", "object") == "object" else None

@@ -14,11 +14,11 @@ from .conversation import Json
 from .schema_document import schemas_in
 from .schema_keywords import (
     Schema,
+    json_type,
     keys_within,
+    keyword_schemas,
     map_schemas,
     pointer_below,
-    schemas_of,
-    type_of,
     without_keywords,
 )
 from .schema_validation import UNEVALUATED
@@ -104,7 +104,7 @@ def _change_at(value: Json, at: str, place: str, change: Callable[[Schema], Json
 
 def is_loose(schema: Schema, keyword: str) -> bool:
     """Whether a grammar may take more than a keyword of this schema allows."""
-    return keyword in schemas_of(schema, _LOOSE)
+    return keyword in keyword_schemas(schema, _LOOSE)
 
 
 def _without_own(schema: Schema, keyword: str) -> Schema:
@@ -119,7 +119,7 @@ def _without_own(schema: Schema, keyword: str) -> Schema:
         # State the type: if any value is allowed, a text without quotes cannot begin like a list.
         listed = schema.get(keyword)
         values = listed if keyword == "enum" and isinstance(listed, list) else [listed]
-        kinds: list[Json] = [*sorted({str(type_of(value)) for value in values})]
+        kinds: list[Json] = [*sorted({str(json_type(value)) for value in values})]
         return {**rest, "type": kinds}
     # Be explicit: a notation that writes names twice closes an object that is silent about it.
     opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema

@@ -25,10 +25,10 @@ from .schema_keywords import (
     Schema,
     SchemaError,
     is_number,
-    names_of,
+    json_type,
+    keyword_names,
+    keyword_schemas,
     schema_map,
-    schemas_of,
-    type_of,
     value_identity,
     without_keywords,
 )
@@ -50,7 +50,7 @@ _TELL_KINDS = _IN_PLACE | {"const", "enum", "not"}
 """Keywords by which fewer types are allowed than `type` says."""
 
 
-def kinds_of(
+def allowed_types(
     schema: Json, document: SchemaDocument, above: frozenset[str] = frozenset()
 ) -> frozenset[JsonType]:
     """Return the types of values that a schema of the document allows.
@@ -85,15 +85,15 @@ def _other_kinds(
     """Return the types that are allowed by the schemas that a schema refers to or combines."""
 
     def inner(part: Json) -> frozenset[JsonType]:
-        return kinds_of(part, document, above)
+        return allowed_types(part, document, above)
 
     kinds = ANY
     if "$ref" in schema:
         kinds &= _referred_kinds(str(schema["$ref"]), document, above)
-    for part in schemas_of(schema, "allOf"):
+    for part in keyword_schemas(schema, "allOf"):
         kinds &= inner(part)
     for union in _UNIONS:
-        options = schemas_of(schema, union)
+        options = keyword_schemas(schema, union)
         if options:
             kinds &= NONE.union(*map(inner, options))
     if "if" in schema:
@@ -114,7 +114,7 @@ def _referred_kinds(
     found = document.known_kinds.get(reference)
     if found is None:
         target, _ = document.resolve(reference)
-        found = kinds_of(target, document, above | {reference})
+        found = allowed_types(target, document, above | {reference})
         document.known_kinds[reference] = found
     return found
 
@@ -123,10 +123,10 @@ def _own_kinds(schema: Schema) -> frozenset[JsonType]:
     """Return the types that the keywords for the value itself allow."""
     kinds = _declared_kinds(schema)
     if "const" in schema:
-        kinds &= _BY_NAME[type_of(schema["const"])]
+        kinds &= _BY_NAME[json_type(schema["const"])]
     values = schema.get("enum")
     if isinstance(values, list):
-        kinds &= NONE.union(*(_BY_NAME[type_of(value)] for value in values))
+        kinds &= NONE.union(*(_BY_NAME[json_type(value)] for value in values))
     refused = schema.get("not")
     if refused == {}:
         return NONE
@@ -224,7 +224,7 @@ def flat_conjunction(first: Schema, second: Schema) -> Schema:
     if any(keyword in side for side in (first, second) for keyword in _UNEVALUATED):
         return {"allOf": [first, second]}
     sides = [without_keywords(side, "allOf") for side in (first, second)]
-    beside = [*schemas_of(first, "allOf"), *schemas_of(second, "allOf")]
+    beside = [*keyword_schemas(first, "allOf"), *keyword_schemas(second, "allOf")]
     try:
         found, left = join_schemas(*sides)
     except SchemaContradiction:
@@ -255,7 +255,7 @@ def _conjuncts(schema: Json) -> Iterator[Json]:
     if schema is True or schema == {}:
         return
     if isinstance(schema, dict) and schema.keys() == {"allOf"}:
-        for inner in schemas_of(schema, "allOf"):
+        for inner in keyword_schemas(schema, "allOf"):
             yield from _conjuncts(inner)
     else:
         yield schema
@@ -376,7 +376,7 @@ def _join_items(first: Schema, second: Schema) -> Schema | None:
     # In drafts before 2020-12, a list of `items` is a prefix.
     if any(isinstance(side.get("items"), list) for side in sides):
         return None
-    prefixes = [schemas_of(side, "prefixItems") for side in sides]
+    prefixes = [keyword_schemas(side, "prefixItems") for side in sides]
     others = [side.get("items", True) for side in sides]
     found: Schema = {}
     if any(prefixes):
@@ -462,7 +462,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
         """The members that it declares or requires."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
         name_groups = (
-            (*schema_map(part, "properties"), *names_of(part, "required")) for part in parts
+            (*schema_map(part, "properties"), *keyword_names(part, "required")) for part in parts
         )
         return frozenset(name for names in name_groups for name in names)
 
@@ -475,7 +475,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
     def allowed(self, schema: Json) -> frozenset[JsonType]:
         """Return the types that a schema of the same document allows."""
         try:
-            return kinds_of(schema, self.document)
+            return allowed_types(schema, self.document)
         except (SchemaError, RecursionError):
             return ANY
 
@@ -504,7 +504,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
         if target is not None:
             yield from self._in_place(target, above | {str(schema["$ref"])})
         for keyword in ("allOf", *_UNIONS):
-            for part in schemas_of(schema, keyword):
+            for part in keyword_schemas(schema, keyword):
                 yield from self._in_place(part, above)
 
 
@@ -524,8 +524,8 @@ class _InnerCollector:
         target = self.part.target(schema, above)
         if target is not None:
             found.append(self.collect(target, above | {str(schema["$ref"])}))
-        found += [self.collect(part, above) for part in schemas_of(schema, "allOf")]
-        unions = [schemas_of(schema, union) for union in _UNIONS]
+        found += [self.collect(part, above) for part in keyword_schemas(schema, "allOf")]
+        unions = [keyword_schemas(schema, union) for union in _UNIONS]
         if "if" in schema:
             met: Json = {"allOf": [schema["if"], schema.get("then", True)]}
             unions.append([met, schema.get("else", True)])
@@ -560,7 +560,7 @@ def _matches_pattern(name: str, source: str) -> bool:
 def _item_schema(schema: Schema, at: int) -> Json:
     items = schema.get("items", True)
     # In drafts before 2020-12, a list of `items` is the prefix, and `additionalItems` the rest.
-    prefix = items if isinstance(items, list) else schemas_of(schema, "prefixItems")
+    prefix = items if isinstance(items, list) else keyword_schemas(schema, "prefixItems")
     if at < len(prefix):
         return prefix[at]
     return schema.get("additionalItems", True) if isinstance(items, list) else items

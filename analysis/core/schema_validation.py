@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from .conversation import Json
 from .error_words import one_line
-from .schema_keywords import JsonType, type_of
+from .schema_keywords import JsonType, json_type
 
 UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords about the members and items that no other keyword names."""
@@ -67,7 +67,7 @@ def _meets_plainly(schema: Any, value: Json) -> bool:
         return schema is True
     kind, members = schema.get("type"), schema.get("properties", {})
     # Every integer is a number, too.
-    if kind not in (None, found := type_of(value), found is JsonType.INTEGER and "number"):
+    if kind not in (None, found := json_type(value), found is JsonType.INTEGER and "number"):
         return False
     # Only strings are compared in the same way in Python and in JSON.
     if "enum" in schema and not (isinstance(value, str) and value in schema["enum"]):

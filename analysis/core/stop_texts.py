@@ -5,7 +5,7 @@ reasoning and after content, an output ends only at the second one.
 
     >>> from autoparser import analyze, load_template
     >>> formats = analyze(load_template("fixtures/templates/a1-function-parameter.jinja")).formats
-    >>> stop_texts_of(tuple(formats)).after_calls
+    >>> template_stop_texts(tuple(formats)).after_calls
     (StopText(text='<|im_end|>', last='<|im_end|>', inside=False),)
 """
 
@@ -44,7 +44,7 @@ class StopTexts(Struct, frozen=True):
     none."""
 
 
-def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
+def template_stop_texts(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
     """Return the ends of a template's turns under all of its settings.
 
     `eos` is the token that ends an output in any case, or an empty text.
@@ -70,7 +70,7 @@ def whole_stops(format_: TurnFormat) -> dict[str, str]:
     If ``<close>`` also occurs inside turns, a model writes ``<close>msg<fin>`` at the end, and
     only ``<fin>`` is unambiguous.
     """
-    texts = stop_texts_of([format_])
+    texts = template_stop_texts([format_])
     ends = [stop.text for stop in (*texts.after_content, *texts.after_calls)]
     return {
         stop: max((end for end in ends if end.startswith(stop)), key=len, default=stop)

@@ -75,7 +75,7 @@ class Switch(JsonDocument, frozen=True):
         every = (*self.effects, self.text_effects)
         return frozenset(effect for effects in every for effect in effects)
 
-    def effects_of(self, value: Json) -> tuple[SwitchEffect, ...]:
+    def value_effects(self, value: Json) -> tuple[SwitchEffect, ...]:
         """Return the effects of a value, compared with the unset variable."""
         # Compared by `repr`, since `True == 1` in Python.
         known = zip(self.values, self.effects, strict=True)

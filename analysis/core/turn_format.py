@@ -2,11 +2,11 @@ r"""The format of an assistant turn: the value that parsers, grammars and report
 
 `TurnFormat` adds to the observed `TurnShape` the markers that follow from it, and `write`, which
 writes a turn as the template would. From a format follow the literals between the parts of its
-turns (`joints_of`); `stop_texts` says where turns end.
+turns (`format_joints`); `stop_texts` says where turns end.
 
     >>> from autoparser import analyze, load_template
     >>> formats = analyze(load_template("fixtures/templates/a1-function-parameter.jinja")).formats
-    >>> [*joints_of(formats.united)["content", "calls"]]
+    >>> [*format_joints(formats.united)["content", "calls"]]
     ['\n\n']
 """
 
@@ -24,9 +24,9 @@ from .text_format import TurnLayout, TurnPart
 from .turn_shape import (
     PromptProgress,
     TurnShape,
-    content_of,
-    end_literals_of,
-    reasoning_of,
+    content_markers_beside,
+    reasoning_block,
+    turn_end_literals,
 )
 from .verdicts import EvidenceKind
 
@@ -53,17 +53,17 @@ class TurnFormat(TurnShape, frozen=True):
     @cached_property
     def reasoning(self) -> MarkerBlock | None:
         """The markers around reasoning, or None if the format has none."""
-        return reasoning_of(self)
+        return reasoning_block(self)
 
     @cached_property
     def content(self) -> MarkerBlock:
         """The markers around content, which may be empty."""
-        return content_of(self, self.reasoning)
+        return content_markers_beside(self, self.reasoning)
 
     @cached_property
     def end_literals(self) -> tuple[TemplateLiteral, ...]:
         """The ends of turns, each with the whitespace between content and it."""
-        return end_literals_of(self)
+        return turn_end_literals(self)
 
     @property
     def evidence(self) -> dict[TurnPart, EvidenceKind]:
@@ -159,7 +159,9 @@ START = "start"
 END = "end"
 
 
-def joints_of(format_: TurnFormat) -> Mapping[tuple[str, str], Mapping[str, Sequence[Presence]]]:
+def format_joints(
+    format_: TurnFormat,
+) -> Mapping[tuple[str, str], Mapping[str, Sequence[Presence]]]:
     """Return the literals between two neighbors, each with the layouts that have it there.
 
     A neighbor is the name of a part, `start` or `end`.

@@ -174,7 +174,7 @@ ALONE = Presence(content=True)
 REASONED = Presence(reasoning=True, content=True)
 
 
-def content_of(format_: TurnShape, reasoning: MarkerBlock | None) -> MarkerBlock:
+def content_markers_beside(format_: TurnShape, reasoning: MarkerBlock | None) -> MarkerBlock:
     """Find the markers around content, without the markers of an empty reasoning block.
 
     The opening is that of content alone, or else that after reasoning; openings that occur only
@@ -236,7 +236,7 @@ def _content_opening(
 # The markers around reasoning, in every turn and every generation prompt that has it.
 
 
-def reasoning_of(format_: TurnShape) -> MarkerBlock | None:
+def reasoning_block(format_: TurnShape) -> MarkerBlock | None:
     """Find the markers around reasoning, or return None if the format has none."""
     befores, afters = _literals_around_reasoning(format_)
     if not befores:
@@ -308,7 +308,7 @@ def _literal_after(format_: TurnShape, layout: TurnLayout, index: int) -> str:
 # The ends of a turn, with the whitespace before them.
 
 
-def end_literals_of(format_: TurnShape) -> tuple[TemplateLiteral, ...]:
+def turn_end_literals(format_: TurnShape) -> tuple[TemplateLiteral, ...]:
     """Return the ends of turns, each with the whitespace between content and it."""
     found: dict[str, TemplateLiteral] = {}
     for end in format_.ends:

@@ -42,7 +42,7 @@ from llguidance.gbnf_to_lark import (
 from autoparser.analysis.core.error_words import (
     is_list,
     is_mapping,
-    kind_of,
+    value_kind,
 )
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.grammar.gbnf_rules import class_without, gbnf_literal
@@ -99,7 +99,7 @@ def schema_from_json(schema: object, place: str = "json_schema") -> dict[str, An
         raise ConstraintError("the schema is false: no answer can satisfy it", place=place)
     if not is_mapping(schema):
         raise ConstraintError(
-            f"a schema must be an object, got {kind_of(schema)}",
+            f"a schema must be an object, got {value_kind(schema)}",
             place=place,
             hint=f"give a JSON schema, or {ANY_JSON} for any JSON",
         )
@@ -364,7 +364,7 @@ class Constraint:
                 ) from error
         if not is_mapping(tag):
             raise ConstraintError(
-                f"a structural tag must be an object, got {kind_of(tag)}", place="structural_tag"
+                f"a structural tag must be an object, got {value_kind(tag)}", place="structural_tag"
             )
         # Whitespace is a part of the text, so that another one is another constraint.
         document = {"whitespace": whitespace, "tag": dict(tag)}

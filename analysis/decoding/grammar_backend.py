@@ -230,7 +230,7 @@ def _copy(compiled: _Compiled) -> MatcherGrammar:
 # The reasoning gate of a turn: the markers of reasoning, and how the prompt leaves it.
 
 
-def reasoning_gate_of(
+def gate_reasoning(
     format_: TurnFormat, turn: TurnTree, constraint: Constraint | Grammar, backend: GrammarBackend
 ) -> ReasoningGate:
     """Make the gate of a turn of a format: the constraint holds from where content begins.

@@ -36,7 +36,7 @@ from autoparser.analysis.core.turn_format import (
 )
 from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, message_of
+from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, message_from
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import TurnStart
 
@@ -54,7 +54,7 @@ def message_difference(
 ) -> str:
     """Describe the first part of a message that is written otherwise; empty if all parts agree."""
     try:
-        one, other = message_of(parsed, text), message_of(read, rewritten)
+        one, other = message_from(parsed, text), message_from(read, rewritten)
     except (ValueError, RecursionError):
         return ""
     return next(_differences(one, other), "")
@@ -62,7 +62,7 @@ def message_difference(
 
 def dropped_parts(text: str, parsed: ParsedMessage) -> str:
     """Name the parts that the text has and the message lacks; empty if the message has all."""
-    one, other = message_of(parsed, text), message_of(parsed)
+    one, other = message_from(parsed, text), message_from(parsed)
     parts = ("reasoning", "content")
     return " and the ".join(part for part in parts if getattr(one, part) != getattr(other, part))
 
@@ -350,7 +350,7 @@ class AnswerRewriter:
 
     def compare(self, text: str, parsed: ParsedMessage) -> RenderedAgain:
         """Compare the turn written of the message with the answer, and describe the difference."""
-        message = message_of(parsed, text)
+        message = message_from(parsed, text)
         # `1e999` is valid JSON, and is infinity in Python, which no template writes as a number.
         if not all(_finite(dict(call.arguments)) for call in message.calls):
             reason = "a number in it is out of range for a template"

@@ -29,7 +29,7 @@ from autoparser.analysis.core.error_words import (
     is_list,
     is_mapping,
     is_row,
-    kind_of,
+    value_kind,
 )
 from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
@@ -573,19 +573,19 @@ def _field_at(form: Mapping[str, Any], name: str, place: str) -> Any:
 
 def _object_at(value: object, place: str) -> Mapping[str, Any]:
     if not is_mapping(value):
-        raise ConstraintError(f"must be an object, got {kind_of(value)}", place=place)
+        raise ConstraintError(f"must be an object, got {value_kind(value)}", place=place)
     return value
 
 
 def _list_at(value: object, place: str) -> Sequence[Any]:
     if not is_row(value):
-        raise ConstraintError(f"must be an array, got {kind_of(value)}", place=place)
+        raise ConstraintError(f"must be an array, got {value_kind(value)}", place=place)
     return value
 
 
 def _text_at(value: object, place: str) -> str:
     if not isinstance(value, str):
-        raise ConstraintError(f"must be a string, got {kind_of(value)}", place=place)
+        raise ConstraintError(f"must be a string, got {value_kind(value)}", place=place)
     return value
 
 

@@ -37,7 +37,7 @@ from autoparser.analysis.templates.edit_kinds import (
 from autoparser.analysis.templates.source_text import template_tokens
 from autoparser.analysis.templates.template_edits import TemplateEdit, default_edit, template_edits
 
-from .proof_conversations import RESPELLED_ROLES, closer_of
+from .proof_conversations import RESPELLED_ROLES, last_call_closer
 
 # Edits that write a generation prompt if, and only if, one is requested. Its text is the template's
 # own: the header of its turns, or the text after a user's message that does not end it. For example
@@ -207,7 +207,7 @@ def fix_candidates(subject: Subject, finding: LintFinding, text: str) -> list[Fi
     # These have no place near the difference: a default is written at the beginning, and roles are
     # compared anywhere.
     anywhere = [*(FixCandidate((edit,)) for edit in _defaults(subject)), *_roles(text)]
-    closer = closer_of(subject)
+    closer = last_call_closer(subject)
     if closer:
         anywhere += map(FixCandidate, after_its_loop(text, closer))
     near = sorted(

@@ -58,7 +58,7 @@ RenderedBy: TypeAlias = Callable[[ProofConversation], str | None]
 """Renders a conversation, or returns None if the template raises."""
 
 
-def faults_of(
+def render_faults(
     conversation: ProofConversation, text: str | None, rendered: RenderedBy
 ) -> dict[RenderFault, int]:
     """Return the faults of a conversation's text, with their counts."""
@@ -556,7 +556,7 @@ class EditProof:
         if at not in self._faults:
             conversation = self.conversations[at]
             text = self._original.text(conversation)
-            self._faults[at] = faults_of(conversation, text, self._original.text)
+            self._faults[at] = render_faults(conversation, text, self._original.text)
         return self._faults[at]
 
     def _better(
@@ -567,7 +567,7 @@ class EditProof:
         # A faultless render must not change, none may newly raise, and a switch's omissions stay.
         if not wrong or not after.rendered or self._left_out(at):
             return None
-        faults = faults_of(conversation, after.text, edited.text)
+        faults = render_faults(conversation, after.text, edited.text)
         known = self._plain_faults(conversation)
         if not before.rendered:
             # A template may refuse on purpose; only the variant of a conversation that it renders
@@ -625,7 +625,7 @@ class EditProof:
         plain = conversation.plainly
         if plain is None:
             return {}
-        return faults_of(plain, self._original.text(plain), self._original.text)
+        return render_faults(plain, self._original.text(plain), self._original.text)
 
     def _left_out(self, at: int) -> bool:
         """Return whether the switches of a conversation decide if a text is omitted."""

@@ -28,7 +28,7 @@ from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding, lint
 from autoparser.analysis.lint.project_run import LintRequest, answers_in_order, lint_project
-from autoparser.analysis.lint.project_sources import InputProblem, problem_of
+from autoparser.analysis.lint.project_sources import InputProblem, input_problem
 from autoparser.analysis.lint.registry import all_rules, run_check
 from autoparser.analysis.lint.rule import TRAINED, MendedFault, Rule, RuleGroup
 from autoparser.analysis.lint.subject import Subject
@@ -524,7 +524,7 @@ def fix_sources(
     found: list[FixTarget] = []
     for inspected, answer in zip(run.templates, answers, strict=True):
         if isinstance(answer, AutoparserError):
-            problem = problem_of(answer, inspected.path)
+            problem = input_problem(answer, inspected.path)
             problems.append(structs.replace(problem, message=f"not finished: {problem.message}"))
             stay = tuple(
                 FindingFix(finding, reason=UnfixedReason.NOT_FINISHED)

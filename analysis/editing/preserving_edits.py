@@ -24,12 +24,12 @@ from autoparser.analysis.history.round_trips import (
     RoundTrip,
     changed_switches,
     round_trip,
-    settings_of,
+    trip_settings,
 )
 from autoparser.analysis.history.sampled_turns import NotWrittenError
 from autoparser.analysis.history.scenarios import Next, Scenario
-from autoparser.analysis.history.trip_causes import Cause, Culprit, cause_of, fault_of
-from autoparser.analysis.history.trip_verdict import exchange_of
+from autoparser.analysis.history.trip_causes import Cause, Culprit, break_cause, break_fault
+from autoparser.analysis.history.trip_verdict import sample_exchange
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.rule import FaultKind, MendedFault
 from autoparser.analysis.lint.subject import Subject
@@ -337,10 +337,10 @@ class _EditSearch:
 
 def _play_scenarios(stage: ReplayStage, scenarios: Sequence[Scenario]) -> Iterator[PlayedStep]:
     """Yield the steps of the scenarios under every relevant setting."""
-    for setting, scenario in product(settings_of(stage.analysis), scenarios):
+    for setting, scenario in product(trip_settings(stage.analysis), scenarios):
         for coming in scenario.next:
             try:
-                exchange, written = exchange_of(stage, scenario, coming, setting)
+                exchange, written = sample_exchange(stage, scenario, coming, setting)
                 yield PlayedStep(scenario, coming, stage.play(exchange), written.plain)
             except (NotWrittenError, TemplateRenderError):
                 # A step that cannot be replayed does not count as holding.
@@ -364,8 +364,8 @@ def _holds(stage: ReplayStage, step: PlayedStep) -> bool:
 
 
 def _blame_step(stage: ReplayStage, step: PlayedStep) -> tuple[Cause, Culprit]:
-    cause = cause_of(stage, step.replay) or Cause.REWRITTEN
-    return cause, fault_of(stage, step.replay, cause, step.plain) or Culprit.TEMPLATE
+    cause = break_cause(stage, step.replay) or Cause.REWRITTEN
+    return cause, break_fault(stage, step.replay, cause, step.plain) or Culprit.TEMPLATE
 
 
 def _defaults(played_trip: RoundTrip) -> Iterator[TemplateEdit]:

@@ -27,7 +27,7 @@ from msgspec import structs
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, UserMessage
 from autoparser.analysis.core.message_battery import battery_tools
 from autoparser.analysis.core.message_shape import EmptyContent, offered_tools
-from autoparser.analysis.history.round_trips import settings_of
+from autoparser.analysis.history.round_trips import trip_settings
 from autoparser.analysis.lint.conversation_matrix import Voice, WholeConversation, texts_for
 from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
 from autoparser.analysis.lint.rule_conversations import pad_word
@@ -191,7 +191,7 @@ def _with_markup(
     return replace(conversation, block=block, header=header, plainly=plain)
 
 
-def closer_of(subject: Subject) -> str:
+def last_call_closer(subject: Subject) -> str:
     """Return the marker that closes a section of calls only after the last call."""
     calls = subject.format.calls
     return "" if calls is None else calls.later_close.strip()
@@ -211,7 +211,7 @@ def _proof_of_conversation(
         {**usual, **whole.setting},
         any(usual.get(name, ...) != value for name, value in whole.setting.items()),
         subject.shape.empty_content is EmptyContent.NULL,
-        closer_of(subject),
+        last_call_closer(subject),
         reasoned=any(isinstance(said, Message) and said.reasoning for said in whole.dialogue),
     )
 
@@ -242,7 +242,7 @@ def _matrix(subject: Subject) -> Iterator[ProofConversation]:
 
 def _settings(subject: Subject) -> list[Mapping[str, Json]]:
     """Return every setting to render, including explicit defaults."""
-    found: list[Mapping[str, Json]] = [*settings_of(subject.analysis)]
+    found: list[Mapping[str, Json]] = [*trip_settings(subject.analysis)]
     for switch in subject.analysis.switches:
         # Callers set booleans both ways, even to the default.
         either = (True, False) if any(isinstance(value, bool) for value in switch.values) else ()
@@ -312,7 +312,7 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             request.generation,
             subject.usual_setting,
             as_given=shape.empty_content is EmptyContent.NULL,
-            closer=closer_of(subject),
+            closer=last_call_closer(subject),
             reasoned=any(
                 isinstance(message, Message) and message.reasoning for message in request.dialogue
             ),

@@ -13,12 +13,12 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.linting import FindingFilter
 from autoparser.analysis.lint.project_run import LintRequest
 from autoparser.analysis.lint.project_settings import ProjectSettings
-from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.registry import find_rule
 from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.overview.survey import SurveyRecord, TriedFix
 from autoparser.analysis.overview.template_state import (
     distinct_texts,
-    examples_of,
+    fault_examples,
     frequent_codes,
 )
 from autoparser.analysis.templates.worker_limits import Limits
@@ -32,8 +32,8 @@ def untried_examples(records: Sequence[SurveyRecord]) -> list[tuple[SurveyRecord
     return [
         (record, code)
         for code, _, _ in frequent_codes(linted)
-        if rule_of(code).fixable
-        for record in examples_of(code, linted)
+        if find_rule(code).fixable
+        for record in fault_examples(code, linted)
         # A survey that is resumed keeps the outcomes of the run before.
         if all(fix.code != code for fix in record.fixes or ())
     ]
@@ -46,7 +46,7 @@ def try_fix(record: SurveyRecord, code: str, limits: Limits | None) -> SurveyRec
     """
     request = LintRequest(
         (record.source,),
-        (rule_of(code),),
+        (find_rule(code),),
         ProjectSettings(),
         finding_filter=FindingFilter(Profile.RELEASE),
         limits=limits,

@@ -23,7 +23,7 @@ from functools import cache
 from msgspec.structs import replace
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Message, ToolCall, function_of
+from autoparser.analysis.core.conversation import Json, Message, ToolCall, tool_function
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.message_battery import (
     MIXED_TOOL,
@@ -40,7 +40,7 @@ from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.learning.continuations import ASKED, turns_after
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.parsing.turn_request import read_request
 
 MOST_MARKERS = 8
 """Markers that are quoted; each is quoted in two messages."""
@@ -195,7 +195,7 @@ class _Turns:
         self._judge = ReadingJudge(self._alike, _allowed)
         self._parser = OutputParser(
             build_expression(
-                analysis.formats, request_of(self._tools or None, begun_turn=turn_start)
+                analysis.formats, read_request(self._tools or None, begun_turn=turn_start)
             )
         )
 
@@ -288,7 +288,7 @@ class _Turns:
 @cache
 def _checks() -> Mapping[str, Validate]:
     """Return validators of arguments by tool name; making them takes seconds."""
-    functions = map(function_of, loose_tools())
+    functions = map(tool_function, loose_tools())
     return {function["name"]: schema_validator(function["parameters"]) for function in functions}
 
 

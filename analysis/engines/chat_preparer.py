@@ -37,7 +37,7 @@ from autoparser.analysis.grammar.turn_rules import deciding_parts
 from autoparser.analysis.history.bridge_refusals import BridgeRefusal
 from autoparser.analysis.history.history_renders import Message
 from autoparser.analysis.history.renderer import Renderer
-from autoparser.analysis.history.request_arguments import messages_of
+from autoparser.analysis.history.request_arguments import checked_messages
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.turn_request import IdentityCache, ReadingChoices, RequestError
 from autoparser.analysis.sources.token_bytes import library_complaint
@@ -373,7 +373,7 @@ _MARK = "autoparserGoesOnHere"
 
 def _begun_messages(request: ChatRequest) -> list[Message]:
     """Return the messages, of which one that is continued has a mark at its end."""
-    messages = messages_of(request.messages)
+    messages = checked_messages(request.messages)
     if not request.continue_final_message:
         return messages
     last = messages[-1]

@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, function_of
+from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, tool_function
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.error_words import (
     is_list,
@@ -121,7 +121,7 @@ def _log_left_out(parts: str, part: str, why: str) -> None:
 
 def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: MessageShape) -> list[Json]:
     """Return the tools in the shape that the template takes."""
-    functions = map(function_of, tools)
+    functions = map(tool_function, tools)
     return [
         shape.tool({name: value for name, value in function.items() if value is not None})
         for function in functions
@@ -440,8 +440,10 @@ class ChatRequest(Struct, frozen=True):
                 "allowed_tools needs a mode, auto or required, and an array of tools",
                 place="tool_choice",
             )
-        names = [str(function_of(tool).get("name")) if is_mapping(tool) else "" for tool in listed]
-        by_name = {str(function_of(tool).get("name")): tool for tool in self.tools}
+        names = [
+            str(tool_function(tool).get("name")) if is_mapping(tool) else "" for tool in listed
+        ]
+        by_name = {str(tool_function(tool).get("name")): tool for tool in self.tools}
         for name in names:
             if name not in by_name:
                 raise ChatError(f"unknown tool {name!r} in allowed_tools", place="tool_choice")

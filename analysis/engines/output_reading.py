@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Tool, function_of
+from autoparser.analysis.core.conversation import Json, Tool, tool_function
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.reading_judge import ReadingJudge
 from autoparser.analysis.formats.lost_calls import LossCause, LossReason, smallest_part
 from autoparser.analysis.formats.output_explanation import DeviationExplanation
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Status, message_of
+from autoparser.analysis.parsing.parsed_message import Status, message_from
 
 from .asked_texts import AskedText, AskedTexts
 from .engine_process import EngineProcess, ParserError, ParserPair, likely_tokens
@@ -122,7 +122,7 @@ class OutputQuestion:
     @property
     def offered(self) -> tuple[Json, ...]:
         """The offered tools in OpenAI's form."""
-        return tuple({"type": "function", "function": function_of(tool)} for tool in self.tools)
+        return tuple({"type": "function", "function": tool_function(tool)} for tool in self.tools)
 
     def asked(self, text: str) -> AskedText | None:
         """Return an output as a text for engines, or None if this package cannot read it."""
@@ -132,7 +132,7 @@ class OutputQuestion:
         if not parsed.status.regular and parsed.status is not Status.REPAIRED:
             return None
         try:
-            meant = message_of(parsed)
+            meant = message_from(parsed)
         except ValueError:
             return None
         opening = self.begun.opening

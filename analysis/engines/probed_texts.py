@@ -32,7 +32,7 @@ from autoparser.analysis.core.conversation import (
     ToolCall,
     ToolResult,
     UserMessage,
-    function_of,
+    tool_function,
 )
 from autoparser.analysis.core.documents import Count
 from autoparser.analysis.core.errors import TemplateRenderError
@@ -160,7 +160,7 @@ def _rendered(
         for message in messages:
             if isinstance(text := message.get("content"), str):
                 message["content"] = [{"type": "text", "text": text}]
-    functions = [*map(function_of, loose_tools())] if tools else []
+    functions = [*map(tool_function, loose_tools())] if tools else []
     given: Mapping[str, Any] = settings
     try:
         return analysis.rendering.render(
@@ -247,7 +247,7 @@ def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Mes
 
     Where texts stand bare and the schema allows a text or null, `null` is either.
     """
-    functions = map(function_of, tools)
+    functions = map(tool_function, tools)
     schemas = {function["name"]: function["parameters"]["properties"] for function in functions}
 
     def as_text(call: ToolCall, key: str, value: Json) -> Json:

@@ -35,7 +35,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from autoparser.analysis.core.call_notation import RowSlot
-from autoparser.analysis.core.conversation import Json, function_of
+from autoparser.analysis.core.conversation import Json, tool_function
 from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.errors import (
     AutoparserError,
@@ -389,7 +389,7 @@ class ServedRequest:
     @property
     def strict(self) -> bool:
         """Whether the arguments of an optional call are constrained to a schema."""
-        marked = any(function_of(tool).get("strict") is True for tool in self.tools)
+        marked = any(tool_function(tool).get("strict") is True for tool in self.tools)
         return self.tool_choice == "auto" and marked
 
 

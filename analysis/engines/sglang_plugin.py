@@ -15,7 +15,7 @@ inferred from the template's own prompts.
 
 For example, the deltas of a call become SGLang's items, without an id and with the name apart:
 
-    calls_of([CALL "f", ARGUMENTS '{"a"', ARGUMENTS ': 1}'])
+    call_pieces([CALL "f", ARGUMENTS '{"a"', ARGUMENTS ': 1}'])
     ->  normal_text "", calls (0, "f", ""), (0, '{"a"'), (0, ': 1}')
 """
 
@@ -69,7 +69,7 @@ class SglangResults:
     tag: Callable[[object], object]
     """Converts a structural tag, `{"type": "structural_tag", …}`, to the class of xgrammar."""
 
-    def calls_of(self, deltas: Sequence[Delta]) -> Any:
+    def call_pieces(self, deltas: Sequence[Delta]) -> Any:
         """Return deltas as text and pieces of calls; a call's index is its number."""
         text = "".join(delta.text for delta in deltas if delta.kind is DeltaKind.CONTENT)
         calls: list[Any] = []
@@ -159,7 +159,7 @@ class ToolDetector:
     def parse_streaming_increment(self, new_text: str, tools: Sequence[object]) -> Any:
         """Parse the next piece."""
         self._text += new_text
-        return self.results.calls_of(self._running_stream(tools).feed(new_text))
+        return self.results.call_pieces(self._running_stream(tools).feed(new_text))
 
     def finish(self, tools: Sequence[object]) -> Any:
         """Return the text that was held back until the end."""
@@ -168,7 +168,7 @@ class ToolDetector:
         stream = self._running_stream(tools)
         deltas = stream.finish(complete=cut is None)
         process_watch().note(stream.message)
-        return self.results.calls_of(deltas)
+        return self.results.call_pieces(deltas)
 
     def structure_info(self) -> Callable[[str], Any]:
         """Raise ValueError; SGLang asks only if `get_structural_tag` returns None."""
@@ -251,8 +251,8 @@ class ReasoningDetector:
 
         SGLang asks where it infers no switch from the template itself, and knows two names of one.
         """
-        settings_of = self._served_format.settings_that_open
-        opening, leaving = settings_of(reasoning=True), settings_of(reasoning=False)
+        settings_for = self._served_format.settings_that_open
+        opening, leaving = settings_for(reasoning=True), settings_for(reasoning=False)
         if {} in opening:
             # A switch that leaves reasoning closed can turn it off; without one it is always open.
             return next((name for name in SWITCHES if {name: False} in leaving), "always")

@@ -9,9 +9,9 @@ both are this plugin's, or one of them is the only one, `WholeParser` reads the 
 
 For example, the deltas of a call become one entry of vLLM's message, and a later piece another:
 
-    delta_of([CALL "f", ARGUMENTS '{"a"', ARGUMENTS ': 1}'])
+    delta_message([CALL "f", ARGUMENTS '{"a"', ARGUMENTS ': 1}'])
     ->  tool_calls [id "c1", index 0, name "f", arguments '{"a": 1}']
-    delta_of([ARGUMENTS ': 1}'])  ->  tool_calls [index 0, arguments ': 1}']
+    delta_message([ARGUMENTS ': 1}'])  ->  tool_calls [index 0, arguments ': 1}']
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class VllmMessages:
     constraint: Callable[..., Any]
     """`StructuredOutputsParams`."""
 
-    def delta_of(self, deltas: Iterable[Delta], *, reasoning: bool = True) -> object | None:
+    def delta_message(self, deltas: Iterable[Delta], *, reasoning: bool = True) -> object | None:
         """Return deltas as one message, or None if it would be empty."""
         texts = {DeltaKind.CONTENT: "", DeltaKind.REASONING: ""}
         calls: list[Any] = []
@@ -104,7 +104,7 @@ class VllmMessages:
         )
         return made
 
-    def functions_of(self, message: ParsedMessage) -> list[Any]:
+    def streamed_functions(self, message: ParsedMessage) -> list[Any]:
         """Return a message's calls, as a stream sends them."""
         return [
             self.function(id=call.sent_id or None, name=call.name, arguments=call.arguments)
@@ -273,7 +273,7 @@ class WholeParser(_ServedParser):
         )
         message = parser.parse(model_output, complete=self._served_format.complete(ids), ids=read)
         process_watch().note(message)
-        calls = self.messages.functions_of(message)
+        calls = self.messages.streamed_functions(message)
         return message.reasoning_content, message.content, calls
 
     def parse_delta(
@@ -303,7 +303,7 @@ class WholeParser(_ServedParser):
         if finished:
             deltas += self._stream.finish(complete=self._served_format.complete(self._last))
             process_watch().note(self._stream.message)
-        return self.messages.delta_of(deltas, reasoning=request.include_reasoning)
+        return self.messages.delta_message(deltas, reasoning=request.include_reasoning)
 
 
 class ToolHalf(_ServedParser):
@@ -325,7 +325,7 @@ class ToolHalf(_ServedParser):
         process_watch().note(message)
         calls = [
             self.messages.call(function=function, **({"id": function.id} if function.id else {}))
-            for function in self.messages.functions_of(message)
+            for function in self.messages.streamed_functions(message)
         ]
         return self.messages.extracted(
             tools_called=bool(calls), tool_calls=calls, content=message.content
@@ -346,7 +346,7 @@ class ToolHalf(_ServedParser):
         if self._stream is None:
             parser = self._served_format.parser(served_request(request), reasoning_over=True)
             self._stream = parser.stream()
-        return self.messages.delta_of(self._stream.feed(delta_text))
+        return self.messages.delta_message(self._stream.feed(delta_text))
 
     def finish_streaming(self) -> object | None:
         """Return the text that was held back until the end."""
@@ -354,7 +354,7 @@ class ToolHalf(_ServedParser):
             return None
         deltas = self._stream.finish()
         process_watch().note(self._stream.message)
-        return self.messages.delta_of(deltas)
+        return self.messages.delta_message(deltas)
 
 
 class ReasoningHalf(_ServedParser):
@@ -458,10 +458,10 @@ class ReasoningHalf(_ServedParser):
         self._text += delta_text
         thought, end = reasoning_deltas(self._stream, self._stream.feed(delta_text))
         if end is None:
-            return self.messages.delta_of(thought)
+            return self.messages.delta_message(thought)
         self._over = True
         rest = Delta(DeltaKind.CONTENT, self._text[end:])
-        return self.messages.delta_of([*thought, rest])
+        return self.messages.delta_message([*thought, rest])
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
         """Return whether reasoning has ended in the text so far."""
@@ -471,7 +471,7 @@ class ReasoningHalf(_ServedParser):
         """Return the text that was held back until the end, or None after the reasoning."""
         if self._stream is None or self._over:
             return None
-        return self.messages.delta_of(self._stream.finish())
+        return self.messages.delta_message(self._stream.finish())
 
 
 def register() -> None:

@@ -37,7 +37,7 @@ from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json, ToolCall
 from autoparser.analysis.core.message_battery import battery_messages
-from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
@@ -117,9 +117,11 @@ def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
     # target.
     calls = (call for case in battery_messages() for call in case.message.calls)
     battery = (value for call in calls for value in call.arguments.values())
-    values = [value for value in battery if type_of(value) not in unwritten]
-    scalars = [value for value in values if type_of(value) not in _CONTAINERS]
-    lost = {type_of(value) for value in scalars if not isinstance(value, str) and not reads(value)}
+    values = [value for value in battery if json_type(value) not in unwritten]
+    scalars = [value for value in values if json_type(value) not in _CONTAINERS]
+    lost = {
+        json_type(value) for value in scalars if not isinstance(value, str) and not reads(value)
+    }
     # If plain words are lost, no single character is to blame.
     if not reads(_PLAIN):
         lost.add(JsonType.STRING)
@@ -129,7 +131,7 @@ def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
     strings = [value for value in scalars if isinstance(value, str)]
     odd = any(not reads(text) and not _holds(text, characters) for text in strings)
     for value in values:
-        kind = type_of(value)
+        kind = json_type(value)
         # A container is only to blame if all that it holds comes back by itself.
         if kind in _CONTAINERS and not reads(value) and not _holds_lost(value, lost, characters):
             lost.add(kind)
@@ -144,7 +146,7 @@ def _holds_lost(value: Json, lost: set[JsonType], characters: str) -> bool:
     """Return whether a value inside is lost by itself."""
     items = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
     return any(
-        (type_of(item) in lost and type_of(item) not in _CONTAINERS)
+        (json_type(item) in lost and json_type(item) not in _CONTAINERS)
         or (isinstance(item, str) and _holds(item, characters))
         or _holds_lost(item, lost, characters)
         for item in items
@@ -225,7 +227,7 @@ def surviving_arguments(arguments: ArgumentFormat, call: ToolCall) -> dict[str, 
     return {
         key: strip(value) if isinstance(value, str) else value
         for key, value in call.arguments.items()
-        if arguments.members.row(type_of(value)) is not None
+        if arguments.members.row(json_type(value)) is not None
     }
 
 
@@ -369,7 +371,7 @@ def _read_by(values: ValueNotation, *, quoted: bool, text: bool) -> Callable[[Js
                     return False
                 read = written.strip()
         stripped = values.string.edges.apply(value) if isinstance(value, str) else value
-        return (type_text(read, type_of(value)) if text else read) == stripped
+        return (type_text(read, json_type(value)) if text else read) == stripped
 
     return reads
 

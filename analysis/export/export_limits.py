@@ -19,7 +19,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.schema_keywords import JsonType, json_type
 
 
 class TemplateDialect(StrEnum):
@@ -89,7 +89,7 @@ class ExportLimit(Struct, frozen=True):
             case MessagePiece.NO_ARGUMENTS:
                 return any(not call.arguments for call in message.calls)
             case MessagePiece.TYPES:
-                return any(type_of(value) in self.types for value in _argument_values(message))
+                return any(json_type(value) in self.types for value in _argument_values(message))
             case MessagePiece.STRINGS:
                 texts = [value for value in _argument_values(message) if isinstance(value, str)]
                 return any(self._has_character(text) for text in texts)

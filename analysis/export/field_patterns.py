@@ -21,7 +21,7 @@ For example, of a turn whose header the prompt has written, and of the texts aft
 
     >>> from autoparser import analyze, load_template
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
-    >>> around = surroundings_of(analyze(template).format)
+    >>> around = target_surroundings(analyze(template).format)
     >>> around.begins, around.ends, around.end
     ('\\A', ('<|im_end|>',), '<\\|im_end\\|>')
     >>> for joint in around.between(left=[TurnPart.REASONING]):
@@ -408,7 +408,7 @@ class TargetSurroundings(Struct, frozen=True):
         return {edge.left if left else edge.right for edge in edges}
 
 
-def surroundings_of(format_: TurnFormat) -> TargetSurroundings:
+def target_surroundings(format_: TurnFormat) -> TargetSurroundings:
     """Return the surroundings in turns of a format, for which no field was made yet."""
     turn = build_expression(Formats.of(format_), ParserRequest())
     return TargetSurroundings(format_.whole, turn, target_joints(format_.whole))

@@ -46,7 +46,7 @@ from .field_patterns import (
     anchor_field,
     any_pattern,
     exact_pattern,
-    surroundings_of,
+    target_surroundings,
     written_header,
 )
 from .text_fields import (
@@ -90,7 +90,7 @@ def response_template(
     # An end that no turn has still ends the text that the target parses.
     if eos and eos not in format_.stop_strings:
         format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
-    around = surroundings_of(format_)
+    around = target_surroundings(format_)
     calls, limits = _calls_field(around)
     around = replace(around, calls=calls)
     fields: dict[str, Json] = {}

@@ -6,9 +6,9 @@ belongs to no field, so that it does not become content.
 For example, of content that nothing opens and the end of the turn closes:
 
     >>> from autoparser import analyze, load_template
-    >>> from autoparser.analysis.export.field_patterns import surroundings_of
+    >>> from autoparser.analysis.export.field_patterns import target_surroundings
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
-    >>> around = surroundings_of(analyze(template).format)
+    >>> around = target_surroundings(analyze(template).format)
     >>> field = content_field(around, rest="", joins=False)
     >>> "open_pattern" in field, field["content"]
     (False, 'text')

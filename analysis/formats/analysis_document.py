@@ -200,7 +200,7 @@ def _switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
             SwitchValueDocument(
                 value,
                 tuple(equal),
-                switch.effects_of(value),
+                switch.value_effects(value),
                 formats.prompt_under({switch.name: value}),
                 (switch.conditions[at] if switch.conditions else switch.only) or None,
             )

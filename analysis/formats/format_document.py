@@ -341,7 +341,7 @@ def _layout_document(presence: Presence, layout: TurnLayout) -> LayoutDocument:
 
 
 def _joints(format_: TurnFormat) -> tuple[JointDocument, ...]:
-    from autoparser.analysis.core.turn_format import joints_of  # noqa: PLC0415 - what follows is not saved
+    from autoparser.analysis.core.turn_format import format_joints  # noqa: PLC0415 - what follows is not saved
 
     return tuple(
         JointDocument(
@@ -354,7 +354,7 @@ def _joints(format_: TurnFormat) -> tuple[JointDocument, ...]:
                 for text, presences in texts.items()
             ),
         )
-        for (before, after), texts in joints_of(format_).items()
+        for (before, after), texts in format_joints(format_).items()
     )
 
 

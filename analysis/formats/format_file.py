@@ -21,7 +21,7 @@ from autoparser.analysis.core.documents import (
     Digest,
     JsonDocument,
     SettingValues,
-    json_of,
+    document_json,
     read_value,
 )
 from autoparser.analysis.core.errors import AutoparserError
@@ -125,7 +125,7 @@ class FormatFile(JsonDocument, frozen=True):
 def file_text(file: FormatFile) -> str:
     """Return the text of a file: ASCII, indented, the same for the same values."""
     # JSON has no NaN: raise instead of writing a file that cannot be read back.
-    return f"{json.dumps(json_of(file), indent=2, allow_nan=False)}\n"
+    return f"{json.dumps(document_json(file), indent=2, allow_nan=False)}\n"
 
 
 def file_read(content: bytes, name: str) -> FormatFile:

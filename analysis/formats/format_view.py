@@ -537,7 +537,7 @@ class FormatView:
         return f"<{type(self).__name__}: {modes}>"
 
 
-def view_of(formats: Formats, *, requires_nonnull_content: bool) -> FormatView:
+def compute_view(formats: Formats, *, requires_nonnull_content: bool) -> FormatView:
     """Compute the view of the format that shows most; modes go by all generation prompts."""
     format_ = formats.fullest
     calls = format_.calls

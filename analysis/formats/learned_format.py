@@ -24,7 +24,7 @@ from msgspec import convert, structs
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.error_words import (
     is_mapping,
-    kind_of,
+    value_kind,
 )
 from autoparser.analysis.core.format_choice import (
     Formats,
@@ -44,7 +44,7 @@ from autoparser.analysis.parsing.turn_request import (
     RequestOptions,
     TurnTree,
     read_options,
-    request_of,
+    read_request,
     request_with,
 )
 from autoparser.shown import Shown
@@ -116,9 +116,9 @@ class LearnedFormat(Shown, ABC):
     def view(self) -> FormatView:
         """The fullest of the formats in other words."""
         # Imported here: no parser and no grammar needs it.
-        from .format_view import view_of  # noqa: PLC0415
+        from .format_view import compute_view  # noqa: PLC0415
 
-        return view_of(self.formats, requires_nonnull_content=self.requires_nonnull_content)
+        return compute_view(self.formats, requires_nonnull_content=self.requires_nonnull_content)
 
     def __repr__(self) -> str:
         """Return which template it is of and the verdict, in one line."""
@@ -219,16 +219,16 @@ class LearnedFormat(Shown, ABC):
         RequestError if the request contradicts itself; a grammar that cannot be written raises
         GrammarError or SchemaError when it is written.
         """
-        from autoparser.analysis.grammar.request_grammar import grammar_of  # noqa: PLC0415 - grammars
+        from autoparser.analysis.grammar.request_grammar import make_grammar  # noqa: PLC0415 - grammars
 
         begun = self._setting_format(tools, chat_template_kwargs)
-        grammar = grammar_of(
+        grammar = make_grammar(
             self.formats, tools, begun=begun, strict=strict, lazy=lazy, loosen=loosen, **options
         )
         if self.also is None:
             return grammar
         # A parser without tools accepts any call, a grammar without tools none.
-        request = request_of(tools or [], begun_turn=begun, **options)
+        request = read_request(tools or [], begun_turn=begun, **options)
         return replace(grammar, alternative=self._alternative(request))
 
     def _alternative(self, request: ParserRequest) -> TurnTree | None:
@@ -280,17 +280,17 @@ class LearnedFormat(Shown, ABC):
         """
         from autoparser.analysis.decoding.grammar_backend import (  # noqa: PLC0415 - llguidance
             GrammarBackend,
-            reasoning_gate_of,
+            gate_reasoning,
         )
 
         request = self._request(None, chat_template_kwargs, prompt=prompt)
         format_ = formats_of_request(self.formats, request)[0].format
         turn = build_expression(self.formats, request)
         if isinstance(tokenizer, GrammarBackend):
-            return reasoning_gate_of(format_, turn, constraint, tokenizer)
+            return gate_reasoning(format_, turn, constraint, tokenizer)
         # Only one grammar is compiled.
         with self.backend(tokenizer, workers=1) as backend:
-            return reasoning_gate_of(format_, turn, constraint, backend)
+            return gate_reasoning(format_, turn, constraint, backend)
 
     def under(self, setting: Mapping[str, object], *, tools: bool = True) -> PromptFormat:
         """Return the format for a setting of the switches, with the opening of its prompt.
@@ -327,7 +327,7 @@ class LearnedFormat(Shown, ABC):
         setting: Mapping[str, object] | None,
         **options: Unpack[RequestOptions],
     ) -> ParserRequest:
-        return request_of(tools, begun_turn=self._setting_format(tools, setting), **options)
+        return read_request(tools, begun_turn=self._setting_format(tools, setting), **options)
 
     def _setting_format(
         self, tools: Sequence[object] | None, setting: Mapping[str, object] | None
@@ -336,7 +336,7 @@ class LearnedFormat(Shown, ABC):
             return None
         if not is_mapping(setting):
             raise RequestError(
-                f"must be an object, got {kind_of(setting)}",
+                f"must be an object, got {value_kind(setting)}",
                 place="chat_template_kwargs",
                 hint="give the values of switches by name",
             )
@@ -352,10 +352,10 @@ class LearnedFormat(Shown, ABC):
     @property
     def stop_texts(self) -> StopTexts:
         """The ends of turns after content and after calls, under all settings."""
-        from autoparser.analysis.core.stop_texts import stop_texts_of  # noqa: PLC0415
+        from autoparser.analysis.core.stop_texts import template_stop_texts  # noqa: PLC0415
 
         eos = self.template.special_tokens.get("eos_token")
-        return stop_texts_of(tuple(self.formats), str(eos or ""))
+        return template_stop_texts(tuple(self.formats), str(eos or ""))
 
     @property
     def check(self) -> Check:

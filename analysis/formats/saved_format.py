@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec import structs
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import json_of, text_digest
+from autoparser.analysis.core.documents import document_json, text_digest
 from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
 from autoparser.analysis.core.format_choice import (
     Formats,
@@ -65,7 +65,7 @@ class SavedFormat(LearnedFormat):
 
     def to_dict(self) -> dict[str, Json]:
         """Return the file's content as JSON values."""
-        return json_of(self.to_file())
+        return document_json(self.to_file())
 
     @property
     def _saved_template(self) -> SavedTemplate:

@@ -21,8 +21,8 @@ from autoparser.analysis.core.schema_keywords import (
     JsonType,
     Schema,
     UnheldKeywordError,
-    schemas_of,
-    type_of,
+    json_type,
+    keyword_schemas,
 )
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.text_format import StringEscape, StringText
@@ -146,7 +146,7 @@ def _constraint_of(reader: SchemaReader, schema: Json, kind: JsonType) -> tuple[
     for keyword in (*_OF_ALL, *_OF_KIND.get(kind, ())):
         if keyword in only and not _is_silent(keyword, only[keyword]):
             return only, keyword
-    beside = (_constraint_of(reader, part, kind) for part in schemas_of(only, "allOf"))
+    beside = (_constraint_of(reader, part, kind) for part in keyword_schemas(only, "allOf"))
     return next(filter(None, beside), None)
 
 
@@ -244,7 +244,7 @@ def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:
         value: Json = json.loads(head)
     except ValueError:
         return way
-    kind = type_of(value)
+    kind = json_type(value)
     kinds = {str(kind), "number"} if kind is JsonType.INTEGER else {str(kind)}
     values = (first for first in firsts if isinstance(first, JsonValue))
     beside = next((other for other in values if not kinds.isdisjoint(_types(other))), None)

@@ -21,7 +21,7 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral, common_pref
 from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnPart
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.parsed_message import Status
-from autoparser.analysis.parsing.stop_marks import ChannelFrame, frame_of, is_marked
+from autoparser.analysis.parsing.stop_marks import ChannelFrame, channel_frame, is_marked
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     PartBody,
@@ -66,7 +66,7 @@ def _widened(turn: TurnTree, marked: bool, parallel: bool) -> tuple[StrictRow, .
         return tuple(row for row in rows if row in turn.strict.rows or reads(row))
     for row in tuple(rows):
         rows.update(dict.fromkeys(_with_texts(turn, row)))
-    frame = frame_of(turn)
+    frame = channel_frame(turn)
     if frame is not None:
         for widen in (_with_content_in_calls_channel, _with_name_in_channel):
             for row in tuple(rows):

@@ -24,7 +24,13 @@ from .gbnf_rules import (
     gbnf_literal,
     join_alternatives,
 )
-from .schema_numbers import Interval, interval_of, multiples_within, unit_of, written_multiples
+from .schema_numbers import (
+    Interval,
+    multiples_within,
+    number_interval,
+    written_multiples,
+    written_unit,
+)
 from .schema_survey import unwritable_keyword
 
 # The digits after a decimal point, between bounds.
@@ -364,7 +370,7 @@ def number_expression(schema: Schema, pointer: str, rules: GbnfRules, *, whole: 
     With `whole`, only integers, written without a fraction, so not as ``1.0``. Raises
     SchemaError for multiples that are too many to be written one by one.
     """
-    interval, unit = interval_of(schema), unit_of(schema, whole=whole)
+    interval, unit = number_interval(schema), written_unit(schema, whole=whole)
     if unit is None or unit == 1:
         if whole or unit is not None:
             return integer_range(interval.least_integer, interval.greatest_integer)

@@ -2,8 +2,8 @@ r"""Write a schema's values as GBNF rules.
 
     schema -> SchemaDocument -> Converter.value, by Resolver.options -> rules, an expression
 
-`schema_rules` writes values as JSON, of objects first what `members_of` reads. Names of rules come
-from the schema's own names (`wish_for`):
+`schema_rules` writes values as JSON, of objects first what `read_members` reads. Names of rules
+come from the schema's own names (`wish_for`):
 
     >>> city = {"type": "object", "properties": {"city": {"enum": ["Oslo", "Rio"]}}}
     >>> rules = GbnfRules()
@@ -29,9 +29,9 @@ from autoparser.analysis.core.schema_keywords import (
     SchemaError,
     UnheldKeywordError,
     keyword_count,
+    keyword_schemas,
     pointer_below,
     raise_refused,
-    schemas_of,
 )
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
@@ -45,8 +45,8 @@ from .gbnf_values import (
     any_object,
     any_value,
     ensure_short,
-    items_of,
     other_name,
+    read_items,
     string_expression,
 )
 from .grammar_rules import JsonStyle
@@ -138,14 +138,14 @@ class Converter:
             others = {keyword: held for keyword, held in schema.items() if keyword != "enum"}
             values = [
                 value
-                for value in schemas_of(schema, "enum")
+                for value in keyword_schemas(schema, "enum")
                 if meets_schema(value, others, self.resolver.flat)
             ]
             constants = [self.constant(value) for value in values]
             if not constants:
                 return None
             return constants[0] if len(constants) == 1 else self._options_rule(pointer, constants)
-        kinds = [*map(str, schemas_of(schema, "type") or TYPES)]
+        kinds = [*map(str, keyword_schemas(schema, "type") or TYPES)]
         if "number" in kinds:
             kinds = [kind for kind in kinds if kind != "integer"]
         found = [self._typed(kind, schema, pointer) for kind in kinds]
@@ -167,12 +167,12 @@ class Converter:
             case "array":
                 if not any(keyword in schema for keyword in ARRAY):
                     return any_array(self.tokens)
-                items = items_of(schema, pointer, self.value)
+                items = read_items(schema, pointer, self.value)
                 return self._rule(wish, items.expression(self.tokens))
             case "object":
                 if not any(keyword in schema for keyword in OBJECT):
                     return any_object(self.tokens)
-                members = members_of(schema, pointer, self)
+                members = read_members(schema, pointer, self)
                 written = None if members is None else members.expression(self.tokens)
                 return self._rule(wish, written)
             case _:
@@ -209,7 +209,7 @@ class Converter:
 # The members of an object, read from its flat schema.
 
 
-def members_of(schema: Schema, pointer: str, writer: Converter) -> ObjectMembers | None:
+def read_members(schema: Schema, pointer: str, writer: Converter) -> ObjectMembers | None:
     """Read the members; return None if a required one can have no value or name.
 
     Raises SchemaError if a name's schema would depend on a pattern in ways that cannot be
@@ -218,7 +218,7 @@ def members_of(schema: Schema, pointer: str, writer: Converter) -> ObjectMembers
     reading = _MembersWriter(schema, pointer, writer)
     named = reading.members
     known = [
-        Member(name, writer.value(*named.schema_of(name)), name in named.required)
+        Member(name, writer.value(*named.member_schema(name)), name in named.required)
         for name in named.known
     ]
     if any(member.required and member.value is None for member in known):

@@ -1,8 +1,8 @@
 r"""Write arrays, objects and strings of a schema as GBNF expressions.
 
-A flat schema is read into a plain value (`items_of`, `members_of`), whose `expression` writes it
-with the tokens of JSON. Strings are written by their regular expression (`string_expression`). For
-an object of `days`, an array of integers, at least one, and `city`, a string of at most 3
+A flat schema is read into a plain value (`read_items`, `read_members`), whose `expression` writes
+it with the tokens of JSON. Strings are written by their regular expression (`string_expression`).
+For an object of `days`, an array of integers, at least one, and `city`, a string of at most 3
 characters that may be missing, the rules are
 
     next-item ::= comma integer
@@ -23,8 +23,8 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     keyword_count,
+    keyword_schemas,
     pointer_below,
-    schemas_of,
 )
 
 from .gbnf_numbers import number_range
@@ -95,7 +95,7 @@ class Items(Struct, frozen=True):
         return body if least else f"({body})?"
 
 
-def items_of(schema: Schema, pointer: str, value: Callable[[Json, str], str | None]) -> Items:
+def read_items(schema: Schema, pointer: str, value: Callable[[Json, str], str | None]) -> Items:
     """Read the items of a flat schema; `value` writes the schema of one.
 
     Raises SchemaError for items that must differ.
@@ -108,7 +108,7 @@ def items_of(schema: Schema, pointer: str, value: Callable[[Json, str], str | No
     place = pointer_below(pointer, "prefixItems")
     leading = [
         value(item, pointer_below(place, at))
-        for at, item in enumerate(schemas_of(schema, "prefixItems"))
+        for at, item in enumerate(keyword_schemas(schema, "prefixItems"))
     ]
     others = value(schema.get("items", True), pointer_below(pointer, "items"))
     return Items(leading, others, keyword_count(schema, "minItems") or 0, most)

@@ -31,14 +31,14 @@ from autoparser.analysis.learning.continuations import Earlier, TemplateContinua
 from autoparser.analysis.learning.prober import Prober
 from autoparser.analysis.learning.template_turns import TemplateTurns, lost_text
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, message_of
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, message_from
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import TurnTree, request_of
+from autoparser.analysis.parsing.turn_request import TurnTree, read_request
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .acceptance import GrammarDialect, byte_tokens, load_matcher
 from .call_writer import GrammarError
-from .request_grammar import Grammar, grammar_of
+from .request_grammar import Grammar, make_grammar
 from .turn_rules import text_without_end
 
 
@@ -132,9 +132,9 @@ def _reader_of(
     Most prompts of one format ask for the same, and to compile a grammar takes longer than to
     compare it with all that were compiled.
     """
-    grammar = grammar_of(formats, tools, begun=begun_turn, prompt=prompt)
+    grammar = make_grammar(formats, tools, begun=begun_turn, prompt=prompt)
     # Without tools, a parser still reads calls, but the grammar does not accept them.
-    unasked = request_of(None, begun_turn=begun_turn, prompt=prompt)
+    unasked = read_request(None, begun_turn=begun_turn, prompt=prompt)
     turn = grammar.turn if tools else build_expression(formats, unasked)
     for known in readers:
         if known.grammar == grammar and known.turn == turn:
@@ -209,7 +209,7 @@ def _misread(turns: TemplateTurns, parsed: ParsedMessage, expected: Message, tex
     if parsed.status is Status.MALFORMED:
         return f"it parses with the status {parsed.status}"
     try:
-        message = _with_ids_of(expected, message_of(parsed))
+        message = _with_ids_of(expected, message_from(parsed))
     except ValueError:
         return "the parsed arguments are not valid JSON"
     if message == expected:

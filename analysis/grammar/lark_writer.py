@@ -80,9 +80,9 @@ from .text_stretches import (
     Symbol,
     TextStep,
     regex_without,
-    signs_of,
-    slices_of,
+    text_signs,
     text_until,
+    vocabulary_slices,
 )
 
 NOTHING_WRITTEN = '""'
@@ -492,7 +492,7 @@ class _LarkWriter:
         kept_out = [*prose.exclude, *prose.forgiven]
         exits = [opened for exit_ in node.exits for opened in self._opened(exit_)]
         cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
-        signs = signs_of([symbols for symbols, _ in cuts if symbols], kept_out)
+        signs = text_signs([symbols for symbols, _ in cuts if symbols], kept_out)
         if not signs:
             return None
         thens: dict[tuple[Symbol, ...], list[str]] = {}
@@ -522,7 +522,7 @@ class _LarkWriter:
         if prose is None or bounds is None or self._first_token(exit_.close)[1] is not None:
             return None
         kept_out = (*prose.exclude, *prose.forgiven) if prose.exclude else ()
-        signs = signs_of([(exit_.close,)], kept_out)
+        signs = text_signs([(exit_.close,)], kept_out)
         # The terminal has to end with its first close, like a lazy rule.
         over = any(text and text in exit_.close for text in kept_out)
         if not signs or not over or _overlaps(exit_.close):
@@ -790,7 +790,7 @@ class LarkGrammar(Struct, frozen=True):
     @property
     def slices(self) -> tuple[str, ...]:
         """The slices of the vocabulary that make its masks quick; empty if any slices will do."""
-        return slices_of(self.signs, edged=self.edged, names=self.names)
+        return vocabulary_slices(self.signs, edged=self.edged, names=self.names)
 
 
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:

@@ -243,7 +243,7 @@ def kinds_told(container: ContainerNotation, row: Row) -> frozenset[JsonType] | 
     return frozenset(kind for kind, known in rows.items() if known == row)
 
 
-def closes_of(row: Row, container: ContainerNotation, outer: ValueNotation) -> list[str]:
+def entry_closes(row: Row, container: ContainerNotation, outer: ValueNotation) -> list[str]:
     """Return the texts that end a raw string of an entry: its close, the beginning of the next."""
     text = (container.values or outer).string
     tail = row[row.index(RowSlot.VALUE) + 1 :] if RowSlot.VALUE in row else ()
@@ -251,22 +251,22 @@ def closes_of(row: Row, container: ContainerNotation, outer: ValueNotation) -> l
     if text.open:
         follows = after.strip() or container.separator.strip() or container.close.strip()
         return [text.close + follows]
-    openings = dict.fromkeys([opening_of(row), *map(opening_of, _rows(container))])
+    openings = dict.fromkeys([entry_opening(row), *map(entry_opening, _rows(container))])
     return [after.strip() or container.separator.strip(), *openings]
 
 
-def lead_of(container: ContainerNotation) -> str:
+def entry_lead(container: ContainerNotation) -> str:
     r"""Return the beginning of every entry, if nothing else tells it from a bare text before it.
 
     In `@arg a\nx\n@arg b\ny` a line break ends no text: one in a text looks alike.
     """
     if container.separator.strip():
         return ""
-    leads = {str(row[0]) if opening_of(row) else "" for row in _rows(container)}
+    leads = {str(row[0]) if entry_opening(row) else "" for row in _rows(container)}
     return leads.pop() if len(leads) == 1 else ""
 
 
-def opening_of(row: Row) -> str:
+def entry_opening(row: Row) -> str:
     """Return the text that an entry begins with; empty if it may as well stand in a text."""
     opening = "" if isinstance(row[0], RowSlot) else row[0].strip()
     return opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
@@ -561,7 +561,7 @@ class MemberRules:
 
     @cached_property
     def _lead(self) -> str:
-        lead = lead_of(self.container)
+        lead = entry_lead(self.container)
         heads = [way[0] for entry in self._entries for way in entry]
         begins = self.table.brancher.begins
         return lead if all(isinstance(head, str) and begins(head, lead) for head in heads) else ""

@@ -1,6 +1,6 @@
 r"""Make the grammar of one request, and write it for the engine that decodes.
 
-    request, format -> grammar_of -> Grammar -> lark | gbnf | structural_tag | accepts | parser
+    request, format -> make_grammar -> Grammar -> lark | gbnf | structural_tag | accepts | parser
 
 `Grammar` is written when a form of it is requested. Where reasoning is free, the
 grammar holds after it: of the rows of a turn that begin in reasoning, the part after its closer
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, Unpack, cas
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_notation import RowSlot
-from autoparser.analysis.core.conversation import Json, function_of
+from autoparser.analysis.core.conversation import Json, tool_function
 from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import (
@@ -44,7 +44,7 @@ from autoparser.analysis.parsing.turn_request import (
     StrictTurn,
     TurnStart,
     TurnTree,
-    request_of,
+    read_request,
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -57,7 +57,7 @@ from .grammar_rules import GrammarRules
 from .lark_writer import LarkGrammar, write_lark
 from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, write_loosened
 from .structural_tag import TagElements, TagFormat, write_ebnf, write_structural_tag
-from .turn_rules import GrammarTrigger, deciding_parts, rules_of_turns, triggers_of, without_ends
+from .turn_rules import GrammarTrigger, call_triggers, deciding_parts, rules_of_turns, without_ends
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -200,7 +200,7 @@ class Grammar(Shown):
             for turn in self.turns:
                 # Raises if no trigger tells calls from text: without one, the grammar would never
                 # begin.
-                triggers_of(turn.strict, tuple(tools))
+                call_triggers(turn.strict, tuple(tools))
         return rules_of_turns(
             self._unended,
             tools,
@@ -410,7 +410,7 @@ class Grammar(Shown):
 
     def _triggers_of(self, turn: TurnTree) -> tuple[GrammarTrigger, ...]:
         try:
-            return triggers_of(turn.strict, tuple(self.tools))
+            return call_triggers(turn.strict, tuple(self.tools))
         except GrammarError:
             return ()
 
@@ -490,7 +490,7 @@ def _texts_in(value: object) -> Iterator[str]:
 # From a request in OpenAI's terms to its grammar.
 
 
-def grammar_of(
+def make_grammar(
     formats: Formats,
     tools: Sequence[object] | None = None,
     *,
@@ -510,7 +510,7 @@ def grammar_of(
     where the request contradicts itself.
     """
     json_schema = options.get("json_schema")
-    request = request_of(tools or [], begun_turn=begun, **options)
+    request = read_request(tools or [], begun_turn=begun, **options)
     offered = request.tools or {}
     if request.required and not offered:
         raise RequestError("a call is required, and no tool is offered", hint="offer tools")
@@ -521,7 +521,7 @@ def grammar_of(
         )
     marked = {
         function["name"]: function.get("strict") is True
-        for function in map(function_of, tools or ())
+        for function in map(tool_function, tools or ())
     }
     return Grammar(
         build_expression(formats, request),
@@ -539,7 +539,7 @@ def format_slices(formats: Formats, opaque: OpaqueTokens) -> tuple[str, ...]:
     """Return the slices of any request to a format (see `Grammar.slices`), by one tool's."""
     for tools in ([{"name": "f", "parameters": _SAMPLE}], []):
         try:
-            return grammar_of(formats, tools).slices(opaque)
+            return make_grammar(formats, tools).slices(opaque)
         except AutoparserError:
             # The calls of this format cannot be written as a grammar; its content still can.
             continue

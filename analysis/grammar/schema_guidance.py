@@ -32,17 +32,17 @@ from autoparser.analysis.core.schema_keywords import (
     SchemaError,
     UnheldKeywordError,
     keyword_count,
+    keyword_names,
+    keyword_schemas,
     map_schemas,
-    names_of,
     raise_refused,
     schema_map,
     schema_references,
-    schemas_of,
     without_keywords,
 )
 
 from .regex_nodes import Regex, rust_regex
-from .schema_numbers import interval_of
+from .schema_numbers import number_interval
 from .schema_options import tell_apart
 from .schema_survey import (
     IN_PLACE,
@@ -69,7 +69,7 @@ def schema_refusals(schemas: Iterable[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for schema in dict.fromkeys(schemas):
         known = KNOWN.get(schema)
-        found[schema] = refusal_of(schema) if known is None else known
+        found[schema] = guidance_refusal(schema) if known is None else known
     with _LOCK:
         for schema, why in found.items():
             KNOWN[schema] = why
@@ -79,7 +79,7 @@ def schema_refusals(schemas: Iterable[str]) -> Mapping[str, str]:
     return {schema: why for schema, why in found.items() if why}
 
 
-def refusal_of(schema: str) -> str:
+def guidance_refusal(schema: str) -> str:
     """Return llguidance's refusal of a schema; empty if it loads it.
 
     Only as a grammar of its own does a schema cost little: before llguidance reads any Lark, it
@@ -102,7 +102,7 @@ def knows_guidance_option(name: str) -> bool:
 
     It refuses a whole grammar for an option that it does not know, and engines pin its version.
     """
-    return not refusal_of(_AS_JSON({"type": "string", "x-guidance": {name: True}}))
+    return not guidance_refusal(_AS_JSON({"type": "string", "x-guidance": {name: True}}))
 
 
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
@@ -276,7 +276,7 @@ def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:
     for source in schema_map(schema, "patternProperties"):
         string_shape({"pattern": source}, pointer)
     if "oneOf" in schema:
-        tell_apart(schemas_of(schema, "oneOf"), document, pointer)
+        tell_apart(keyword_schemas(schema, "oneOf"), document, pointer)
     _hold_bounds(schema, pointer)
     _hold_counts(schema, pointer)
 
@@ -288,7 +288,7 @@ def _hold_bounds(schema: Schema, pointer: str) -> None:
     """
     if schema.keys().isdisjoint(_OPEN_BOUNDS):
         return
-    bounds = interval_of(schema)
+    bounds = number_interval(schema)
     for keyword, is_open, near, far in (
         ("exclusiveMinimum", bounds.low_open, bounds.low, bounds.high),
         ("exclusiveMaximum", bounds.high_open, bounds.high, bounds.low),
@@ -313,7 +313,7 @@ def _hold_counts(schema: Schema, pointer: str) -> None:
         keyword_count(schema, "minProperties") or 0,
         keyword_count(schema, "maxProperties"),
     )
-    required = names_of(schema, "required")
+    required = keyword_names(schema, "required")
     why = "optional members would have to be counted"
     closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
     if _all_needed(schema):
@@ -329,12 +329,12 @@ def _hold_counts(schema: Schema, pointer: str) -> None:
 
 
 def _is_implied(schema: Schema, least: int) -> bool:
-    return least <= len(names_of(schema, "required"))
+    return least <= len(keyword_names(schema, "required"))
 
 
 def _all_needed(schema: Schema) -> bool:
     """Return whether every named member is required."""
-    return set(schema_map(schema, "properties")) <= set(names_of(schema, "required"))
+    return set(schema_map(schema, "properties")) <= set(keyword_names(schema, "required"))
 
 
 def _guidance_form(schema: Schema) -> Json:
@@ -361,7 +361,7 @@ def _guidance_form(schema: Schema) -> Json:
         beside.append({"anyOf": schema["oneOf"]})
     beside += _counted(schema, found)
     if beside:
-        found["allOf"] = [*schemas_of(schema, "allOf"), *beside]
+        found["allOf"] = [*keyword_schemas(schema, "allOf"), *beside]
     return found
 
 

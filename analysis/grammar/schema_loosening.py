@@ -333,7 +333,7 @@ def _places(schema: Json, keyword: str) -> list[str]:
     """Return the places of a keyword in a schema; all unions count as one keyword."""
     keywords = ("anyOf", "oneOf") if keyword == "anyOf" else (keyword,)
     found = (keyword_places(schema, word) for word in keywords)
-    return next(filter(None, found), [])
+    return next((places for places in found if places), [])
 
 
 def _place(schema: Json, error: SchemaError) -> str:

@@ -73,7 +73,7 @@ class Interval(Struct, frozen=True):
         return Interval(self.low, self.high, self.low_open or self.low == 0, self.high_open)
 
 
-def interval_of(schema: Schema) -> Interval:
+def number_interval(schema: Schema) -> Interval:
     """Return the bounds of a schema's numbers."""
     bounds: dict[str, Decimal] = {}
     for keyword in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
@@ -87,18 +87,18 @@ def interval_of(schema: Schema) -> Interval:
     return Interval(above if low_open else low, under if high_open else high, low_open, high_open)
 
 
-def multiple_of(schema: Schema) -> Decimal | None:
+def allowed_multiple(schema: Schema) -> Decimal | None:
     """Return the number whose multiples a schema allows, or None for any number."""
     step = schema.get("multipleOf")
     return Decimal(repr(step)) if is_number(step) else None
 
 
-def unit_of(schema: Schema, *, whole: bool) -> Fraction | None:
+def written_unit(schema: Schema, *, whole: bool) -> Fraction | None:
     """Return the number whose multiples are written, or None for any number.
 
     With `whole`, of integers alone: the whole multiples of 1.5 are those of 3.
     """
-    step = multiple_of(schema)
+    step = allowed_multiple(schema)
     if step is None:
         return None
     numerator, denominator = step.as_integer_ratio()
@@ -124,7 +124,7 @@ def written_multiples(unit: Fraction, factors: range, interval: Interval) -> Ite
 
 def has_number(schema: Schema, *, whole: bool) -> bool:
     """Return whether a number meets a schema; with `whole`, whether an integer does."""
-    interval, unit = interval_of(schema), unit_of(schema, whole=whole)
+    interval, unit = number_interval(schema), written_unit(schema, whole=whole)
     if unit is not None and unit != 1:
         factors = multiples_within(unit, interval)
         return factors is None or any(True for _ in written_multiples(unit, factors, interval))

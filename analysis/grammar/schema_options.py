@@ -34,16 +34,16 @@ from autoparser.analysis.core.schema_keywords import (
     UnheldKeywordError,
     is_number,
     keyword_count,
-    names_of,
+    keyword_names,
+    keyword_schemas,
     pointer_below,
     schema_map,
-    schemas_of,
     value_identity,
 )
-from autoparser.analysis.core.schema_parts import SchemaContradiction, join_schemas, kinds_of
+from autoparser.analysis.core.schema_parts import SchemaContradiction, allowed_types, join_schemas
 
 from .regex_nodes import python_regex
-from .schema_numbers import interval_of, multiple_of
+from .schema_numbers import allowed_multiple, number_interval
 from .schema_survey import TYPES, UNEVALUATED, unwritable_keyword
 from .string_shape import PATTERNS, UNHELD, string_shape
 
@@ -132,10 +132,10 @@ Flat: TypeAlias = Callable[[Json], list[Schema]]
 
 def meets_schema(value: Json, schema: Schema, flat: Flat) -> bool:
     """Return whether a value meets a flat schema."""
-    if "type" in schema and not types_of(value) & {*map(str, schemas_of(schema, "type"))}:
+    if "type" in schema and not value_types(value) & {*map(str, keyword_schemas(schema, "type"))}:
         return False
     if "enum" in schema and value_identity(value) not in map(
-        value_identity, schemas_of(schema, "enum")
+        value_identity, keyword_schemas(schema, "enum")
     ):
         return False
     match value:
@@ -151,7 +151,7 @@ def meets_schema(value: Json, schema: Schema, flat: Flat) -> bool:
             return True
 
 
-def types_of(value: Json) -> set[str]:
+def value_types(value: Json) -> set[str]:
     """Return the names of a value's types; a whole number has two."""
     match value:
         case None:
@@ -182,8 +182,8 @@ def _text_holds(value: str, schema: Schema) -> bool:
 def _number_holds(value: float, schema: Schema) -> bool:
     # As it is written: 0.1 + 0.2 is not a multiple of 0.1, but 0.3 is.
     number = Decimal(repr(value))
-    step = multiple_of(schema)
-    return interval_of(schema).holds(number) and (step is None or number % step == 0)
+    step = allowed_multiple(schema)
+    return number_interval(schema).holds(number) and (step is None or number % step == 0)
 
 
 def _array_holds(value: list[Json], schema: Schema, flat: Flat) -> bool:
@@ -191,7 +191,7 @@ def _array_holds(value: list[Json], schema: Schema, flat: Flat) -> bool:
         return False
     if schema.get("uniqueItems") and len({*map(value_identity, value)}) < len(value):
         return False
-    prefix, others = schemas_of(schema, "prefixItems"), schema.get("items", True)
+    prefix, others = keyword_schemas(schema, "prefixItems"), schema.get("items", True)
     return all(
         _any_holds(item, prefix[at] if at < len(prefix) else others, flat)
         for at, item in enumerate(value)
@@ -201,7 +201,7 @@ def _array_holds(value: list[Json], schema: Schema, flat: Flat) -> bool:
 def _object_holds(value: dict[str, Json], schema: Schema, flat: Flat) -> bool:
     if not _counted(len(value), schema, "Properties"):
         return False
-    if not all(name in value for name in names_of(schema, "required")):
+    if not all(name in value for name in keyword_names(schema, "required")):
         return False
     properties, patterns = schema_map(schema, "properties"), schema_map(schema, "patternProperties")
     for name, inner in value.items():
@@ -235,14 +235,16 @@ def are_disjoint(first: Schema, second: Schema, flat: Flat, depth: int = 0) -> b
     for one, other in ((first, second), (second, first)):
         if "enum" in one:
             # Beside listed values, other keywords may rule some of them out.
-            values = [value for value in schemas_of(one, "enum") if meets_schema(value, one, flat)]
+            values = [
+                value for value in keyword_schemas(one, "enum") if meets_schema(value, one, flat)
+            ]
             return not any(meets_schema(value, other, flat) for value in values)
     common = _types(first) & _types(second)
     return all(_disjoint_as(kind, first, second, flat, depth) for kind in common)
 
 
 def _types(schema: Schema) -> set[str]:
-    kinds = set(map(str, schemas_of(schema, "type") or TYPES))
+    kinds = set(map(str, keyword_schemas(schema, "type") or TYPES))
     # A number may be whole, so the two types have values in common.
     return kinds | {"integer"} if "number" in kinds else kinds
 
@@ -253,7 +255,7 @@ def _disjoint_as(kind: str, first: Schema, second: Schema, flat: Flat, depth: in
     if kind == "object" and depth < DEEPEST:
         return any(
             _never_both(name, first, second, flat, depth)
-            for name in {*names_of(first, "required"), *names_of(second, "required")}
+            for name in {*keyword_names(first, "required"), *keyword_names(second, "required")}
         )
     return False
 
@@ -319,7 +321,7 @@ class Resolver(Struct, frozen=True):
         found = [Option(flat_schema(schema), pointer)]
         if "$ref" in schema:
             found = self._combinations(found, self._referred(schema, pointer, above), pointer)
-        for at, inner in enumerate(schemas_of(schema, "allOf")):
+        for at, inner in enumerate(keyword_schemas(schema, "allOf")):
             others = self.options(inner, pointer_below(pointer, "allOf", at), above)
             found = self._combinations(found, others, pointer)
         for keyword in ("anyOf", "oneOf"):
@@ -330,7 +332,7 @@ class Resolver(Struct, frozen=True):
                         self.options(inner, pointer_below(pointer, keyword, at), above),
                         pointer,
                     )
-                    for at, inner in enumerate(schemas_of(schema, keyword))
+                    for at, inner in enumerate(keyword_schemas(schema, keyword))
                 ]
                 if keyword == "oneOf":
                     self._tell_apart(branches, pointer)
@@ -387,7 +389,7 @@ class Resolver(Struct, frozen=True):
 
 def tell_apart(options: Sequence[Json], document: SchemaDocument, pointer: str) -> None:
     """Raise UnheldKeywordError if two schemas of a ``oneOf`` may both hold."""
-    kinds = [kinds_of(option, document) for option in options]
+    kinds = [allowed_types(option, document) for option in options]
     if all(not one & other for one, other in combinations(kinds, 2)):
         return
     try:

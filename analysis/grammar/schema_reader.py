@@ -26,15 +26,15 @@ from autoparser.analysis.core.schema_keywords import (
     Schema,
     SchemaError,
     UnheldKeywordError,
+    json_type,
+    keyword_names,
+    keyword_schemas,
     map_schemas,
-    names_of,
     schema_map,
     schema_references,
-    schemas_of,
-    type_of,
     without_keywords,
 )
-from autoparser.analysis.core.schema_parts import ANY, NOTHING, flat_conjunction, kinds_of
+from autoparser.analysis.core.schema_parts import ANY, NOTHING, allowed_types, flat_conjunction
 from autoparser.analysis.core.schema_validation import schema_validator
 
 from .schema_guidance import has_text
@@ -84,7 +84,7 @@ class SchemaReader:
                 return found
             target = self.resolved(self._at(reference), above | {reference})
             found = flat_conjunction(target, without_keywords(found, "$ref"))
-        parts = schemas_of(found, "allOf")
+        parts = keyword_schemas(found, "allOf")
         if not parts or not found.keys().isdisjoint(_UNEVALUATED):
             return found
         found = without_keywords(found, "allOf")
@@ -111,7 +111,7 @@ class SchemaReader:
     def kinds(self, schema: Json) -> frozenset[JsonType]:
         """Return the types that a schema allows; a number may be a whole one."""
         try:
-            return kinds_of(schema, self.document)
+            return allowed_types(schema, self.document)
         except SchemaError as error:
             raise SchemaError(error.message, place=self.place, hint=error.hint) from None
 
@@ -121,7 +121,7 @@ class SchemaReader:
         The only option of a union is split itself.
         """
         for union in _UNIONS:
-            options = schemas_of(schema, union) if union in schema else []
+            options = keyword_schemas(schema, union) if union in schema else []
             if options:
                 if union == "oneOf":
                     tell_apart(options, self.document, schema_place(schema, ROOT))
@@ -161,7 +161,7 @@ class SchemaReader:
         if (
             plain
             and schema.keys() - {"const", "enum"} <= _PLAIN
-            and all(type_of(value) in kinds for value in values)
+            and all(json_type(value) in kinds for value in values)
         ):
             return values
         # Only the whole schema decides which of the listed values are allowed.
@@ -198,7 +198,9 @@ class SchemaReader:
             kinds = self.kinds(schema)
             if kinds == frozenset({JsonType.OBJECT}) and levels:
                 members = schema_map(schema, "properties")
-                needed = [members[name] for name in names_of(schema, "required") if name in members]
+                needed = [
+                    members[name] for name in keyword_names(schema, "required") if name in members
+                ]
                 return all(self.may_be_met(member, levels - 1) for member in needed)
             return kinds != frozenset({JsonType.STRING}) or has_text(string_shape(schema, ROOT))
         except UnheldKeywordError:
@@ -283,7 +285,7 @@ def _unheld(schema: Schema, kind: JsonType) -> Iterator[tuple[Schema, str]]:
     least = schema.get("minItems", 0)
     if kind is JsonType.ARRAY and least not in (0, 1):
         yield schema, "minItems"
-    for part in schemas_of(schema, "allOf"):
+    for part in keyword_schemas(schema, "allOf"):
         if isinstance(part, dict):
             yield from (
                 (part, union) for union in (*_UNIONS, *_BESIDE.get(kind, ())) if union in part
@@ -299,7 +301,7 @@ def _names_types(keyword: str, value: Json) -> bool:
 def _is_of(value: Json, kinds: frozenset[JsonType]) -> bool:
     # To JSON Schema, 1.0 is an integer.
     whole = isinstance(value, float) and value.is_integer()
-    return type_of(value) in kinds or (whole and JsonType.INTEGER in kinds)
+    return json_type(value) in kinds or (whole and JsonType.INTEGER in kinds)
 
 
 def _members(schema: Json, place: str) -> Schema:
@@ -318,7 +320,7 @@ def _beside(schema: Schema, option: Schema) -> Schema:
     """Return an option with the keywords beside its union; what depends on both stays in place."""
     if schema.keys().isdisjoint(_UNEVALUATED):
         return flat_conjunction(schema, option)
-    return {**schema, "allOf": [*schemas_of(schema, "allOf"), option]}
+    return {**schema, "allOf": [*keyword_schemas(schema, "allOf"), option]}
 
 
 def _moved(schema: Schema) -> Schema:
@@ -364,8 +366,8 @@ _SEES_NAMES = frozenset(
 def _named_members(schema: Schema) -> Iterator[str]:
     """Return the members that a schema, or a part that holds beside it, declares or requires."""
     yield from schema_map(schema, "properties")
-    yield from names_of(schema, "required")
+    yield from keyword_names(schema, "required")
     for keyword in ("allOf", *_UNIONS):
-        for part in schemas_of(schema, keyword):
+        for part in keyword_schemas(schema, keyword):
             if isinstance(part, dict):
                 yield from _named_members(part)

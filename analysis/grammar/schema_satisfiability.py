@@ -28,10 +28,10 @@ from autoparser.analysis.core.schema_keywords import (
     SchemaError,
     UnheldKeywordError,
     keyword_count,
-    names_of,
+    keyword_names,
+    keyword_schemas,
     pointer_below,
     schema_map,
-    schemas_of,
 )
 from autoparser.analysis.core.schema_loosened import (
     keyword_places,
@@ -61,7 +61,7 @@ class NamedMembers:
         """The schema of every name, e.g. ``{"pattern": "^x-"}``."""
         self.pointer = pointer
         self._flat = resolver.flat
-        self.required = names_of(schema, "required")
+        self.required = keyword_names(schema, "required")
 
     @property
     def other_place(self) -> tuple[Json, str]:
@@ -84,10 +84,10 @@ class NamedMembers:
         options = [] if self.patterns else self._flat(self.names)
         if not options or not all("enum" in option for option in options):
             return []
-        names = [name for option in options for name in schemas_of(option, "enum")]
+        names = [name for option in options for name in keyword_schemas(option, "enum")]
         return [name for name in names if isinstance(name, str)]
 
-    def schema_of(self, name: str) -> tuple[Json, str]:
+    def member_schema(self, name: str) -> tuple[Json, str]:
         """Return the schema of a known member's value and its pointer; False if none is allowed."""
         if not self.is_name(name):
             return False, self.pointer
@@ -158,10 +158,12 @@ class Satisfiability:
         schema = option.schema
         if "enum" in schema:
             others = {keyword: held for keyword, held in schema.items() if keyword != "enum"}
-            values = schemas_of(schema, "enum")
+            values = keyword_schemas(schema, "enum")
             return any(meets_schema(value, others, self._resolver.flat) for value in values)
         # Try types without nested values first, which are the fastest.
-        kinds = sorted(map(str, schemas_of(schema, "type") or TYPES), key=TYPES.index, reverse=True)
+        kinds = sorted(
+            map(str, keyword_schemas(schema, "type") or TYPES), key=TYPES.index, reverse=True
+        )
         return any(self._typed(kind, option, above) for kind in kinds)
 
     def _typed(self, kind: str, option: Option, above: frozenset[str]) -> bool:
@@ -193,7 +195,7 @@ class Satisfiability:
             return False
         needed = [
             (item, pointer_below(pointer, "prefixItems", index))
-            for index, item in enumerate(schemas_of(schema, "prefixItems")[:least])
+            for index, item in enumerate(keyword_schemas(schema, "prefixItems")[:least])
         ]
         if least > len(needed):
             needed.append((schema.get("items", True), pointer_below(pointer, "items")))
@@ -207,13 +209,13 @@ class Satisfiability:
         most = keyword_count(schema, "maxProperties")
         if most is not None and most < max(least, len(required)):
             return False
-        if not all(self.schema(*members.schema_of(name), above) for name in required):
+        if not all(self.schema(*members.member_schema(name), above) for name in required):
             return False
         room = least - len(required)
         if room <= 0:
             return True
         optional = (name for name in members.known if name not in required)
-        room -= sum(self.schema(*members.schema_of(name), above) for name in optional)
+        room -= sum(self.schema(*members.member_schema(name), above) for name in optional)
         return room <= 0 or self._has_others(members, above)
 
     def _has_others(self, members: NamedMembers, above: frozenset[str]) -> bool:

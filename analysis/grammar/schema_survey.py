@@ -29,11 +29,11 @@ from autoparser.analysis.core.schema_keywords import (
     SchemaError,
     UnheldKeywordError,
     is_number,
-    names_of,
+    json_type,
+    keyword_names,
+    keyword_schemas,
     pointer_below,
     schema_map,
-    schemas_of,
-    type_of,
 )
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
@@ -134,8 +134,8 @@ def _check_choices(schema: Schema, pointer: str) -> None:
     """Raise SchemaError for unions beside unions, whose options multiply."""
     if schema.keys().isdisjoint(_MULTIPLIED):
         return
-    parts = [schema, *(part for part in schemas_of(schema, "allOf") if isinstance(part, dict))]
-    unions = (len(schemas_of(part, union)) for part in parts for union in ("anyOf", "oneOf"))
+    parts = [schema, *(part for part in keyword_schemas(schema, "allOf") if isinstance(part, dict))]
+    unions = (len(keyword_schemas(part, union)) for part in parts for union in ("anyOf", "oneOf"))
     sizes = [size for size in unions if size > 1]
     cases = prod(sizes)
     # A single union has no more cases than its own text lists.
@@ -219,12 +219,16 @@ def _is_filled_list(value: Json) -> bool:
     return isinstance(value, list) and bool(value)
 
 
+def _is_positive(value: Json) -> bool:
+    return _is_bound(value) and is_number(value) and value > 0
+
+
 _COUNT = ("a count", _is_count)
 _BOUND = ("a number", _is_bound)
 _TEXT = ("a string", str)
 _MAP = ("an object", dict)
 _LIST = ("a non-empty list", _is_filled_list)
-_EXPECTED: Mapping[str, tuple[str, type | Callable[[Json], bool]]] = {
+_EXPECTED: Mapping[str, tuple[str, type[object] | Callable[[Json], bool]]] = {
     "type": (f"one of {', '.join(TYPES)}, or a list of them", _is_type),
     "enum": ("a list", list),
     "required": ("a list of strings", _is_texts),
@@ -245,7 +249,7 @@ _EXPECTED: Mapping[str, tuple[str, type | Callable[[Json], bool]]] = {
     "exclusiveMaximum": _BOUND,
     "multipleOf": (
         "a number above 0",
-        lambda value: _is_bound(value) and is_number(value) and value > 0,
+        _is_positive,
     ),
     **dict.fromkeys(
         ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
@@ -304,7 +308,7 @@ def _inner_schemas(schema: Schema) -> list[Json]:
     found = [*schema_map(schema, "properties").values()] if "properties" in schema else []
     found += [schema[keyword] for keyword in ("items", "additionalProperties") if keyword in schema]
     if "anyOf" in schema or "oneOf" in schema:
-        found += schemas_of(schema, "anyOf") or schemas_of(schema, "oneOf")
+        found += keyword_schemas(schema, "anyOf") or keyword_schemas(schema, "oneOf")
     return found
 
 
@@ -318,7 +322,9 @@ def is_plain(schema: Schema) -> bool:
     keywords = frozenset(schema) - _SILENT
     if len(keywords) == 1 and keywords <= _CHOICES:
         (choice,) = keywords
-        return choice == "$ref" or any(option is not False for option in schemas_of(schema, choice))
+        return choice == "$ref" or any(
+            option is not False for option in keyword_schemas(schema, choice)
+        )
     if keywords - {"type"} in _TELLS_VALUES:
         return _values_are_typed(schema)
     if not keywords <= _GROUPS:
@@ -333,7 +339,7 @@ def is_plain(schema: Schema) -> bool:
 
 
 def _values_are_typed(schema: Schema) -> bool:
-    values = [schema["const"]] if "const" in schema else schemas_of(schema, "enum")
+    values = [schema["const"]] if "const" in schema else keyword_schemas(schema, "enum")
     if "type" not in schema or not values:
         return bool(values)
     named = schema["type"]
@@ -341,7 +347,7 @@ def _values_are_typed(schema: Schema) -> bool:
     if "string" in kinds and _are_texts(values):
         return True
     return all(
-        (kind := type_of(value)) in kinds or (kind is JsonType.INTEGER and "number" in kinds)
+        (kind := json_type(value)) in kinds or (kind is JsonType.INTEGER and "number" in kinds)
         for value in values
     )
 
@@ -363,7 +369,7 @@ def _has_members(schema: Schema) -> bool:
     if False in named.values():
         return False
     free = schema.get("additionalProperties") is not False
-    return free or named.keys() >= set(names_of(schema, "required"))
+    return free or named.keys() >= set(keyword_names(schema, "required"))
 
 
 def _is_open(schema: Schema, lower: str, upper: str, apart: int) -> bool:

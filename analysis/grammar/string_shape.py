@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.schema_document import schema_place
-from autoparser.analysis.core.schema_keywords import Schema, keyword_count, schemas_of
+from autoparser.analysis.core.schema_keywords import Schema, keyword_count, keyword_schemas
 
 from .regex_nodes import (
     Regex,
@@ -282,7 +282,7 @@ def string_shape(schema: Schema, pointer: str) -> StringShape:
         *(length for length in _LENGTHS if length in schema),
     )
     shape = StringShape(tuple(regex for _, regex in found), least, most, pointer, keywords)
-    for part in schemas_of(schema, "allOf"):
+    for part in keyword_schemas(schema, "allOf"):
         if isinstance(part, dict):
             shape = _joined(shape, string_shape(part, pointer))
     return shape

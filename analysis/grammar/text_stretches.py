@@ -85,7 +85,7 @@ _TRIED = 8
 """Maximum number of signs of one text that are tried, the rare ones first."""
 
 
-def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> str | None:
+def text_signs(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> str | None:
     """Return the signs of free text that make its masks quickest.
 
     Return None if a text has none: letters, digits and blanks stand in most tokens.
@@ -98,8 +98,8 @@ def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> st
         # If a token follows, it already shows where the text ends.
         if isinstance(close[-1], str):
             to_tell.add(text)
-    texts = tuple(filter(None, dict.fromkeys([*before, *exclude])))
-    return _cheapest(texts, tuple(filter(to_tell.__contains__, texts)))
+    texts = tuple([text for text in dict.fromkeys([*before, *exclude]) if text])
+    return _cheapest(texts, tuple([text for text in texts if text in to_tell]))
 
 
 @lru_cache(maxsize=256)
@@ -402,7 +402,7 @@ _FILLED = r'[^\s"\\\x00-\x1F\x7F]'
 """One of these that is not whitespace."""
 
 
-def slices_of(
+def vocabulary_slices(
     signs: Collection[str], *, edged: bool = False, names: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Return the slices of a vocabulary in which masks of such texts are quick, for llguidance.

@@ -4,7 +4,7 @@ r"""Turn a format's expression into grammar rules for one request.
 
 The rules cover every row that the expression has for a strict writer. `TurnRules` makes the parts
 that do not depend on the tools, which are cached as a frame; `CallWriter` fills in the calls. A
-lazy grammar begins at a trigger (`triggers_of`): a text that begins calls and nothing else.
+lazy grammar begins at a trigger (`call_triggers`): a text that begins calls and nothing else.
 
 If a call is required, a turn that begins in reasoning is, as GBNF writes it:
 
@@ -32,7 +32,7 @@ from autoparser.analysis.core.text_alignment import (
 )
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.parsing.call_ends import section_closers
-from autoparser.analysis.parsing.stop_marks import ChannelFrame, frame_of
+from autoparser.analysis.parsing.stop_marks import ChannelFrame, channel_frame
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     PartBody,
@@ -113,7 +113,7 @@ class _CallHead(Struct, frozen=True):
     if an id or a number precedes the name."""
 
 
-def triggers_of(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigger, ...]:
+def call_triggers(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigger, ...]:
     """Return the beginnings of these functions' calls and of nothing else; empty without calls.
 
     Raises GrammarError if nothing tells the calls from other text.
@@ -125,7 +125,7 @@ def triggers_of(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigge
     others = list(dict.fromkeys(text for row in strict.rows for text in _around(row)))
     found: dict[GrammarTrigger, None] = {}
     for begun in dict.fromkeys(
-        begun_of(row, calls) for row in strict.rows if row.has(TurnPart.CALLS)
+        begun_before_lazy(row, calls) for row in strict.rows if row.has(TurnPart.CALLS)
     ):
         for name in names:
             # A call without arguments may be written in another row, with a trigger of its own.
@@ -135,7 +135,7 @@ def triggers_of(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigge
     return tuple(found)
 
 
-def begun_of(row: StrictRow, calls: CallFormat) -> str:
+def begun_before_lazy(row: StrictRow, calls: CallFormat) -> str:
     """Return the part of the calls before a lazy grammar: whitespace, what the prompt wrote."""
     begun = next(
         item.written_start
@@ -404,7 +404,7 @@ def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
         for at, item in enumerate(row.items)
         if isinstance(item, PartBody) and item.part is TurnPart.CALLS
     )
-    body = PartBody(TurnPart.CALLS, written_start=begun_of(row, calls))
+    body = PartBody(TurnPart.CALLS, written_start=begun_before_lazy(row, calls))
     return StrictRow((body, *row.items[at + 1 :]), row.end)
 
 
@@ -457,7 +457,7 @@ class TurnRules:
     @cached_property
     def header_tail(self) -> HeaderTail | None:
         """The rest of a header after a call's name, in any words; None if the row has it."""
-        frame = frame_of(self.turn) if self.free else None
+        frame = channel_frame(self.turn) if self.free else None
         if frame is None:
             return None
         owners = (*deciding_parts(self.turn), self.table.brancher.opaque)

@@ -64,7 +64,14 @@ from .grammar_rules import (
     references_in,
     text_mark,
 )
-from .member_rows import MemberRules, closed_alike, closes_of, fill_row, kinds_told, opening_of
+from .member_rows import (
+    MemberRules,
+    closed_alike,
+    entry_closes,
+    entry_opening,
+    fill_row,
+    kinds_told,
+)
 from .rule_paths import (
     Item,
     Path,
@@ -530,7 +537,7 @@ class ValueWriter(Struct, frozen=True):
     def _ways_of(self, row: Row, kinds: frozenset[JsonType], entry: _Entry) -> list[Path]:
         """Return the ways to write the value in a row."""
         schema, container, outer, exclude, read_as = entry
-        closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
+        closes = list(dict.fromkeys([*exclude, *entry_closes(row, container, outer)]))
         row_kinds = kinds_told(container, row)
         bare = BareValue(schema, row_kinds or read_as or self.reader.kinds(schema))
         ways = self.ways(schema, container.values or outer, closes, kinds, bare)
@@ -675,7 +682,7 @@ def _elements(notation: ValueNotation, kinds: frozenset[JsonType]) -> list[str]:
         for container in containers
         if container is not None and not container.open.strip()
     ]
-    return [opening_of(container.entry) for container in made_of if is_bare(notation.string)]
+    return [entry_opening(container.entry) for container in made_of if is_bare(notation.string)]
 
 
 def _container(notation: ValueNotation, kind: JsonType) -> ContainerNotation | None:

@@ -36,8 +36,14 @@ from .media_tokens import (
 )
 from .message_attribution import Attributed, Joints, attribute_render
 from .rendered_tokens import RenderedTokens, own_tokens
-from .request_arguments import ids_of, messages_of, retention_of, switches_of, tools_of
-from .text_marks import fields_of
+from .request_arguments import (
+    checked_messages,
+    checked_retention,
+    checked_switches,
+    checked_tools,
+    token_list,
+)
+from .text_marks import reasoning_field_names
 from .token_bridge import Bridge
 from .turn_response import (
     CallTokens,
@@ -95,10 +101,10 @@ class Renderer:
                 + "}), with an empty text for a token that the model does not have",
             )
         self.analysis = analysis
-        self.switches = switches_of(switches)
+        self.switches = checked_switches(switches)
         self._text = tokenizer_of(tokenizer, segmenting=True).text
         self._joints = Joints(analysis.formats.united)
-        self._reasoning_fields = fields_of(analysis.shape)
+        self._reasoning_fields = reasoning_field_names(analysis.shape)
         self._responses = Responses(analysis, self._text, self.switches, choices)
         self._bridge = Bridge(
             analysis,
@@ -106,7 +112,7 @@ class Renderer:
             self._responses,
             self._joints,
             self.switches,
-            retention_of(thinking_retention),
+            checked_retention(thinking_retention),
         )
 
     def __repr__(self) -> str:
@@ -132,7 +138,7 @@ class Renderer:
         found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
         tokens = self._text.encode(found.text)
         rendered = own_tokens(found, tokens)
-        prepared = messages_of(messages)
+        prepared = checked_messages(messages)
         # Finding the parts costs two renders for each, so skip it for conversations of plain text.
         if not media_parts(prepared):
             return rendered
@@ -152,7 +158,7 @@ class Renderer:
         return expand_placeholders(rendered, expand)
 
     def _renders(self, tools: Sequence[object] | None) -> HistoryRenders:
-        return HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches)
+        return HistoryRenders.of(self.analysis.rendering, checked_tools(tools), self.switches)
 
     def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:
         """Return the tokens of an attributed text, and the text of each.
@@ -172,7 +178,7 @@ class Renderer:
         """Return the conversation's text, attributed. Raises as `render` does."""
         return attribute_render(
             self._renders(tools),
-            messages_of(messages),
+            checked_messages(messages),
             self._joints,
             generation=add_generation_prompt,
             reasoning_fields=self._reasoning_fields,
@@ -217,13 +223,15 @@ class Renderer:
         The arguments are those of `parse_response`.
         """
         output = self._parse_output(token_ids, prompt_ids, tools, complete=complete)
-        return call_tokens(output, ids_of(token_ids), self._decoder_after(ids_of(prompt_ids)))
+        return call_tokens(
+            output, token_list(token_ids), self._decoder_after(token_list(prompt_ids))
+        )
 
     def _parse_output(
         self, ids: Ids, prompt: Ids, tools: Sequence[object] | None, *, complete: bool
     ) -> ReadOutput:
         read = self._responses.parse
-        return read(ids_of(ids), ids_of(prompt), tools=tools, complete=complete)
+        return read(token_list(ids), token_list(prompt), tools=tools, complete=complete)
 
     def training_sample(
         self, trajectory: Sequence[TrajectoryStep], tools: Sequence[object] | None = None
@@ -239,7 +247,7 @@ class Renderer:
         mask: list[bool] = []
         calls: list[CallTokens] = []
         for at, step in enumerate(trajectory):
-            prompt, written = ids_of(step.prompt_ids), ids_of(step.completion_ids)
+            prompt, written = token_list(step.prompt_ids), token_list(step.completion_ids)
             # A row is one token sequence, so it cannot contain ids that a template rewrote.
             check_step(at, prompt, ids)
             output = self._responses.parse(written, prompt, tools=tools, complete=step.complete)
@@ -302,9 +310,9 @@ class Renderer:
         A stop that also occurs inside turns ends it only after content or a call. Raises
         TokenizerError for ids that are not in the vocabulary.
         """
-        ids = ids_of(token_ids)
+        ids = token_list(token_ids)
         self._text.check(ids, "token_ids")
-        return self._responses.stop(ids, ids_of(prompt_ids), tools)
+        return self._responses.stop(ids, token_list(prompt_ids), tools)
 
     def bridge_to_next_turn(
         self,
@@ -323,7 +331,11 @@ class Renderer:
         the vocabulary.
         """
         return self._bridge.to_next_turn(
-            ids_of(prev_prompt_ids), ids_of(prev_completion_ids), new_messages, tools, force=force
+            token_list(prev_prompt_ids),
+            token_list(prev_completion_ids),
+            new_messages,
+            tools,
+            force=force,
         )
 
 

@@ -14,9 +14,9 @@ import msgspec
 
 from autoparser.analysis.core.error_words import (
     is_mapping,
-    kind_of,
     missing_name_hint,
     spelling_hint,
+    value_kind,
 )
 from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.templates.chat_template import (
@@ -33,7 +33,7 @@ _MESSAGE = "give {role: user, content: …}"
 _TOOL = "give {type: function, function: {name: …, parameters: …}}"
 
 
-def messages_of(argument: object, what: str = "messages") -> list[Message]:
+def checked_messages(argument: object, what: str = "messages") -> list[Message]:
     """Return messages as a template sees them. Raises RequestError."""
     listed = _check_list(argument, what, "messages", "[{role: user, content: …}, …]")
     if not listed:
@@ -46,7 +46,7 @@ def _checked_message(argument: object, place: str) -> Message:
         message = prepared_messages([argument])[0]
     except TypeError:
         raise RequestError(
-            f"a message must be a mapping, got {kind_of(argument)}", place=place, hint=_MESSAGE
+            f"a message must be a mapping, got {value_kind(argument)}", place=place, hint=_MESSAGE
         ) from None
     if not isinstance(message.get("role"), str):
         raise RequestError(
@@ -59,7 +59,7 @@ def _checked_message(argument: object, place: str) -> Message:
     return message
 
 
-def ids_of(argument: Sequence[int]) -> Sequence[int]:
+def token_list(argument: Sequence[int]) -> Sequence[int]:
     """Return ids, which may be an array of numpy or torch, as a list of integers."""
     if isinstance(argument, list | tuple):
         return argument
@@ -67,7 +67,7 @@ def ids_of(argument: Sequence[int]) -> Sequence[int]:
     return cast("Sequence[int]", argument if listed is None else listed())
 
 
-def tools_of(argument: object) -> list[object] | None:
+def checked_tools(argument: object) -> list[object] | None:
     """Return tools as a template sees them; None stays None. Raises RequestError."""
     if argument is None:
         return None
@@ -77,7 +77,9 @@ def tools_of(argument: object) -> list[object] | None:
     for at, tool in enumerate(listed):
         if not isinstance(tool, Mapping):
             raise RequestError(
-                f"a tool must be a mapping, got {kind_of(tool)}", place=f"tools[{at}]", hint=_TOOL
+                f"a tool must be a mapping, got {value_kind(tool)}",
+                place=f"tools[{at}]",
+                hint=_TOOL,
             )
     return prepared_tools(listed)
 
@@ -93,13 +95,13 @@ def tools_key(tools: Sequence[object] | None) -> bytes:
         return json.dumps(tools, default=repr).encode()
 
 
-def switches_of(argument: object) -> dict[str, object]:
+def checked_switches(argument: object) -> dict[str, object]:
     """Return the template's variables. Raises RequestError for those that a render sets itself."""
     if argument is None:
         return {}
     if not is_mapping(argument):
         raise RequestError(
-            f"must be a mapping of template variables, got {kind_of(argument)}",
+            f"must be a mapping of template variables, got {value_kind(argument)}",
             place="switches",
             hint='give them by name, such as {"today": "Monday"}',
         )
@@ -112,7 +114,7 @@ def switches_of(argument: object) -> dict[str, object]:
     return switches
 
 
-def retention_of(argument: str) -> Retention:
+def checked_retention(argument: str) -> Retention:
     """Return which reasoning a bridge keeps. Raises RequestError."""
     known = [retention.value for retention in Retention]
     if argument in known:
@@ -128,5 +130,5 @@ def _check_list(argument: object, place: str, what: str, hint: str) -> Sequence[
     if isinstance(argument, Sequence) and not isinstance(argument, str | bytes):
         return cast("Sequence[object]", argument)
     raise RequestError(
-        f"must be a list of {what}, got {kind_of(argument)}", place=place, hint=f"give {hint}"
+        f"must be a list of {what}, got {value_kind(argument)}", place=place, hint=f"give {hint}"
     )

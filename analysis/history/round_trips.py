@@ -1,7 +1,8 @@
 """Play all scenarios under all settings of switches and next roles, and advise how to fix breaks.
 
 `round_trip` gives each scenario with each next role a `TripRow` of verdicts, one for each setting
-of `settings_of`; `advice_of` returns how to fix a row: by the template, the engine, or the caller.
+of `trip_settings`; `advice_of` returns how to fix a row: by the template, the engine, or the
+caller.
 
 For a template that writes reasoning only in the last message, the row of the scenario "reasoning +
 answer" with a user message next is
@@ -132,7 +133,7 @@ def round_trip(
     stage = ReplayStage(analysis)
     encoder = None if tokenizer is None else Encoder(tokenizer)
     usual = analysis.formats.base
-    every = [{**usual, **setting}] if setting else list(settings_of(analysis))
+    every = [{**usual, **setting}] if setting else list(trip_settings(analysis))
     chosen = tuple(every[:MOST_SETTINGS])
     rows: list[TripRow] = []
     left_out: list[tuple[Scenario, Next, str]] = []
@@ -185,7 +186,7 @@ _MATTERING = frozenset(
 )
 
 
-def settings_of(analysis: Analysis) -> Iterator[Setting]:
+def trip_settings(analysis: Analysis) -> Iterator[Setting]:
     """Yield the settings of the switches that may matter, the template's usual one first.
 
     These are the values that change the generation prompt, the turn or the treatment of earlier
@@ -242,11 +243,11 @@ def _verdict_kinds(verdict: Verdict) -> set[str]:
         # Texts that differ have tokens that differ, so a verdict without tokens counts as both.
         kinds |= {"tokens"} if verdict.tokens is None or not verdict.tokens.holds else set()
     if verdict.cause is not None:
-        kinds.add(code_of(verdict.cause))
+        kinds.add(cause_code(verdict.cause))
     return kinds
 
 
-def code_of(cause: Cause) -> str:
+def cause_code(cause: Cause) -> str:
     """Return a cause as one word for a command line."""
     return cause.value.lower().replace(" ", "-")
 

@@ -31,7 +31,7 @@ from autoparser.analysis.core.conversation import (
     ToolCall,
     ToolResult,
     UserMessage,
-    function_of,
+    tool_function,
 )
 from autoparser.analysis.core.documents import copy_fields, read_value
 from autoparser.analysis.core.error_words import (
@@ -71,7 +71,7 @@ def shipped_scenarios() -> tuple[Scenario, ...]:
     content = yaml.load(SHIPPED.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - both safe
     given = read_value(content, _ScenarioFile, file=SHIPPED.name)
     # A test validates the shipped schemas: jsonschema would take longer than a lint.
-    return _scenarios(given, tuple(map(function_of, given.tools or ())), SHIPPED.name)
+    return _scenarios(given, tuple(map(tool_function, given.tools or ())), SHIPPED.name)
 
 
 class _FileMapping(Struct, frozen=True, forbid_unknown_fields=True):
@@ -182,7 +182,7 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
         tools = shipped_scenarios()[0].tools
     else:
         offered = given_tools(list(given.tools), file, ScenarioError)
-        tools = tuple(map(function_of, offered))
+        tools = tuple(map(tool_function, offered))
     return _scenarios(given, tools, file)
 
 

@@ -136,7 +136,7 @@ def _replace_value(value: object, path: Path, texts: Mapping[Path, str]) -> obje
     return value
 
 
-def fields_of(shape: MessageShape) -> tuple[str, ...]:
+def reasoning_field_names(shape: MessageShape) -> tuple[str, ...]:
     """Name the message fields in which a template of this shape takes reasoning."""
     own = shape.reasoning_field
     return (*REASONING_FIELDS, own) if own and own not in REASONING_FIELDS else REASONING_FIELDS

@@ -42,7 +42,7 @@ from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
-from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.parsing.turn_request import read_request
 from autoparser.analysis.templates.chat_template import prepared_messages
 
 from .bridge_refusals import (
@@ -119,7 +119,7 @@ class RenderPattern:
         return tuple(found) if at == len(text) else None
 
 
-def words_of(calls: Sequence[ToolCall], new: Messages) -> dict[Word, str]:
+def varying_words(calls: Sequence[ToolCall], new: Messages) -> dict[Word, str]:
     """Return the words that vary: of new messages, and of the turn's calls."""
     found: dict[Word, str] = {}
     for at, message in enumerate(new):
@@ -132,7 +132,7 @@ def words_of(calls: Sequence[ToolCall], new: Messages) -> dict[Word, str]:
     return {word: text for word, text in found.items() if text}
 
 
-def pattern_of(segments: Sequence[Segment], words: Words, text: str) -> RenderPattern | None:
+def render_pattern(segments: Sequence[Segment], words: Words, text: str) -> RenderPattern | None:
     """Return the pattern of an attributed text, or None if a content has another spelling."""
     pieces: list[RenderPiece] = []
     for segment in segments:
@@ -281,7 +281,7 @@ class Skeletons:
             return
         # Most turns are bridged alike without tools, and renders cost less with fewer tools.
         yield None
-        offered = tuple(request_of(tools).tools or ())
+        offered = tuple(read_request(tools).tools or ())
         # Only tools that each have a name of their own can be chosen by name.
         if len(offered) == len(tools):
             kept = [tool for name, tool in zip(offered, tools, strict=True) if name in tool_names]
@@ -382,7 +382,7 @@ class Skeletons:
         """Return a call of the first tool offered, or of a sentinel name."""
         marks = self.marks
         # A template may look the called function up in the offered tools.
-        name = next(iter(request_of(renders.tools).tools or ()), marks.names[0])
+        name = next(iter(read_request(renders.tools).tools or ()), marks.names[0])
         return ToolCall(name, {marks.keys[0]: marks.values[0]}, marks.ids[0])
 
     def dialogue(self, entries: Dialogue) -> Messages:

@@ -26,7 +26,7 @@ from itertools import accumulate
 from msgspec import structs
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Message as Turn, function_of
+from autoparser.analysis.core.conversation import Message as Turn, tool_function
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.text_alignment import edge_units
 from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
@@ -52,15 +52,15 @@ from .message_attribution import (
     historic_closes,
 )
 from .rendered_tokens import RenderedTokens, TokenOwner, own_tokens
-from .request_arguments import messages_of
+from .request_arguments import checked_messages
 from .text_skeleton import (
     MOST_PATTERNS,
     Base,
     LastText,
     RenderPattern,
     Skeletons,
-    pattern_of,
-    words_of,
+    render_pattern,
+    varying_words,
 )
 from .turn_kinds import AnsweredKind, KeptKind, OwnedKind, PlacedKind, SettledKind
 from .turn_response import ReadOutput, Responses
@@ -140,7 +140,7 @@ def _check_tools(
     past: PromptPast, tools: Sequence[object] | None, base: Base, purpose: Purpose
 ) -> None:
     """Refuse a tool that the template writes in its prompts and that this prompt does not have."""
-    functions = map(function_of, tools or ())
+    functions = map(tool_function, tools or ())
     names = tuple("" if known is None else str(known.get("name", "")) for known in functions)
     # Prompts that follow this one contain all of its text.
     if not names or names in past.contents:
@@ -247,7 +247,7 @@ class Bridge:
         self._text.check(completion, "prev_completion_ids")
         if not new:
             return BridgeRefusal(RefusalReason.NOTHING_NEW)
-        messages = messages_of(new, "new_messages")
+        messages = checked_messages(new, "new_messages")
         roles = tuple(str(message.get("role")) for message in messages)
         if "assistant" in roles:
             return BridgeRefusal(
@@ -722,14 +722,14 @@ class Bridge:
             tuple(message.get("role") for message in continuation.added.new),
         )
         known = self._patterns.get(key, ())
-        words = words_of(continuation.added.turn.calls, continuation.added.new)
+        words = varying_words(continuation.added.turn.calls, continuation.added.new)
         matching = (pattern.segments(words, text) for pattern in known)
         segments = next((fitting for fitting in matching if fitting is not None), None)
         if segments is None:
             segments = self._attribute_addition(continuation, start)
             # A template may write content in a way that no pattern knows; such text is attributed
             # each time.
-            pattern = pattern_of(segments, words, text)
+            pattern = render_pattern(segments, words, text)
             if pattern is not None:
                 self._patterns[key] = (pattern, *known)[:MOST_PATTERNS]
         return own_tokens(Attributed(text, segments, marked=False), tokens, first)

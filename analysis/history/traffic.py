@@ -1,6 +1,6 @@
 """Measure how much of the prefix cache an engine's real traffic loses between requests, and why.
 
-    log lines -> traffic_of -> TrafficRecords -> prefix_losses -> Traffic: losses by cause
+    log lines -> read_traffic -> TrafficRecords -> prefix_losses -> Traffic: losses by cause
 
 A record is a prompt and its completion. The next prompt of the same conversation should begin with
 both; from where it departs from them, the rest has to be computed again. For example, after
@@ -28,7 +28,7 @@ from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.sources.tokenizer import TokenText
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
-from .trip_causes import Cause, edits_of
+from .trip_causes import Cause, text_edits
 from .trip_verdict import shared_tokens
 
 if TYPE_CHECKING:
@@ -454,7 +454,7 @@ def _cause_by_edit(
     parsed: ParsedMessage, earlier: TrafficRecord, text: str, here: int
 ) -> Cause | None:
     """Return the cause of an edit, taken from the next prompt, after which the texts agree more."""
-    for edit in edits_of(parsed, earlier.completion, text, here - len(earlier.prompt), here):
+    for edit in text_edits(parsed, earlier.completion, text, here - len(earlier.prompt), here):
         whole = earlier.prompt + edit.sampled
         added = max(0, len(edit.sampled) - len(earlier.completion))
         if prefix_length(whole, text) > here + added:
@@ -633,7 +633,7 @@ class _LoggedRequest(Struct, frozen=True):
         return ((self.prompt, self.prompt_token_ids, self.completion, self.token_ids),)
 
 
-def traffic_of(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> TrafficLog:
+def read_traffic(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> TrafficLog:
     """Read a log. Raises TrafficLogError if no line can be read, and TokenizerError.
 
     Token ids without a text need a tokenizer.

@@ -32,7 +32,7 @@ from autoparser.analysis.templates.chat_template import ChatTemplate, prepared_m
 
 from .history_renders import HistoryRenders, Messages, generation_ranges
 from .message_attribution import Attributed, Joints, attribute_render, historic_closes
-from .text_marks import MARK_DIGITS, fields_of, unused_word
+from .text_marks import MARK_DIGITS, reasoning_field_names, unused_word
 
 # The proof of a training template: it renders the same texts, and marks the model's text.
 #
@@ -133,7 +133,7 @@ class _ProofConversations:
         tools = offered_tools(battery_tools(), analysis.shape)
         self.renders = HistoryRenders.of(analysis.template, tools, {})
         self._joints = Joints(analysis.formats.united)
-        self._fields = fields_of(analysis.shape)
+        self._fields = reasoning_field_names(analysis.shape)
         self._system = choose_sentinels(analysis.template.text).system
 
     def messages(self, dialogue: Dialogue) -> Messages:
@@ -353,7 +353,7 @@ def _wrap_template(analysis: Analysis, *, ends: bool) -> str:
         "openings": _jinja_list([opening.text for opening in format_.openings if opening.text]),
         "stops": f"[{', '.join(map(_jinja_list, whole_stops(format_).items()))}]",
         "closes": _jinja_list(historic_closes(format_)),
-        "fields": _jinja_list(fields_of(analysis.shape)),
+        "fields": _jinja_list(reasoning_field_names(analysis.shape)),
         "ends": str(ends).lower(),
     }
     # Replace all places at once, so that inserted text is not searched again.

@@ -7,7 +7,7 @@ the order of `_HYPOTHESES`, by which the difference goes away or moves behind th
     Replay -> BrokenStep -> each hypothesis plays it again -> Cause; Cause -> Culprit
 
 For the sampled text `<t>Hm.</t>Yes.`, a newline and `</s>`, and a template that strips the answer,
-the next prompt departs at the newline. `edits_of` yields `<t>Hm.</t>Yes.</s>` with the cause
+the next prompt departs at the newline. `text_edits` yields `<t>Hm.</t>Yes.</s>` with the cause
 `CONTENT_STRIPPED`; played again, that text holds, so this is the cause.
 """
 
@@ -131,7 +131,7 @@ class Culprit(StrEnum):
     """The model's spelling, which messages do not store, departs from the template's."""
 
 
-def fault_of(
+def break_fault(
     stage: ReplayStage, replay: Replay, cause: Cause | None, plain: str | None
 ) -> Culprit | None:
     """Return whose fault a break is, or None if nothing breaks.
@@ -207,7 +207,7 @@ _IN_JSON = re.compile(r'(?:":|["}\]],)$')
 _LITERALS = ({"true", "True"}, {"false", "False"}, {"null", "None"})
 
 
-def edits_of(
+def text_edits(
     parsed: ParsedMessage, sampled: str, text: str, here: int, there: int
 ) -> Iterator[Edit]:
     """Yield the edits of a sampled text at `here` that take over what `text` has at `there`."""
@@ -305,7 +305,7 @@ def _splice_text(text: str, span: tuple[int, int], replacement: str) -> str:
     return text[: span[0]] + replacement + text[span[1] :]
 
 
-def cause_of(stage: ReplayStage, replay: Replay) -> Cause | None:
+def break_cause(stage: ReplayStage, replay: Replay) -> Cause | None:
     """Return why the text breaks, or None if it holds; re-tokenization is not detected here."""
     if replay.holds:
         return None
@@ -489,7 +489,7 @@ def _explaining_edits(case: BrokenStep, *causes: Cause) -> Iterator[Exchange]:
     """Yield the step with each edit of one of these kinds that removes the difference."""
     replay = case.replay
     here = case.at - len(replay.prompt.text)
-    for edit in edits_of(replay.parsed, case.exchange.sampled, replay.text, here, case.at):
+    for edit in text_edits(replay.parsed, case.exchange.sampled, replay.text, here, case.at):
         exchange = replace(case.exchange, sampled=edit.sampled)
         if edit.cause in causes and case.moves(exchange):
             yield exchange

@@ -36,7 +36,7 @@ from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
-from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, message_of
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, message_from
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
@@ -52,7 +52,7 @@ from .sampled_turns import (
     sample_turn,
 )
 from .scenarios import Next, Scenario
-from .trip_causes import Cause, Culprit, cause_of, fault_of
+from .trip_causes import Cause, Culprit, break_cause, break_fault
 from .turn_variations import VARIATIONS, Spelling, respell_calls, respelled_by, rewritten_by
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ REWRITTEN = "it changes the text of the turn"
 def says_message(parsed: ParsedMessage, text: str, message: Message) -> bool:
     """Return whether a parsed text is this message, regardless of ids and order of arguments."""
     try:
-        read = message_of(parsed, text)
+        read = message_from(parsed, text)
     except ValueError:
         return False
     return _message_key(read) == _message_key(message)
@@ -297,7 +297,7 @@ def judge_scenario(
 ) -> Verdict:
     """Play a scenario and judge it."""
     try:
-        exchange, written = exchange_of(stage, scenario, coming, setting)
+        exchange, written = sample_exchange(stage, scenario, coming, setting)
         replay = stage.play(exchange)
     except NotWrittenError as reason:
         return Verdict(setting, coming, Outcome.NOT_APPLICABLE, reason=str(reason))
@@ -307,7 +307,7 @@ def judge_scenario(
     return _judge_replay(stage, replay, encoder, written)
 
 
-def exchange_of(
+def sample_exchange(
     stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting
 ) -> tuple[Exchange, Sample]:
     """Return the exchange with its sampled text. Raises NotWrittenError, TemplateRenderError."""
@@ -453,7 +453,7 @@ def _judge_replay(
         tokens = encoder.compare(
             replay.prompt.text, exchange.sampled, replay.text, newlines=sample.single_newlines
         )
-    cause = cause_of(stage, replay)
+    cause = break_cause(stage, replay)
     # Equal texts with other tokens: the tokenizer joins the sampled text with its neighbors.
     if cause is None and tokens is not None and not tokens.holds:
         cause = Cause.RETOKENIZED
@@ -468,7 +468,7 @@ def _judge_replay(
         "" if error is None else error.reason,
         sampled=exchange.sampled,
         status=replay.parsed.status,
-        fault=fault_of(stage, replay, cause, sample.plain),
+        fault=break_fault(stage, replay, cause, sample.plain),
         unconfirmed=sample.unconfirmed,
     )
 

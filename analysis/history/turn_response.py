@@ -20,7 +20,7 @@ from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestError
 from autoparser.analysis.sources.tokenizer import TokenText
 
-from .request_arguments import tools_key, tools_of
+from .request_arguments import checked_tools, tools_key
 from .turn_stops import turn_stops
 
 PROMPT_TAIL = 48
@@ -142,7 +142,7 @@ class Responses:
         if known is None:
             if len(self._parsers) >= MOST_PARSERS:
                 self._parsers.clear()
-            tools_of(tools)
+            checked_tools(tools)
             known = self._analysis.parser(
                 tools,
                 prompt=opening or None,

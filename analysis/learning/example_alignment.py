@@ -28,7 +28,7 @@ from msgspec import Struct, field
 from autoparser.analysis.core.call_notation import RowSlot, json_notation, python_notation
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
 from autoparser.analysis.core.reading_judge import same_json
-from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.core.text_format import (
     EdgeStrip,
@@ -494,7 +494,7 @@ def _field_spellings(wanted: _Wanted) -> tuple[str, ...]:
 
 
 def _mark_at(what: RowSlot, span: WordSpan, call: int, value: Json) -> Mark:
-    kind = type_of(value) if what is RowSlot.VALUE else None
+    kind = json_type(value) if what is RowSlot.VALUE else None
     return Mark(what, span.start, span.end, call, kind, value)
 
 

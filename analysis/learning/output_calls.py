@@ -31,7 +31,7 @@ from typing import NamedTuple
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.text_alignment import common_suffix, prefix_length
 from autoparser.analysis.core.text_format import StringEscape, StringText
 
@@ -403,7 +403,7 @@ def _value_surroundings(gaps: Sequence[KeyGap]) -> _ValueSurroundings:
     middles: dict[JsonType, Counter[str]] = {}
     for gap in literal:
         for value, start, _ in literals_in(gap):
-            middles.setdefault(type_of(value), Counter())[gap.text[:start]] += 1
+            middles.setdefault(json_type(value), Counter())[gap.text[:start]] += 1
     # A word of the markup may look like a value and be nearer to the key: `flag="false">false`.
     surroundings.middles = {
         kind: max(counted, key=lambda middle: (counted[middle], len(middle)))

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.text_format import StringEscape
 
 from .example_alignment import escaped_value_at, value_at
@@ -226,7 +226,7 @@ def literals_in(gap: KeyGap, start: int = 0) -> Iterator[tuple[Json, int, int]]:
 
 
 def _kind_allowed(value: Json, kinds: frozenset[JsonType]) -> bool:
-    kind = type_of(value)
+    kind = json_type(value)
     return kind in kinds or (kind is JsonType.INTEGER and JsonType.NUMBER in kinds)
 
 

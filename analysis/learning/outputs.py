@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from autoparser.analysis.core.conversation import Json, Tool, function_of
+from autoparser.analysis.core.conversation import Json, Tool, tool_function
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.errors import AutoparserError
@@ -115,7 +115,7 @@ class OfferedTools:
         """Store tools in OpenAI's form, wrapped or bare."""
         self.tools = tools
         self._parameters: dict[str, Json] = {
-            str(tool["name"]): tool.get("parameters") for tool in map(function_of, tools)
+            str(tool["name"]): tool.get("parameters") for tool in map(tool_function, tools)
         }
         self._parts = {name: SchemaPart.of(schema) for name, schema in self._parameters.items()}
         self._checks: dict[str, Validate] = {}

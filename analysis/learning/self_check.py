@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.conversation import Dialogue, Message, Tool, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
-from autoparser.analysis.core.message_shape import FormDeparture, MessageShape, departures_of
+from autoparser.analysis.core.message_shape import FormDeparture, MessageShape, form_departures
 from autoparser.analysis.core.text_alignment import differing_parts
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
@@ -136,7 +136,7 @@ class _Judge:
         Each departure of its form is undone alone, then all of them together.
         """
         # A template that accepts OpenAI's form has no departures, so nothing is rendered.
-        departures = departures_of(self.observer.prober.shape)
+        departures = form_departures(self.observer.prober.shape)
         forms = {
             departure: AskedForm(departure.usual, departure.wanted, 0) for departure in departures
         }

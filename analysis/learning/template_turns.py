@@ -29,7 +29,7 @@ from autoparser.analysis.core.message_shape import (
     FormDeparture,
     MessageShape,
     ToolForm,
-    departures_of,
+    form_departures,
     put_together,
 )
 from autoparser.analysis.core.text_alignment import common_prefix, prefix_length
@@ -138,7 +138,7 @@ def unnoticed_departures(shape: MessageShape, forms: Iterable[AskedForm]) -> For
     Users notice errors, and reasoning that is not read. Return None if nothing is left.
     """
     noticed = {form.usual for form in forms if form.raised or form.unread}
-    found = [departure for departure in departures_of(shape) if departure.usual not in noticed]
+    found = [departure for departure in form_departures(shape) if departure.usual not in noticed]
     return put_together(found) if found else None
 
 

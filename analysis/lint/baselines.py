@@ -30,7 +30,7 @@ from autoparser.analysis.core.error_words import spelling_hint
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.sources.local_files import open_file, read_bounded
 
-from .project_settings import codes_of
+from .project_settings import selected_codes
 from .project_sources import InputProblem
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ class Ignore(Struct, frozen=True):
     @property
     def codes(self) -> frozenset[str]:
         """The codes of the selected rules."""
-        return codes_of(self.selectors)
+        return selected_codes(self.selectors)
 
 
-def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[InputProblem, ...]]:
+def template_ignores(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[InputProblem, ...]]:
     """Return the ignores in a template's comments, and the malformed ones as problems."""
     # Only parsing needs Jinja: cached ignores do not.
     from autoparser.analysis.templates.source_text import template_comments  # noqa: PLC0415
@@ -89,7 +89,7 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
     if match is None:
         raise AutoparserError("an ignore comment without a rule", hint=_FORM)
     selectors = tuple(re.split(r"\s*,\s*", match["selectors"]))
-    codes_of(selectors)  # raises for a selector that matches no rule
+    selected_codes(selectors)  # raises for a selector that matches no rule
     # Authors separate the reason with a colon or a dash.
     reason = " ".join(match["reason"].strip(" \t\r\n:-–—").split())
     if not reason:
@@ -124,7 +124,7 @@ class KnownFinding(Struct, frozen=True, order=True):
     code: str
     """The rule's code, e.g. ``AP301``."""
     digest: str
-    """The digest of its message, e.g. ``a8464d848eb6328c``, see `digest_of`."""
+    """The digest of its message, e.g. ``a8464d848eb6328c``, see `finding_digest`."""
     message: str
     """The message, for readers of the file, e.g. ``"a system message in the middle of a
     conversation is dropped"``."""
@@ -135,7 +135,7 @@ class KnownFinding(Struct, frozen=True, order=True):
         return self.path, self.template, self.code, self.digest
 
 
-def digest_of(finding: LintFinding) -> str:
+def finding_digest(finding: LintFinding) -> str:
     """Return a digest of a message that does not depend on line numbers: 16 hex digits."""
     words = _LINE_NUMBER.sub("line", finding.message)
     # A message quotes the template, which may contain lone surrogates.

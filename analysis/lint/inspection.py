@@ -22,7 +22,7 @@ from .hit import Hit, Severity
 from .linting import SHOWING_ALL, FindingFilter, LintFinding
 from .project_settings import FailOn
 from .project_sources import InputProblem
-from .registry import rule_of
+from .registry import find_rule
 from .rule import Rule, RuleNeed
 
 if TYPE_CHECKING:
@@ -194,4 +194,4 @@ class SeenHits(Struct, frozen=True):
     @property
     def findings(self) -> tuple[LintFinding, ...]:
         """The hits with their rules."""
-        return tuple(LintFinding(rule_of(code), hit, also) for code, hit, also in self.hits)
+        return tuple(LintFinding(find_rule(code), hit, also) for code, hit, also in self.hits)

@@ -2,9 +2,9 @@
 
 Three rules may see one exception; the finding of one remains and names the others:
 
-    >>> from autoparser.analysis.lint.registry import rule_of
+    >>> from autoparser.analysis.lint.registry import find_rule
     >>> cause = HitCause("raises", 3, "roles must alternate")
-    >>> rules = [rule_of(code) for code in ("AP103", "AP118", "AP101")]
+    >>> rules = [find_rule(code) for code in ("AP103", "AP118", "AP101")]
     >>> found = [LintFinding(rule, Hit("…", cause=cause)) for rule in rules]
     >>> [(finding.code, finding.also) for finding in merge_findings(found)]
     [('AP101', ('AP103', 'AP118'))]
@@ -134,7 +134,7 @@ def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
         for code in finding.rule.covers:
             covering.setdefault(code, finding)
 
-    def cover_of(finding: LintFinding) -> LintFinding | None:
+    def covering_finding(finding: LintFinding) -> LintFinding | None:
         cover = covering.get(finding.code)
         return cover if cover is not None and _weight(cover) <= _weight(finding) else None
 
@@ -144,7 +144,7 @@ def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
         last, seen = finding, {finding.code}
         # A covering finding may be covered itself; two rules that cover each other must not both
         # be folded.
-        while (cover := cover_of(last)) is not None and cover.code not in seen:
+        while (cover := covering_finding(last)) is not None and cover.code not in seen:
             last = cover
             seen.add(cover.code)
         if last is finding:

@@ -40,7 +40,7 @@ from autoparser.analysis.sources.local_files import (
 from autoparser.analysis.sources.written_files import cache_file
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
 
-from .baselines import Baseline, Ignore, KnownFinding, digest_of, unused_ignores
+from .baselines import Baseline, Ignore, KnownFinding, finding_digest, unused_ignores
 from .hit import Confidence
 from .inspection import (
     InspectedTemplate,
@@ -49,9 +49,9 @@ from .inspection import (
     SeenHits,
 )
 from .linting import SHOWING_ALL, FindingFilter, LintFinding
-from .project_settings import FailOn, ProjectSettings, codes_of, matches_glob
+from .project_settings import FailOn, ProjectSettings, matches_glob, selected_codes
 from .project_sources import InputProblem, LintTarget, gather_sources, load_targets, relative_to
-from .registry import import_checks, rule_of
+from .registry import find_rule, import_checks
 from .rule import Rule, RuleNeed
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class InspectionKeys:
         self._folder = folder
         self._stamps: dict[Path, tuple[Stamp, ...]] = {}
 
-    def key_of(self, task: InspectionTask) -> str | None:
+    def task_key(self, task: InspectionTask) -> str | None:
         """Return the key of a task, or None if its result must not be cached."""
         if task.jinjas:
             # Other implementations read the real clock, and their environment may change.
@@ -398,7 +398,7 @@ def _find_answers(
     found: dict[object, SeenHits] = {}
     waiting: dict[object, str | None] = {}
     for identity, task in tasks.items():
-        key = None if cache is None else keys.key_of(task)
+        key = None if cache is None else keys.task_key(task)
         seen = None if cache is None or key is None else cache.get(key)
         if seen is None:
             waiting[identity] = key
@@ -433,7 +433,7 @@ def _answer_beyond(error: AutoparserError) -> SeenHits:
     return SeenHits(troubles=(InputProblem("", error.message, error.hint or ""),), looked=False)
 
 
-def places_of(sources: Sequence[str], settings: ProjectSettings) -> list[Path]:
+def watched_places(sources: Sequence[str], settings: ProjectSettings) -> list[Path]:
     """Return the files and folders whose changes affect a run."""
     found, _ = gather_sources(sources, settings.exclude, settings.root)
     places = [Path(source) for source in sources]
@@ -452,7 +452,7 @@ def shown_path(path: str) -> str:
     return path
 
 
-def baseline_of(run: LintRun) -> Baseline:
+def make_baseline(run: LintRun) -> Baseline:
     """Return a baseline that knows every finding of a run."""
     return Baseline(tuple(_known_finding(*finding) for finding in run.findings))
 
@@ -508,7 +508,7 @@ def _inspect_target(
         remarks=tuple(
             f"{trouble.path or target.path}: {trouble.message}" for trouble in seen_hits.troubles
         ),
-        left_out=tuple((rule_of(code), need) for code, need in seen_hits.left_out),
+        left_out=tuple((find_rule(code), need) for code, need in seen_hits.left_out),
         evidence=seen_hits.evidence,
         unwritten=seen_hits.unwritten,
         linked_out=target.linked_out,
@@ -523,7 +523,7 @@ def _accepted_codes(
     below = relative_to(target.path, settings.root)
     for pattern, selectors in settings.per_file_ignores.items():
         if matches_glob(pattern, target.path if below is None else below):
-            codes |= codes_of(selectors)
+            codes |= selected_codes(selectors)
     return frozenset(codes)
 
 
@@ -571,5 +571,5 @@ def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
 
 
 def _known_finding(template: InspectedTemplate, finding: LintFinding) -> KnownFinding:
-    name, digest = template.name or "", digest_of(finding)
+    name, digest = template.name or "", finding_digest(finding)
     return KnownFinding(template.path, name, finding.code, digest, finding.message)

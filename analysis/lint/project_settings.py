@@ -104,7 +104,7 @@ class RuleChoice(Struct, frozen=True):
         )
 
 
-def codes_of(selectors: Iterable[str]) -> frozenset[str]:
+def selected_codes(selectors: Iterable[str]) -> frozenset[str]:
     """Return the codes of all selected rules. Raises UnknownRuleError."""
     return frozenset(rule.code for selector in selectors for rule in rules_of(selector))
 

@@ -63,7 +63,7 @@ class InputProblem(Struct, frozen=True):
     not the caller's mistake."""
 
 
-def problem_of(error: AutoparserError, path: str) -> InputProblem:
+def input_problem(error: AutoparserError, path: str) -> InputProblem:
     """Return an error as a problem of `path`, or of the file that it names."""
     line = error.line if isinstance(error, TemplateSyntaxError) else None
     place = "" if line is not None else error.place or ""
@@ -404,13 +404,13 @@ def _problem(error: AutoparserError, source: TemplateSource) -> InputProblem | N
         return None
     suffix = path.suffix.lower()
     if isinstance(error, TemplateReadError) and suffix == ".gguf" and file_kind(path) == MISNAMED:
-        problem = problem_of(error, source.argument)
+        problem = input_problem(error, source.argument)
         return replace(problem, message=f"this is a broken GGUF file: {problem.message}")
     if isinstance(error, TemplateReadError) and path.is_file() and suffix != ".json":
         kind = file_kind(path)
         if kind is not None:
             return InputProblem(source.argument, f"this is {kind}, not a chat template")
-    return problem_of(error, source.argument)
+    return input_problem(error, source.argument)
 
 
 def _no_template(target: LintTarget) -> InputProblem | None:

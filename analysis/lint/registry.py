@@ -81,7 +81,7 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(map(_rule_with, _pages()))
 
 
-def rule_of(code_or_name: str) -> Rule:
+def find_rule(code_or_name: str) -> Rule:
     """Return the rule with a code such as ``AP301``, or with a name. Raises UnknownRuleError."""
     wanted = code_or_name.strip()
     # File names hold code and name, so only one page needs to be read.
@@ -109,7 +109,7 @@ def rules_of(selector: str) -> tuple[Rule, ...]:
     if wanted == "ALL":
         return all_rules()
     codes = [code for code in _pages() if len(wanted) > 1 and code.startswith(wanted)]
-    return tuple(map(_rule_with, codes)) or (rule_of(selector),)
+    return tuple(map(_rule_with, codes)) or (find_rule(selector),)
 
 
 def rules_for(profile: Profile) -> tuple[Rule, ...]:

@@ -278,7 +278,7 @@ class Profile(StrEnum):
         return RuleConcern(self.value) in rule.concerns
 
 
-def profiles_of(rule: Rule) -> tuple[Profile, ...]:
+def rule_profiles(rule: Rule) -> tuple[Profile, ...]:
     """Return the profiles that show a rule's findings of its usual severity."""
     if not rule.default:
         return tuple(profile for profile in Profile if profile.value == rule.runs_for)

@@ -390,7 +390,7 @@ class Subject:
         """Render a conversation of a matrix in a given shape."""
         return self._render_whole(conversation, self._renders, shape, as_given=as_given)
 
-    def player_of(self, text: str) -> Callable[[WholeConversation], Render]:
+    def edited_player(self, text: str) -> Callable[[WholeConversation], Render]:
         """Return a renderer of conversations for an edited text of this template."""
         # The edited text needs renders of its own, not the cached ones.
         other = replace(self.rendering, text=text)

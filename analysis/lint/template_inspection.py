@@ -20,11 +20,11 @@ from autoparser.analysis.teaching.taught_analysis import (
 )
 
 from . import rules as rules_package
-from .baselines import ignores_of
+from .baselines import template_ignores
 from .inspection import InspectionTask, SeenHits
 from .linting import lint
 from .project_sources import InputProblem
-from .registry import rule_of
+from .registry import find_rule
 from .rule import RuleNeed
 from .subject import Subject
 
@@ -51,7 +51,7 @@ def inspect_template(task: InspectionTask) -> SeenHits:
             jinjas=task.jinjas,
             given_tools=task.tools,
         )
-        report = lint(subject, [rule_of(code) for code in task.rules])
+        report = lint(subject, [find_rule(code) for code in task.rules])
         if subject.has(RuleNeed.OTHER_JINJAS):
             troubles += [InputProblem("", jinja.words) for jinja in subject.in_other_jinjas]
     except AutoparserError as error:
@@ -68,7 +68,7 @@ def inspect_template(task: InspectionTask) -> SeenHits:
             tuple((rule.code, need) for rule, need in report.left_out),
             tuple(troubles),
             # The path is filled in by the run: templates with equal texts share a result.
-            *ignores_of(task.template.text, ""),
+            *template_ignores(task.template.text, ""),
             evidence=tuple(subject.format.evidence.items())
             if subject.has(RuleNeed.ANALYSIS)
             else (),

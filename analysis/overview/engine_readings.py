@@ -59,7 +59,7 @@ class EngineReading(Struct, frozen=True):
         return min(self.right, self.streamed) / (self.texts or 1)
 
 
-def readings_of(
+def read_with_engines(
     analysis: Analysis, processes: Sequence[EngineProcess]
 ) -> tuple[EngineReading, ...]:
     """Ask engines to read a template's turns; return nothing if none has a call.

@@ -19,10 +19,10 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import json_of
-from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.documents import document_json
+from autoparser.analysis.core.schema_keywords import json_type
 from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaSlot, Placeholder
-from autoparser.analysis.core.turn_format import TurnFormat, joints_of
+from autoparser.analysis.core.turn_format import TurnFormat, format_joints
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 from autoparser.analysis.formats.analysis_document import describe_format
 from autoparser.analysis.formats.format_document import check_counts
@@ -96,7 +96,7 @@ Fact = tuple[tuple[str, str, str], Json]
 
 
 def _format_facts(analysis: LearnedFormat) -> Iterator[Fact]:
-    whole = json_of(describe_format(analysis))
+    whole = document_json(describe_format(analysis))
     yield from _documented_facts(whole, "modes", "flags", "markers")
     yield from _turn_facts(analysis)
     if analysis.formats.united.calls is not None:
@@ -192,16 +192,16 @@ def _call_facts(calls: CallFormat) -> Iterator[Fact]:
     for name, value in SAMPLES.items():
         written = (
             "raises"
-            if type_of(value) in arguments.refused
+            if json_type(value) in arguments.refused
             else "not written"
-            if members.row(type_of(value)) is None
+            if members.row(json_type(value)) is None
             else values.write(value, arguments.margin)
         )
         yield ("values", name, ""), written
 
 
 def _joint_facts(format_: TurnFormat) -> Iterator[Fact]:
-    for (before, after), texts in joints_of(format_).items():
+    for (before, after), texts in format_joints(format_).items():
         for text, presences in texts.items():
             for presence in presences:
                 yield ("joints", f"{before} → {after}", str(presence)), text

@@ -50,7 +50,7 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from autoparser.analysis.templates.render_trace import RenderTrace
 
-from .portrait_conversation import PortraitConversation, TokenStrip, strip_of, ten_turns
+from .portrait_conversation import PortraitConversation, TokenStrip, ten_turns, token_strip
 
 # An invented conversation rendered step by step, for the template's source beside its prompt.
 
@@ -395,7 +395,7 @@ def portray_template(
     played = round_trip(analysis, scenarios, tokenizer=tokenizer)
     stage = ReplayStage(analysis)
     text = None if own is None else own.text
-    strips = tuple(strip_of(stage, row, text) for row in played.rows)
+    strips = tuple(token_strip(stage, row, text) for row in played.rows)
     say("having ten turns")
     conversation = ten_turns(analysis, example_tools(), tokenizer)
     masks = None

@@ -81,7 +81,7 @@ class TokenStrip:
     punctuation."""
 
 
-def strip_of(stage: ReplayStage, row: TripRow, tokens: TokenText | None) -> TokenStrip:
+def token_strip(stage: ReplayStage, row: TripRow, tokens: TokenText | None) -> TokenStrip:
     """Cut a row's turn into pieces and count the reused ones, by its usual verdict."""
     if tokens is not None:
         try:

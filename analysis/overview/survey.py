@@ -28,7 +28,7 @@ from autoparser import __version__
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
-from autoparser.analysis.core.documents import Count, Digest, copy_fields, json_of, read_value
+from autoparser.analysis.core.documents import Count, Digest, copy_fields, document_json, read_value
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateNeededError,
@@ -48,7 +48,7 @@ from autoparser.analysis.formats.saved_format import (
     load_format,
     template_of_format,
 )
-from autoparser.analysis.history.round_trips import TripRow, code_of, round_trip
+from autoparser.analysis.history.round_trips import TripRow, cause_code, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_causes import Culprit
 from autoparser.analysis.lint.hit import Severity
@@ -61,7 +61,7 @@ from autoparser.analysis.teaching.taught_analysis import with_saved
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
 from autoparser.analysis.templates.worker_pool import WorkerPool
 
-from .engine_readings import EngineReading, readings_of
+from .engine_readings import EngineReading, read_with_engines
 from .format_facts import slot_text
 from .portrait import Portrait, portray_template
 
@@ -334,7 +334,7 @@ def add_readings(
     if not processes or record.notation is None or record.readings is not None:
         return record
     analysis = analyze(load_template(record.source), isolate=limits or False)
-    return structs.replace(record, readings=readings_of(analysis, processes))
+    return structs.replace(record, readings=read_with_engines(analysis, processes))
 
 
 def _today() -> str:
@@ -367,7 +367,7 @@ def _play_trips(analysis: Analysis) -> tuple[TripRow, ...]:
 
 def _count_causes(rows: Iterable[TripRow]) -> dict[str, int]:
     causes = (row.verdict.cause for row in rows)
-    counts = Counter(HOLDS if cause is None else code_of(cause) for cause in causes)
+    counts = Counter(HOLDS if cause is None else cause_code(cause) for cause in causes)
     return dict(sorted(counts.items()))
 
 
@@ -423,10 +423,10 @@ def record_at(record: SurveyRecord, source: str) -> SurveyRecord:
 def line_of(record: SurveyRecord) -> str:
     """Encode a record as one line, with its newline."""
     # Use the standard library's encoder: a template's messages may contain lone surrogates.
-    return json.dumps(json_of(record)) + "\n"
+    return json.dumps(document_json(record)) + "\n"
 
 
-def journal_of(content: bytes, file: str) -> SurveyJournal:
+def read_journal(content: bytes, file: str) -> SurveyJournal:
     """Parse a journal. Raises AutoparserError for a file that is not a survey's."""
     whole, newline, rest = content.rpartition(b"\n")
     records: dict[tuple[str, str], SurveyRecord] = {}
@@ -518,7 +518,7 @@ class SurveySummary:
 EXAMPLES = 3
 
 
-def summary_of(records: Sequence[SurveyRecord]) -> SurveySummary:
+def summarize_records(records: Sequence[SurveyRecord]) -> SurveySummary:
     """Summarize records."""
     analyzed = [record for record in records if not record.error]
     switches = Counter(name for record in analyzed for name in record.switches)

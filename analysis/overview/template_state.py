@@ -1,6 +1,6 @@
 """Count the notations, losses and most frequent faults of many templates.
 
-    state_of(records)  ->  TemplateState: 3 of 4 texts write calls, 2 of them crash on null content
+    count_state(records)  ->  TemplateState: 3 of 4 texts write calls, 2 crash on null content
 
 Contract: everything is counted from records, by text: copies of a template are one. A claim is
 counted by the codes of the rules that observe it, and only findings that the profile `release`
@@ -237,7 +237,7 @@ def distinct_texts(records: Iterable[SurveyRecord]) -> list[SurveyRecord]:
     return [*joined_texts(sorted(records, key=lambda record: record.source)).values()]
 
 
-def state_of(records: Sequence[SurveyRecord]) -> TemplateState:
+def count_state(records: Sequence[SurveyRecord]) -> TemplateState:
     """Count everything that a page shows."""
     texts = distinct_texts(records)
     known = [record for record in texts if not record.error]
@@ -297,7 +297,7 @@ def _shown_faults(record: SurveyRecord) -> list[SurveyFinding]:
     return [row for row in record.found or () if row.shown and row.severity is not Severity.INFO]
 
 
-def examples_of(code: str, linted: Iterable[SurveyRecord]) -> list[SurveyRecord]:
+def fault_examples(code: str, linted: Iterable[SurveyRecord]) -> list[SurveyRecord]:
     """Return the templates with this fault that show it best: those with the fewest others."""
     having = [row for row in linted if any(fault.code == code for fault in _shown_faults(row))]
     return sorted(having, key=lambda record: (len(_shown_faults(record)), record.source))[:TRIED]
@@ -317,7 +317,7 @@ def frequent_codes(linted: Iterable[SurveyRecord]) -> Iterator[tuple[str, int, i
 
 def _mistakes(linted: Sequence[SurveyRecord]) -> Iterator[Mistake]:
     for code, errors, warnings in frequent_codes(linted):
-        examples = examples_of(code, linted)
+        examples = fault_examples(code, linted)
         fixes = [_fix_of(record, code) for record in examples]
         # A proven fix is more informative than a finding without one.
         proven = (at for at, fix in enumerate(fixes) if fix is not None and not fix.reason)

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType, convert
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import JsonDocument, json_of
+from autoparser.analysis.core.documents import JsonDocument, document_json
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .turn_request import (
@@ -134,7 +134,7 @@ def expression_document(turn: TurnTree) -> dict[str, Json]:
         turn.tail,
         turn.goes_on,
     )
-    return json_of(document)
+    return document_json(document)
 
 
 def _section(section: CallSection) -> SectionDocument:

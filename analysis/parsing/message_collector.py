@@ -371,7 +371,7 @@ class MessageCollector:
         self._deltas = []
         return deltas
 
-    def sink_of(self, emit: Callable[[str], None]) -> LaneSink | None:
+    def text_sink(self, emit: Callable[[str], None]) -> LaneSink | None:
         """Return the sink of text that bypasses its reader, one delta a piece, or None if not yet.
 
         Text may bypass once its kind has begun, so that a piece only adds to its length.

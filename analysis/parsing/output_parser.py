@@ -37,7 +37,7 @@ from .parser_choice import EitherStream, ExactStream
 from .stop_marks import call_stops
 from .stream_parser import StreamParser
 from .text_tape import Span, SpanKind, TextLane, TextTape
-from .turn_reader import TurnReader, reader_of
+from .turn_reader import TurnReader, turn_reader_for
 from .turn_request import (
     CallSchemas,
     PartBody,
@@ -93,7 +93,7 @@ class TurnStream(StreamParser):
     ) -> None:
         """Begin; `prefill` is the beginning of the message that the prompt wrote."""
         self._tape = TextTape()
-        self._tape.sink_of = collector.sink_of
+        self._tape.text_sink = collector.text_sink
         self._turn = reader.turn
         self._collector = collector
         self._reading = reader.read(self._tape, collector)
@@ -403,13 +403,13 @@ class OutputParser:
         """
         self.turn = turn
         keeps = unclosed_reasoning != "calls"
-        self._reader = reader_of(turn, fenced=strip_code_fence, keeps_reasoning=keeps)
+        self._reader = turn_reader_for(turn, fenced=strip_code_fence, keeps_reasoning=keeps)
         self._forgive: Forgiven = forgive
         self._markup: MarkupIn = markup
         self._holds_reasoning = unclosed_reasoning == "content"
         self._without_calls: TurnReader | None = None
         if forgive == "exact" and turn.calls is not None:
-            self._without_calls = reader_of(
+            self._without_calls = turn_reader_for(
                 # A second reader, for outputs whose calls do not count: their text is content.
                 replace(turn, calls=None),
                 fenced=strip_code_fence,

@@ -325,7 +325,7 @@ def _text_start(text: str) -> str:
 # The parsed output as a message for the history.
 
 
-def message_of(parsed: ParsedMessage, text: str = "") -> Message:
+def message_from(parsed: ParsedMessage, text: str = "") -> Message:
     """Return the message that was read; a call that is written without an id has none.
 
     With the `text` that it was read from, parts of whitespace alone, which a reader drops, are in

@@ -42,9 +42,9 @@ from .stop_marks import (
     call_open,
     call_opens,
     entry_markers,
+    fixed_nodes,
     is_marked,
     listed_calls,
-    nodes_of,
     written_start,
 )
 from .text_lookahead import (
@@ -187,7 +187,7 @@ class SectionReader:
         """Prepare to read sections of a turn."""
         self.section = section
         texts = self._texts = _SECTION_TEXTS.of(
-            (*nodes_of(turn), section), turn.goes_on, lambda: SectionTexts(turn, section)
+            (*fixed_nodes(turn), section), turn.goes_on, lambda: SectionTexts(turn, section)
         )
         self._around = CallSurroundings(
             stops=texts.stops,

@@ -95,9 +95,9 @@ class ChannelFrame(Struct, frozen=True):
         return self.opened[max(known, key=len)] if known else TurnPart.CONTENT
 
 
-def frame_of(turn: TurnTree) -> ChannelFrame | None:
+def channel_frame(turn: TurnTree) -> ChannelFrame | None:
     """Return the frame of a turn's openings, or None if no two share their markers."""
-    nodes = (*nodes_of(turn), turn.calls)
+    nodes = (*fixed_nodes(turn), turn.calls)
     return _FRAMES.of(nodes, turn.goes_on, lambda: _frame_of(turn))
 
 
@@ -356,7 +356,7 @@ def _table(
     `kind` is all that the stops depend on beside the nodes of the turn. `named` are stops of calls
     with an offered name in them: whitespace, and the texts before and after the name.
     """
-    nodes, offered = (*nodes_of(turn), turn.calls), turn.offered
+    nodes, offered = (*fixed_nodes(turn), turn.calls), turn.offered
     found = _NAMED.of(nodes, kind, lambda: tuple(dict.fromkeys(named()))) if offered else ()
     spelled = [pair for pair in found if len(pair[1]) < _LONG_ENOUGH]
     around = [NamedStop(*pair, StopMark.CALLS) for pair in found if pair not in spelled]
@@ -374,7 +374,7 @@ def _table(
     return _STOPS.of(nodes, (kind, offered if spelled else bool(offered)), made).offering(offered)
 
 
-def nodes_of(turn: TurnTree) -> tuple[object, ...]:
+def fixed_nodes(turn: TurnTree) -> tuple[object, ...]:
     """Return the nodes of a turn that are made once for a format, except its calls."""
     return turn.header, turn.reasoning, turn.content, turn.ends
 

@@ -197,7 +197,7 @@ class TextTape:
         A reader sets it right before it yields, so that a piece in the middle of a marker or a name
         costs one comparison and not a walk through all readers.
         """
-        self.sink_of: Callable[[Callable[[str], None]], LaneSink | None] = plain_sink
+        self.text_sink: Callable[[Callable[[str], None]], LaneSink | None] = plain_sink
         """Returns the sink of an emit function, or None if its text cannot bypass yet."""
 
     def pass_by(self, lane: TextLane) -> None:
@@ -212,7 +212,7 @@ class TextTape:
         # What passes only makes the last span longer, so that one has to be of the same kind.
         if not spans or spans[-1].kind is not lane.kind:
             return
-        sink = self.sink_of(lane.emit)
+        sink = self.text_sink(lane.emit)
         if sink is not None:
             lane.open(sink, text[at:])
             self.offset += at
@@ -222,7 +222,7 @@ class TextTape:
     def change_sink(self, lane: TextLane) -> None:
         """Let text pass to the sink that its target has by now."""
         self._count_passed(lane)
-        sink = self.sink_of(lane.emit)
+        sink = self.text_sink(lane.emit)
         if sink is not None:
             lane.open(sink, lane.held_text)
 

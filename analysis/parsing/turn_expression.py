@@ -2,7 +2,7 @@
 
     formats + request  ->  formats_of_request (which setting wrote the prompt)
                        ->  read_prompt_end, written_of (how much of the turn the prompt wrote)
-                       ->  TurnTree: calls from `section_of`, rows from `strict_rows`
+                       ->  TurnTree: calls from `find_call_section`, rows from `strict_rows`
 
 The parser reads by the tree's markers, which forgives much. A grammar writes by `TurnTree.strict`:
 each layout of the format as a row of texts and parts, cut at the end of the prompt.
@@ -54,7 +54,7 @@ from .turn_request import (
 # The section of tool calls.
 
 
-def section_of(
+def find_call_section(
     format_: TurnFormat, opening: TemplateLiteral, *, single: bool
 ) -> CallSection | None:
     """Return the section of calls, or None if the format has no calls.
@@ -468,7 +468,7 @@ def _tree(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
         section = _SECTIONS.of(
             (frame,),
             request.parallel,
-            lambda: section_of(format_, calls, single=not request.parallel),
+            lambda: find_call_section(format_, calls, single=not request.parallel),
         )
     return replace(
         frame,

@@ -41,8 +41,8 @@ from .stop_marks import (
     StopMark,
     bracketed_marks,
     calls_in_reasoning,
+    channel_frame,
     content_stops,
-    frame_of,
     is_marked,
     markup_joints,
     reasoning_opening,
@@ -91,7 +91,7 @@ class HeaderReader:
         self._turn, self._section = turn, section
         self._headed: dict[tuple[str, str], SectionReader] = {}
         """Readers of calls by the header before and after the name."""
-        self.frame = frame_of(turn)
+        self.frame = channel_frame(turn)
         self._recipient = None if self.frame is None else recipient_search(turn)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
         frame = self.frame
@@ -545,7 +545,7 @@ def _skip_repeated(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
     return tape.take(ahead.at - tape.at, _MARKUP)
 
 
-def reader_of(turn: TurnTree, *, fenced: bool, keeps_reasoning: bool) -> TurnReader:
+def turn_reader_for(turn: TurnTree, *, fenced: bool, keeps_reasoning: bool) -> TurnReader:
     """Return the reader of a turn's expression, made once for a format and names of tools.
 
     It is kept for the nodes of the tree: they are made once for a format.

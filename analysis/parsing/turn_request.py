@@ -1,6 +1,6 @@
 """Define a parser's request, the tree of a turn's expression, and the state of a prompt.
 
-    request_of(tools, tool_choice, ...)   ->  ParserRequest: schemas by function name, flags
+    read_request(tools, tool_choice, ...)   ->  ParserRequest: schemas by function name, flags
     read_prompt_end(format, opening, request) ->  PromptedTurn: where in the turn the prompt ended
     build_expression (turn_expression.py) ->  TurnTree, made of the node types defined here
 
@@ -23,9 +23,9 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
-from autoparser.analysis.core.conversation import Json, Presence, function_of
+from autoparser.analysis.core.conversation import Json, Presence, tool_function
 from autoparser.analysis.core.documents import JsonDocument, read_value
-from autoparser.analysis.core.error_words import kind_of
+from autoparser.analysis.core.error_words import value_kind
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.schema_parts import SchemaPart
@@ -431,7 +431,7 @@ def read_options(kind: type[Fields], tools: object, options: Mapping[str, object
         tools is not None and (not isinstance(tools, Sequence) or isinstance(tools, str | bytes))
     ):
         raise RequestError(
-            f"must be an array, got {kind_of(tools)}", place="tools", hint=f"give [{_TOOL}]"
+            f"must be an array, got {value_kind(tools)}", place="tools", hint=f"give [{_TOOL}]"
         )
     given = {name: value for name, value in options.items() if value is not None}
     if not given:
@@ -440,7 +440,7 @@ def read_options(kind: type[Fields], tools: object, options: Mapping[str, object
     return replace(fields, tools=tools)
 
 
-def request_of(
+def read_request(
     tools: Sequence[object] | None = None,
     *,
     begun_turn: PromptFormat | None = None,
@@ -454,7 +454,7 @@ def request_of(
 
 
 def request_with(fields: RequestFields, begun_turn: PromptFormat | None = None) -> ParserRequest:
-    """Return the request of options that were read. Raises RequestError as `request_of` does."""
+    """Return the request of options that were read. Raises RequestError as `read_request` does."""
     tools, choice = fields.tools, fields.tool_choice
     offered = None if tools is None else _schemas_by_name(tools)
     chosen = _chosen_tool(choice, offered)
@@ -492,7 +492,7 @@ def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
 
 
 def _name_and_schema(at: int, tool: object) -> tuple[str, Json]:
-    function = function_of(tool)
+    function = tool_function(tool)
     name = None if function is None else function.get("name")
     if function is None or not isinstance(name, str) or not name:
         raise RequestError(
@@ -518,7 +518,7 @@ def _chosen_tool(tool_choice: object, offered: Mapping[str, Json] | None) -> str
     """Return the name of the chosen tool, or None if the model chooses."""
     if isinstance(tool_choice, str) and tool_choice in _CHOICES:
         return None
-    function = function_of(tool_choice)
+    function = tool_function(tool_choice)
     if function is not None:
         tool_choice = function.get("name", tool_choice)
     if not isinstance(tool_choice, str) or (offered is not None and tool_choice not in offered):

@@ -29,7 +29,7 @@ from typing import BinaryIO
 from autoparser.analysis.core.documents import SAVED_FORMATS
 from autoparser.analysis.core.error_words import (
     is_mapping,
-    kind_of,
+    value_kind,
 )
 from autoparser.analysis.core.errors import TemplateReadError
 
@@ -409,7 +409,7 @@ def read_json_object(path: Path) -> Mapping[str, object]:
         ) from None
     if not is_mapping(value):
         raise TemplateReadError(
-            f"must be a JSON object, got {kind_of(value)}",
+            f"must be a JSON object, got {value_kind(value)}",
             file=str(path),
             hint="pass a file that holds a JSON object",
         )

@@ -211,7 +211,7 @@ TemplateGiven: TypeAlias = "ChatTemplate | str | os.PathLike[str] | HoldsTemplat
 """A template, what `load_template` takes, the text of a template, or what holds one."""
 
 
-def template_of(source: TemplateGiven, *, name: str | None = None) -> ChatTemplate:
+def given_template(source: TemplateGiven, *, name: str | None = None) -> ChatTemplate:
     """Return the template that a program holds, or names.
 
     A text with a brace or a newline in it that no file is called by is the template itself; any

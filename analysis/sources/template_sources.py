@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from autoparser.analysis.core.error_words import (
     is_list,
     is_mapping,
-    kind_of,
     spelling_hint,
+    value_kind,
 )
 from autoparser.analysis.core.errors import (
     TemplateNotFoundError,
@@ -153,7 +153,7 @@ def _text_at(value: object, place: str, path: Path) -> str:
 
 def _wrong_type(value: object, place: str, path: Path) -> TemplateReadError:
     return TemplateReadError(
-        f"cannot be {kind_of(value)}",
+        f"cannot be {value_kind(value)}",
         file=str(path),
         place=place,
         hint="give one text, or a list of objects with the texts name and template",

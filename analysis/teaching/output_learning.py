@@ -64,9 +64,9 @@ from autoparser.analysis.learning.output_proposals import (
 )
 from autoparser.analysis.learning.outputs import LoggedOutput, OfferedTools, OutputError
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Status, message_of
+from autoparser.analysis.parsing.parsed_message import Status, message_from
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.parsing.turn_request import read_request
 
 from .taught_analysis import (
     UsedFormat,
@@ -290,7 +290,7 @@ def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool
     # Invented ids would make equal messages differ.
     parser = widened.parser(tools, prompt=output.prompt or None, call_ids=lambda _name, _at: "")
     try:
-        same = message_of(parser.parse(output.text), output.text) == reading.message
+        same = message_from(parser.parse(output.text), output.text) == reading.message
     except ValueError:
         same = False
     return reading if same else replace(reading, problem="the template's own format parses more")
@@ -466,7 +466,7 @@ def _features(example: Example) -> Iterator[str]:
 
 def _reader(format_: TurnFormat, offered: OfferedTools, prompt: str = "") -> OutputParser:
     formats = Formats.of(format_)
-    request = request_of(
+    request = read_request(
         offered.tools, prompt=prompt or None, begun_turn=None if prompt else formats.default
     )
     return OutputParser(build_expression(formats, request))
@@ -475,7 +475,7 @@ def _reader(format_: TurnFormat, offered: OfferedTools, prompt: str = "") -> Out
 def _read_before_calls(reader: OutputParser, text: str) -> Message:
     """Read the text before calls; a call by the template's format counts as content."""
     try:
-        read = message_of(reader.parse(text, complete=False))
+        read = message_from(reader.parse(text, complete=False))
     except ValueError:
         return Message(text)
     return structs.replace(read, calls=())
@@ -510,7 +510,7 @@ class _OutputJudge:
         """Read an output and write it back."""
         parsed = self.reader.parse(output.text)
         try:
-            message = message_of(parsed, output.text)
+            message = message_from(parsed, output.text)
         except ValueError:
             return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
         written = written_turn(self.format, message)
@@ -564,7 +564,7 @@ class _OutputJudge:
         for restored in restored_calls(text, self.heads):
             read = self.reader.parse(restored.text, complete=False)
             try:
-                call = next(iter(message_of(read).calls), None)
+                call = next(iter(message_from(read).calls), None)
             except ValueError:
                 continue
             fits = call is not None and self.offered.fits(call.name, dict(call.arguments))

@@ -28,7 +28,7 @@ from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.reading_judge import same_json
-from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.schema_keywords import json_type
 from autoparser.analysis.core.text_format import MediaSlot, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind
@@ -37,7 +37,7 @@ from autoparser.analysis.learning.continuations import TemplateContinuation
 from autoparser.analysis.learning.example_conclusion import written_turn
 from autoparser.analysis.learning.prober import Prober
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.parsing.parsed_message import message_from
 
 # Added tokens of a model's tokenizer that its template never writes: the model may write them.
 #
@@ -166,7 +166,7 @@ def tools_called(messages: Sequence[Message]) -> list[Json] | None:
         known = types.setdefault(call.name, {})
         for key, value in call.arguments.items():
             # The schema must accept all calls, and an argument may have another type in each.
-            known.setdefault(key, {})[str(type_of(value))] = None
+            known.setdefault(key, {})[str(json_type(value))] = None
     return [
         {
             "type": "function",
@@ -220,7 +220,7 @@ def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
 def reads_as(parser: OutputParser, text: str, meant: Message) -> bool:
     """Whether a text is read as a message, apart from made-up ids and whitespace at edges."""
     try:
-        read = message_of(parser.parse(text))
+        read = message_from(parser.parse(text))
     except ValueError:
         return False
     return same_json(_compared(read), _compared(meant))

@@ -14,7 +14,7 @@ from autoparser.analysis.core.documents import (
     Positive,
     RuleCode,
     copy_fields,
-    json_of,
+    document_json,
 )
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
@@ -233,7 +233,7 @@ def lint_document(run: LintRun) -> dict[str, Json]:
             for count in counted(run)
         ),
     )
-    return json_of(document)
+    return document_json(document)
 
 
 def _problems(problems: Iterable[InputProblem]) -> tuple[ProblemDocument, ...]:

@@ -20,7 +20,7 @@ from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.reports.markdown import markdown_lines, plain
-from autoparser.reports.visible import number_of, visible
+from autoparser.reports.visible import counted_noun, visible
 
 from .text import evidence_lines
 from .words import (
@@ -173,7 +173,7 @@ def card_table(run: LintRun, version: str) -> str:
     rows += [table_row(*["---"] * (len(Severity) + 2))]
     rows += [_row(template) for template in run.templates]
     rows += [table_row(code_cell(problem.path), "not checked") for problem in run.problems]
-    looked = number_of(len(run.rules), "rule")
+    looked = counted_noun(len(run.rules), "rule")
     return (
         "".join(rows) + f"\nautoparser {version}, profile {run.finding_filter.profile}, {looked}.\n"
     )

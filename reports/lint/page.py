@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.rule import Rule, RuleGroup, profiles_of
+from autoparser.analysis.lint.rule import Rule, RuleGroup, rule_profiles
 from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
 from autoparser.reports.markdown import fenced
 from autoparser.reports.terminal import report_text
@@ -50,7 +50,7 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
     # Every page answers whether there is a fix, even with why there is none.
     facts.append((fix_safety(rule) or "no fix", Text(fix_reason(rule))))
     facts.append(("requires", Text(rule.needs.value)))
-    if profiles := profiles_of(rule):
+    if profiles := rule_profiles(rule):
         facts.append(("profiles", Text(", ".join(profiles))))
     if rule.covers:
         facts.append(("covers", Text(", ".join(rule.covers))))
@@ -149,7 +149,7 @@ def _page(rule: Rule) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     yield (
         f"| {rule.severity} | {rule.confidence} | {rule.group.value} | {rule.needs.value}"
-        f" | {', '.join(profiles_of(rule)) or 'if selected'} |"
+        f" | {', '.join(rule_profiles(rule)) or 'if selected'} |"
     )
     yield ""
     yield "## Why it matters"

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from urllib.parse import quote
 
-from autoparser.analysis.lint.baselines import digest_of
+from autoparser.analysis.lint.baselines import finding_digest
 from autoparser.analysis.lint.hit import Confidence, Severity
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
@@ -111,7 +111,7 @@ def _result(
 ) -> Mapping[str, object]:
     fix = f"; {visible(finding.fix)}" if finding.fix else ""
     # Without the line, so that a finding that only moved stays the same result.
-    identity = "\0".join((template.name or "", finding.code, digest_of(finding)))
+    identity = "\0".join((template.name or "", finding.code, finding_digest(finding)))
     found: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": indices[finding.code],

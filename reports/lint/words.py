@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.reports.places import FilePlace, place_in_line
-from autoparser.reports.visible import number_of, visible
+from autoparser.reports.visible import counted_noun, visible
 
 if TYPE_CHECKING:
     from autoparser.analysis.lint.baselines import Ignore
@@ -55,7 +55,7 @@ def counts(run: LintRun) -> str:
     """Count the findings by severity, such as ``1 error, 2 warnings``; empty without any."""
     found = [(run.count(severity), severity) for severity in Severity]
     return ", ".join(
-        f"{count} info" if severity is Severity.INFO else number_of(count, severity.value)
+        f"{count} info" if severity is Severity.INFO else counted_noun(count, severity.value)
         for count, severity in found
         if count
     )
@@ -64,7 +64,7 @@ def counts(run: LintRun) -> str:
 def summary_words(run: LintRun) -> str:
     """Summarize a run in one sentence, without a full stop."""
     total = sum(len(template.findings) for template in run.templates)
-    found = f"{number_of(total, 'finding')}: {counts(run)}" if total else "no finding"
+    found = f"{counted_noun(total, 'finding')}: {counts(run)}" if total else "no finding"
     aside = [
         f"{count} {words}"
         for count, words in (
@@ -76,8 +76,8 @@ def summary_words(run: LintRun) -> str:
     if aside:
         found += f"; {', '.join(aside)}"
     if run.problems:
-        found += f"; {number_of(len(run.problems), 'problem')}"
-    return f"{number_of(len(run.templates), 'template')}, {found}"
+        found += f"; {counted_noun(len(run.problems), 'problem')}"
+    return f"{counted_noun(len(run.templates), 'template')}, {found}"
 
 
 def folded_words(run: LintRun) -> str:
@@ -91,14 +91,16 @@ def folded_words(run: LintRun) -> str:
     others = [finding.severity for finding in folded if not finding.rule.convention]
     info = all(severity is Severity.INFO for severity in others)
     rest = "of severity info" if info else "other" if len(others) == 1 else "others"
-    parts = [f"{number_of(of_usual, 'common convention')} ({', '.join(usual)})"] if of_usual else []
+    parts = (
+        [f"{counted_noun(of_usual, 'common convention')} ({', '.join(usual)})"] if of_usual else []
+    )
     parts += [f"{len(others)} {rest}"] if others and (parts or info) else []
     listed = f": {', '.join(parts)}" if parts else ""
     chosen = run.finding_filter
     # The run's --min-severity would hide some of them under every profile.
     lower = " --min-severity info" if chosen.min_severity is not Severity.INFO else ""
     return (
-        f"{number_of(len(folded), 'finding')} hidden by the profile {chosen.profile}{listed};"
+        f"{counted_noun(len(folded), 'finding')} hidden by the profile {chosen.profile}{listed};"
         f" --profile strict{lower} shows {'it' if len(folded) == 1 else 'them'}"
     )
 
@@ -111,7 +113,7 @@ def notes(run: LintRun) -> Iterator[str]:
         yield f"left out: {visible(problem.path)}: {visible(problem.message)}"
     if run.vanished:
         yield (
-            f"{number_of(run.vanished, 'entry')} of the baseline"
+            f"{counted_noun(run.vanished, 'entry')} of the baseline"
             f" {'matches' if run.vanished == 1 else 'match'} no finding:"
             f" --write-baseline removes {'it' if run.vanished == 1 else 'them'}"
         )
@@ -130,9 +132,9 @@ def notes(run: LintRun) -> Iterator[str]:
         lacking = [codes for codes in rules_by_template if codes]
         if lacking:
             rules = len(frozenset[str]().union(*lacking))
-            at = f" at {number_of(len(lacking), 'template')}" if len(run.templates) > 1 else ""
+            at = f" at {counted_noun(len(lacking), 'template')}" if len(run.templates) > 1 else ""
             verb = "needs" if rules == 1 else "need"
-            left_out.append(f"{number_of(rules, 'rule')} {verb} {hint}{at}")
+            left_out.append(f"{counted_noun(rules, 'rule')} {verb} {hint}{at}")
     if left_out:
         yield f"Skipped: {', '.join(left_out)}"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from autoparser import Message, ToolCall
 from autoparser.analysis.formats.learned_format import LearnedFormat
-from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.parsing.parsed_message import message_from
 from tests.analysis.parsing.loop import disagreement
 
 
@@ -42,7 +42,7 @@ def assert_reads(
         meant = message_in(text)
         parser = learned.parser(tools_for(meant.calls) if tools is None else tools)
         whole = parser.parse(text["text"])
-        read = message_of(whole)
+        read = message_from(whole)
         assert (read.content, read.reasoning) == (meant.content, meant.reasoning)
         # As JSON, since to Python true and 1 are the same.
         assert [(call.name, json.dumps(dict(call.arguments))) for call in read.calls] == [

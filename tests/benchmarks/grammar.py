@@ -47,7 +47,7 @@ from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.decoding.matcher_grammar import GrammarObject, new_mask
-from autoparser.analysis.grammar.request_grammar import Grammar, format_slices, grammar_of
+from autoparser.analysis.grammar.request_grammar import Grammar, format_slices, make_grammar
 from autoparser.analysis.grammar.schema_loosening import GrammarForm
 from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -178,12 +178,12 @@ def creation(tokenizer: ModelTokenizer) -> Iterator[str]:
                 offers: Iterator[list[dict[str, Any]]] = offers,
             ) -> str:
                 format_, vocabulary = next(formats)
-                return grammar_of(Formats.of(format_), next(offers)).lark(vocabulary)
+                return make_grammar(Formats.of(format_), next(offers)).lark(vocabulary)
 
             def gbnf(format_: TurnFormat, offers: Iterator[list[dict[str, Any]]] = offers) -> str:
-                return grammar_of(Formats.of(format_), next(offers)).gbnf()
+                return make_grammar(Formats.of(format_), next(offers)).gbnf()
 
-            lark = grammar_of(Formats.of(format_), tools(count)).lark(vocabulary)
+            lark = make_grammar(Formats.of(format_), tools(count)).lark(vocabulary)
             alone = [json.dumps(_parameters(tool)) for tool in tools(count)]
             grammars = (_any_of(alone), LLMatcher.grammar_from_lark(lark))
             schemas, load = (

@@ -17,7 +17,7 @@ import pytest
 from autoparser import analyze
 from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import portray_template
-from autoparser.analysis.overview.survey import SurveyLook, summary_of
+from autoparser.analysis.overview.survey import SurveyLook, summarize_records
 from autoparser.reports.comparison import comparison_page
 from autoparser.reports.survey import survey_page
 from autoparser.reports.template_page import report_page
@@ -38,7 +38,7 @@ def _survey() -> str:
     look = SurveyLook(linted=True)
     records = [look((str(TEMPLATES / f"{name}.jinja"), "")).record for name in names]
     records.append(SurveyLook()(("</td><script>document.title=1</script>", "")).record)
-    return survey_page(summary_of(records), records, "1")
+    return survey_page(summarize_records(records), records, "1")
 
 
 def names_shown(page: Any) -> list[str]:

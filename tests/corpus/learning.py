@@ -26,7 +26,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.message_battery import battery_messages, loose_tools
-from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.schema_keywords import json_type
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
 from autoparser.analysis.decoding.constraints import ConstraintError
@@ -35,9 +35,9 @@ from autoparser.analysis.learning.example_conclusion import learn_examples
 from autoparser.analysis.learning.examples import Example, without_calls
 from autoparser.analysis.learning.outputs import LoggedOutput, OfferedTools
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.parsing.parsed_message import message_from
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.parsing.turn_request import read_request
 from autoparser.analysis.teaching.output_learning import OutputTrial
 from autoparser.analysis.teaching.taught_analysis import reads_as
 
@@ -134,7 +134,7 @@ def _shown_by(analysis: Analysis) -> Iterator[ShownMessage]:
 
 
 def _read(shown: Sequence[ShownMessage], formats: Formats) -> Reading:
-    request = request_of(loose_tools(), begun_turn=formats.default)
+    request = read_request(loose_tools(), begun_turn=formats.default)
     parser = OutputParser(build_expression(formats, request))
     missed = tuple(
         message.title for message in shown if not reads_as(parser, message.text, message.message)
@@ -225,7 +225,7 @@ def _features(message: Message) -> set[str]:
         if not call.arguments:
             found.add("no arguments")
         for value in call.arguments.values():
-            found.add(f"an argument that is {type_of(value)}")
+            found.add(f"an argument that is {json_type(value)}")
             held = list(value.values()) if isinstance(value, dict) else value
             if isinstance(held, list) and any(isinstance(item, (list, dict)) for item in held):
                 found.add("one in another")
@@ -307,7 +307,7 @@ def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
             if answer.broken or not answer.ended:
                 continue
             try:
-                message = _reasoned(message_of(parser.parse(answer.text)), at)
+                message = _reasoned(message_from(parser.parse(answer.text)), at)
                 text = turns.written_turn(message).continuation
                 # Digits beyond a float's range are parsed as Infinity, which JSON lacks.
                 json.dumps([dict(call.arguments) for call in message.calls], allow_nan=False)

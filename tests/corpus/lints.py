@@ -21,7 +21,7 @@ from autoparser.analysis.lint.linting import FindingFilter, LintFinding, lint
 from autoparser.analysis.lint.project_run import LintRequest, lint_project
 from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
 from autoparser.analysis.lint.registry import all_rules, rules_for
-from autoparser.analysis.lint.rule import Profile, profiles_of
+from autoparser.analysis.lint.rule import Profile, rule_profiles
 from autoparser.analysis.lint.subject import Subject
 
 from .corpus_templates import Board, analysis_at, read_template
@@ -38,7 +38,7 @@ def _shown(profile: Profile) -> Wanted:
     """Return whether a profile shows a finding, of a rule that runs in it."""
 
     def shows(finding: LintFinding) -> bool:
-        runs = finding.rule.default or profile in profiles_of(finding.rule)
+        runs = finding.rule.default or profile in rule_profiles(finding.rule)
         return runs and FindingFilter(profile).shows(finding)
 
     return shows

@@ -16,7 +16,7 @@ import yaml
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.registry import rule_of, run_check
+from autoparser.analysis.lint.registry import find_rule, run_check
 from autoparser.analysis.lint.subject import Subject
 
 from .closed_loop import PROVED, proofs_board
@@ -174,7 +174,7 @@ CHECKED: dict[str, dict[str, Any]] = {
 
 
 def is_error(code: str, subject: Subject) -> bool:
-    rule = rule_of(code)
+    rule = find_rule(code)
     hits = run_check(rule, subject) if subject.has(rule.needs) else ()
     return Severity.ERROR in {hit.severity or rule.severity for hit in hits}
 

@@ -34,7 +34,7 @@ from autoparser.analysis.overview.portrait import (
     switch_views,
 )
 from autoparser.analysis.overview.portrait_conversation import PortraitConversation, PortraitStep
-from autoparser.analysis.overview.survey import SURVEY, SurveyCheck, SurveyRecord, summary_of
+from autoparser.analysis.overview.survey import SURVEY, SurveyCheck, SurveyRecord, summarize_records
 from autoparser.analysis.teaching.taught_analysis import with_checked_format
 from autoparser.reports.blocks import (
     Block,
@@ -183,9 +183,9 @@ def test_a_hostile_corpus_is_text_and_its_templates_lead_to_their_pages() -> Non
     other = msgspec.structs.replace(record, source="c.jinja", findings={Severity.ERROR: 2})
     records = [failed, record, other]
     script = own_script("survey_index.js")
-    checked(survey_page(summary_of(records), records, "1.2.3"), script)
+    checked(survey_page(summarize_records(records), records, "1.2.3"), script)
     pages = {"c.jinja": "c-0.html"}
-    text = survey_page(summary_of(records), records, "1.2.3", pages)
+    text = survey_page(summarize_records(records), records, "1.2.3", pages)
     checked(text, script, frozenset(pages.values()))
     assert '<a href="c-0.html">c.jinja</a>' in text
 

@@ -17,11 +17,11 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
-from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.registry import find_rule
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.overview.engine_readings import EngineReading
-from autoparser.analysis.overview.survey import SurveyRecord, journal_of, record_at
-from autoparser.analysis.overview.template_state import StateClaim, state_of
+from autoparser.analysis.overview.survey import SurveyRecord, read_journal, record_at
+from autoparser.analysis.overview.template_state import StateClaim, count_state
 from autoparser.reports.template_state import ChartBar, StatePage, bar_chart, state_page
 from tests.case_tables import compare_snapshot
 
@@ -31,7 +31,7 @@ Raw = dict[str, Any]
 
 
 def stored() -> list[SurveyRecord]:
-    return [*journal_of(RECORDS.read_bytes(), RECORDS.name).records.values()]
+    return [*read_journal(RECORDS.read_bytes(), RECORDS.name).records.values()]
 
 
 def raw_texts() -> list[Raw]:
@@ -40,7 +40,7 @@ def raw_texts() -> list[Raw]:
 
 
 def page_of(records: list[SurveyRecord]) -> StatePage:
-    return state_page(state_of(records), "this project's fixtures", "state")
+    return state_page(count_state(records), "this project's fixtures", "state")
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def fixed_rules(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def worded(code: str) -> Rule:
         words = {"summary": f"The fault {code}", "why": "It matters.", "fix": "write it"}
-        return replace(rule_of(code), before="{{ x }}", after="{{ x or '' }}", **words)
+        return replace(find_rule(code), before="{{ x }}", after="{{ x or '' }}", **words)
 
-    monkeypatch.setattr("autoparser.reports.template_state.rule_of", worded)
+    monkeypatch.setattr("autoparser.reports.template_state.find_rule", worded)
 
 
 @pytest.mark.usefixtures("fixed_rules")
@@ -64,7 +64,7 @@ def test_page_and_pictures_are_rebuilt_from_stored_records() -> None:
 
 
 def test_every_number_is_counted_again_from_the_lines() -> None:
-    state, rows = state_of(stored()), raw_texts()
+    state, rows = count_state(stored()), raw_texts()
     known = [row for row in rows if not row["error"]]
     calling = [row for row in known if row["call"]]
     assert (state.texts, state.names, len(state.failed)) == (len(rows), len(rows) + 1, 1)
@@ -127,7 +127,7 @@ def test_engines_are_counted_by_text_and_template() -> None:
         replace(first, readings=(reading, replace(others, engine="a", choice="own", late=0))),
         replace(second, readings=(others, replace(reading, engine="sglang 0.5", texts=0))),
     ]
-    silent_engine, row = state_of(records).readings
+    silent_engine, row = count_state(records).readings
     assert (silent_engine.engine, silent_engine.names) == ("a", (("hermes", 1),))
     assert row.shares == pytest.approx((0.95, 0.9, 0.75, 1.0))
     assert (row.reading(1), row.reading(0.8), row.names) == (1, 2, (("hermes", 2),))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from autoparser.analysis.core.conversation import Message, ToolResult, UserMessage
-from autoparser.analysis.core.message_shape import FormDeparture, departures_of
+from autoparser.analysis.core.message_shape import FormDeparture, form_departures
 from autoparser.analysis.learning.template_turns import (
     FormOutcome,
     departures_together,
@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
     Each thing in which the form departs is put back by itself, then all of them at once.
     """
-    departures = departures_of(subject.shape)
+    departures = form_departures(subject.shape)
     told: set[FormDeparture] = set()
     for played in _conversations(subject) if departures else ():
         outcomes: dict[FormDeparture, FormOutcome] = {}

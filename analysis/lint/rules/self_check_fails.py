@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import TemplateRenderError, TemplateUnusableError
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
-from autoparser.analysis.core.message_shape import Setting, departures_of, offered_tools
+from autoparser.analysis.core.message_shape import Setting, form_departures, offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.verdicts import Check, Failure, TemplateCrash
 from autoparser.analysis.learning.shape_negotiation import answered_conversation
@@ -115,7 +115,7 @@ def _render(subject: Subject, message: Message, setting: Mapping[str, Json]) -> 
 
 
 def _spoiled_forms(subject: Subject) -> Iterator[Hit]:
-    departures = departures_of(subject.shape)
+    departures = form_departures(subject.shape)
     forms = (form for verdict in subject.analysis.checks for form in verdict.forms if not form.ok)
     # One finding for each form, however many settings it fails under.
     for usual, form in {form.usual: form for form in forms}.items():

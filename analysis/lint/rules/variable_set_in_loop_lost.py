@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _first_other(subject: Subject, text: str) -> tuple[PlayedConversation, Render] | None:
     """Return the smallest conversation that an edited text of the template renders differently."""
-    play = subject.player_of(text)
+    play = subject.edited_player(text)
     for played in subject.matrix:
         render = play(played.conversation)
         if render.rendered and played.render.rendered and render.text != played.render.text:

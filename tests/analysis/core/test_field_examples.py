@@ -26,7 +26,7 @@ from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.media_parts import MEDIA_FORMS
 from autoparser.analysis.core.message_battery import battery_messages
-from autoparser.analysis.core.message_shape import departures_of
+from autoparser.analysis.core.message_shape import form_departures
 from autoparser.analysis.core.reading_judge import ReadingJudge, ReadMessage
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.server_engines import ServerEngine
@@ -183,7 +183,7 @@ def field_values() -> Mapping[tuple[str, str], list[object]]:
     parts = ("formats", "shape", "switches", "checks", "gate", "asked", "stop_texts", "unmoved")
     waiting = [getattr(analysis, part) for analysis in analyses for part in parts]
     waiting += [analysis.content_parts for analysis in analyses]
-    waiting += [departures_of(analysis.shape) for analysis in analyses]
+    waiting += [form_departures(analysis.shape) for analysis in analyses]
     waiting += made_values()
     seen: dict[int, object] = {}
     for value in waiting:

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.documents import place_in, read_value
-from autoparser.analysis.core.error_words import kind_of
+from autoparser.analysis.core.error_words import value_kind
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.reading_judge import (
     MessageAgreement,
@@ -69,7 +69,7 @@ def test_error_place_extends_the_callers_and_keeps_its_hint() -> None:
     with pytest.raises(AutoparserError, match=r"^f: line 3\.leaves\[0\]: missing name"):
         read_value({"leaves": [{}]}, Tree, file="f", place="line 3")
     assert place_in("", "a", 0, "b c") == 'a[0]."b c"'
-    assert kind_of({1}) == "a set"
+    assert value_kind({1}) == "a set"
 
 
 MEANT = Message("Done.", "So.", (ToolCall("f", {"a": 1, "b": ["x"]}, "id1"),))

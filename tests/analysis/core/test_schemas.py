@@ -19,15 +19,15 @@ from autoparser.analysis.core.schema_document import (
 from autoparser.analysis.core.schema_keywords import (
     JsonType,
     SchemaError,
+    json_type,
     schema_references,
-    type_of,
     with_names_told_apart,
 )
 from autoparser.analysis.core.schema_parts import (
     ANY,
     SchemaPart,
+    allowed_types,
     flat_conjunction,
-    kinds_of,
 )
 from autoparser.analysis.core.schema_validation import (
     schema_breaches,
@@ -60,7 +60,7 @@ def named(types: str | None) -> frozenset[str] | None:
 @table("types")
 def test_a_schema_allows_the_types_of_the_table(case: Any) -> None:
     document = SchemaDocument.of(whole(case["schema"]))
-    found = kinds_of(document.root, document)
+    found = allowed_types(document.root, document)
     assert found == (named(case["types"]) if case["types"] is not None else ANY)
     assert SchemaPart.of(whole(case["schema"])).kinds == named(case["types"])
 
@@ -69,7 +69,7 @@ def test_a_schema_allows_the_types_of_the_table(case: Any) -> None:
 def test_non_schema_raises_and_has_no_members(case: Any) -> None:
     document = SchemaDocument.of(case["schema"])
     with pytest.raises(SchemaError) as caught:
-        kinds_of(document.root, document)
+        allowed_types(document.root, document)
     assert case["words"] in str(caught.value)
     part = SchemaPart.of(case["schema"])
     assert (part.kinds, part.member("a").kinds, part.item(0).kinds) == (None, None, None)
@@ -160,7 +160,7 @@ def unlike(part: SchemaPart, value: Any) -> str:
     """Return where a value has a type that its part of the schema lacks, or an empty text."""
     kinds = part.kinds
     whole = isinstance(value, float) and value.is_integer()
-    if kinds is not None and not {type_of(value), *([JsonType.INTEGER] * whole)} & kinds:
+    if kinds is not None and not {json_type(value), *([JsonType.INTEGER] * whole)} & kinds:
         return f"{value!r} is none of {sorted(kinds)}"
     inner = [(part.item(at), item) for at, item in enumerate(value)] if type(value) is list else []
     if isinstance(value, dict):

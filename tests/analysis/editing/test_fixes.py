@@ -19,7 +19,7 @@ from autoparser.analysis.editing.lint_fixes import FixedTemplate, fix_template
 from autoparser.analysis.editing.preserving_edits import preserving_template
 from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.lint.linting import lint
-from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.registry import all_rules, find_rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 from autoparser.analysis.templates.reached_bodies import ReachedBodies
@@ -38,7 +38,7 @@ def shipped(code: str, which: str = "fires") -> str:
 
 def fixed(text: str, code: str) -> FixedTemplate:
     template = ChatTemplate(text)
-    findings = lint(Subject(template), [rule_of(code)]).findings
+    findings = lint(Subject(template), [find_rule(code)]).findings
     return fix_template(template, findings, unsafe=True)
 
 
@@ -189,7 +189,7 @@ def test_the_proof_asks_every_kind_of_conversation() -> None:
 def test_an_edit_is_proven_once_for_all_findings() -> None:
     text = "{% for m in messages %}{{ '<' + m.role + '>' + m.content|trim + '<e>' }}{% endfor %}"
     template = ChatTemplate(text)
-    found = lint(Subject(template), [rule_of(code) for code in ("AP301", "AP302")]).findings
+    found = lint(Subject(template), [find_rule(code) for code in ("AP301", "AP302")]).findings
     with spied(EditProof, "proven") as proofs:
         fixes = fix_template(template, found).fixes
     assert [(fix.finding.code, fix.hidden) for fix in fixes] == [("AP301", True), ("AP302", True)]

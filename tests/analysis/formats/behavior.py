@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoparser import AutoparserError, LearnedFormat, load_format, response_template
-from autoparser.analysis.core.documents import json_of
+from autoparser.analysis.core.documents import document_json
 from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
@@ -114,7 +114,7 @@ def _behind(learned: LearnedFormat, opening: TurnOpening, texts: list[str]) -> l
     for request in (by_setting, by_prompt):
         parser = learned.parser(tools, call_ids=1, **request)
         for turn in learned.begun(tools, **request):
-            found += [json_of(turn_document(turn.format)), repr(turn.opening)]
+            found += [document_json(turn_document(turn.format)), repr(turn.opening)]
         found += [repr(parser.parse(text)) for text in texts]
         found += _grammars(learned, tools, **request)
     parser = learned.parser(tools, call_ids=1, **by_setting)

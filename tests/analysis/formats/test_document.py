@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from autoparser.analysis.core.documents import json_value_of
+from autoparser.analysis.core.documents import plain_json
 from autoparser.formats import analysis_document
 from tests.fixture_analyses import TEMPLATES, analyzed
 
@@ -48,4 +48,4 @@ def test_the_messages_of_a_render_give_its_text() -> None:
 
 
 def test_a_number_that_json_cannot_write_is_written_by_its_name() -> None:
-    assert json_value_of({"weights": [float("inf"), 0.5]}) == {"weights": ["inf", 0.5]}
+    assert plain_json({"weights": [float("inf"), 0.5]}) == {"weights": ["inf", 0.5]}

@@ -35,7 +35,7 @@ from autoparser.analysis.decoding.message_rendering import NoTurns
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.turn_rules import text_without_end
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import ParserRequest, request_of
+from autoparser.analysis.parsing.turn_request import ParserRequest, read_request
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import with_ids
 from tests.offers import BATTERY, STRICT, offered
@@ -169,17 +169,17 @@ def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[
     """Return where in a turn the model begins: after the prompt, the header, or at once."""
     default = next((opening for opening in format_.openings if not opening.setting), None)
     if default is not None and default.text and turn.startswith(default.text):
-        return request_of(tools, prompt=default.text), len(default.text)
+        return read_request(tools, prompt=default.text), len(default.text)
     if turn.startswith(format_.header):
-        return request_of(tools, begun_turn=PromptFormat(format_, None)), len(format_.header)
+        return read_request(tools, begun_turn=PromptFormat(format_, None)), len(format_.header)
     at_once = TurnOpening({}, "", PromptProgress.NOTHING, tools=True)
-    return request_of(tools, begun_turn=PromptFormat(format_, at_once)), 0
+    return read_request(tools, begun_turn=PromptFormat(format_, at_once)), 0
 
 
 def completeness(format_: TurnFormat, load: Load, offer: Offer) -> Iterator[Fault | None]:
     """Feed every turn of the battery that the format writes, token by token."""
     loaded: dict[tuple[str | None, int], GrammarObject] = {}
-    names = request_of(offer.called).tools or {}
+    names = read_request(offer.called).tools or {}
     for case in battery_messages():
         if not all(call.name in names for call in case.message.calls):
             continue
@@ -220,7 +220,7 @@ def refusal(start: GrammarObject, text: str) -> str:
 def soundness(format_: TurnFormat, walks: int, load: Load, offer: Offer) -> Iterator[Fault | None]:
     """Walk at random and parse the results; closing texts are also written inside JSON."""
     for tools in offer.walked:
-        grammar = grammar_for(format_, request_of(tools))
+        grammar = grammar_for(format_, read_request(tools))
         compiled, parser = load(grammar), grammar.parser()
         tokenizer = compiled.tokenizer
         calls = grammar.turn.strict.calls

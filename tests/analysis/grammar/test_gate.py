@@ -11,7 +11,7 @@ from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format_choice import Formats
-from autoparser.analysis.core.message_shape import departures_of
+from autoparser.analysis.core.message_shape import form_departures
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Gate, GateQuestion
 from autoparser.analysis.grammar.grammar_gate import run_gate
@@ -227,7 +227,7 @@ def test_openai_form_is_asked_if_the_template_takes_another(change: str, detail:
     assert analysis.shape.arguments_as_string
     assert analysis.gate.own_form_ok
     assert analysis.gate.usual_asked == 0, "a caller notices what raises"
-    departure = departures_of(analysis.shape)[0]
+    departure = form_departures(analysis.shape)[0]
     found = render_continuations(analysis.formats, analysis.prober(), departure)
     assert [continuation for continuation in found if continuation.form is None] == [
         *analysis.continuations

@@ -13,7 +13,7 @@ from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.grammar.call_writer import CallWriter
 from autoparser.analysis.grammar.grammar_rules import text_mark
 from autoparser.analysis.grammar.lark_writer import _LarkWriter
-from autoparser.analysis.grammar.request_grammar import grammar_of
+from autoparser.analysis.grammar.request_grammar import make_grammar
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
 from tests.offers import tool
@@ -63,7 +63,7 @@ def test_a_tool_is_written_once_for_all_lists(name: str, made: dict[str, list[st
     formats = Formats.of(deepcopy(analysis_of(name).format))
     tools = [offered(f"tool_{at}") for at in range(6)]
     for some in (tools[:3], tools[2::-1], tools[1:5], deepcopy(tools[::-1])):
-        grammar_of(formats, some).lark(ALL_TEXT)
+        make_grammar(formats, some).lark(ALL_TEXT)
     known = [f"tool_{at}" for at in range(6)]
     assert sorted(made["made"]) == known
     assert sorted(made["written"]) == known
@@ -84,7 +84,7 @@ def test_the_words_in_the_header_of_a_call_are_written_once_for_all_tools(
     counts: list[int] = []
     for size in (1, 4, 12):
         written.clear()
-        assert grammar_of(formats, [offered(f"tool_{at}") for at in range(size)]).lark(ALL_TEXT)
+        assert make_grammar(formats, [offered(f"tool_{at}") for at in range(size)]).lark(ALL_TEXT)
         counts.append(len(written))
     assert counts[1] == counts[2]
     assert counts[1] <= counts[0] + 2
@@ -97,7 +97,7 @@ def test_a_refused_keyword_has_its_tool_alone_written_again(
     formats = Formats.of(deepcopy(analysis_of(name).format))
     unique: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
     tools = [*(offered(f"tool_{at}") for at in range(6)), offered("refused", numbers=unique)]
-    grammar = grammar_of(formats, tools)
+    grammar = make_grammar(formats, tools)
     assert [loosening.tool for loosening in grammar.loosened("lark")] == ["refused"]
     assert sorted(set(made["made"])) == sorted(grammar.tools)
     assert len(made["made"]) - made["made"].count("refused") == 6
@@ -112,7 +112,7 @@ def test_tools_of_similar_names_keep_rules_that_refer_to_themselves_apart(name: 
         node = deepcopy(NODE)
         node["properties"]["name"] = {"type": kind}  # type: ignore[call-overload,index]
         offer["function"]["parameters"]["$defs"] = {"node": node}
-    both, *alone = (grammar_of(formats, some) for some in (tools, tools[:1], tools[1:]))
+    both, *alone = (make_grammar(formats, some) for some in (tools, tools[:1], tools[1:]))
     own = [
         {line.partition(":")[0] for line in grammar.lark(ALL_TEXT).splitlines() if ":" in line}
         for grammar in alone

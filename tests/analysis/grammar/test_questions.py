@@ -23,13 +23,13 @@ from .judge import tokenizer
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the schemas that are asked about; nothing is known from before."""
     asked: list[str] = []
-    ask = loadable.refusal_of
+    ask = loadable.guidance_refusal
 
     def recorded(schema: str) -> str:
         asked.append(schema)
         return ask(schema)
 
-    monkeypatch.setattr(loadable, "refusal_of", recorded)
+    monkeypatch.setattr(loadable, "guidance_refusal", recorded)
     monkeypatch.setattr(loadable, "KNOWN", loadable.KNOWN.__class__())
     return asked
 

@@ -24,7 +24,7 @@ from autoparser.analysis.grammar.grammar_rules import GrammarRules, PatternNode
 from autoparser.analysis.grammar.lark_writer import write_lark
 from autoparser.analysis.grammar.member_rows import as_node
 from autoparser.analysis.grammar.string_ways import key_path
-from autoparser.analysis.grammar.text_stretches import slices_of
+from autoparser.analysis.grammar.text_stretches import vocabulary_slices
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -134,7 +134,7 @@ def test_first_mask_of_a_json_string_beside_other_texts_walks_few_tokens(
     (name,) = key_path(StringText(), (), ends)
     assert isinstance(name, PatternNode)
     names = [slice_ for _, slice_ in name.begun]
-    guidance = tokenizer.ll_with(slices_of([">", "="], edged=edged, names=names))
+    guidance = tokenizer.ll_with(vocabulary_slices([">", "="], edged=edged, names=names))
     lark = 'start: %json {"type": "array", "items": {"type": "string"}}'
     matcher = LLMatcher(guidance, LLMatcher.grammar_from_lark(lark), log_level=0)
     assert matcher.consume_tokens(tokenizer.encode('["'))

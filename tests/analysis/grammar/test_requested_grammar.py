@@ -14,7 +14,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.call_writer import GrammarError
-from autoparser.analysis.grammar.request_grammar import Grammar, grammar_of
+from autoparser.analysis.grammar.request_grammar import Grammar, make_grammar
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.case_tables import load_cases
@@ -116,7 +116,7 @@ def test_earlier_requests_change_no_grammar(name: str) -> None:
     larks: list[str] = []
     for request in REQUESTS:
         fresh = Formats.of(deepcopy(analysis_of(name).format))
-        first, again = (grammar_of(tool_, **request) for tool_ in (known, fresh))
+        first, again = (make_grammar(tool_, **request) for tool_ in (known, fresh))
         assert first.gbnf() == again.gbnf()
         for added in ((), ("<tool_call>", "</tool_call>")):
             larks.append(first.lark(byte_tokenizer(added)))

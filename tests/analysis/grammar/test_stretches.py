@@ -26,7 +26,7 @@ from autoparser.analysis.grammar.grammar_rules import (
 from autoparser.analysis.grammar.lark_writer import write_lark
 from autoparser.analysis.grammar.request_grammar import format_slices
 from autoparser.analysis.grammar.string_shape import StringShape
-from autoparser.analysis.grammar.text_stretches import slices_of
+from autoparser.analysis.grammar.text_stretches import vocabulary_slices
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
@@ -72,7 +72,7 @@ def read_by_llguidance(rules: GrammarRules, form: str) -> Callable[[str], bool]:
         # The stricter reader does not support comments.
         return Judge("".join(f"{line}\n" for line in written if line[:1] not in {"", "#"})).accepts
     made = write_lark(rules, ALL_TEXT)
-    start = matcher_of(rules, made.slices or slices_of(">|"))
+    start = matcher_of(rules, made.slices or vocabulary_slices(">|"))
     return lambda text: accepts(start, text)
 
 

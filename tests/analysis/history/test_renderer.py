@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, models
 
 from autoparser import AsyncRenderer, AutoparserError, ChatTemplate, Renderer, Status
 from autoparser.analysis.core.errors import TokenizerError
-from autoparser.analysis.core.stop_texts import stop_texts_of
+from autoparser.analysis.core.stop_texts import template_stop_texts
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from autoparser.errors import RequestError
 from autoparser.render import RenderedTokens, TrajectoryStep
@@ -169,7 +169,7 @@ def test_a_stop_is_known_as_text_and_as_ids(name: str) -> None:
 
 def test_an_end_that_repeats_keeps_its_first_place() -> None:
     formats = [analysis_of(template.text).format for template in (PLAIN, RESUMED)]
-    ends = stop_texts_of(formats, eos="<close>").after_content
+    ends = template_stop_texts(formats, eos="<close>").after_content
     assert [end.text for end in ends] == ["<close>", "<over>"]
 
 

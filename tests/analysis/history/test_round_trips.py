@@ -21,12 +21,12 @@ from autoparser.analysis.history.round_trips import (
     RoundTrip,
     advice_of,
     cause_advice,
-    code_of,
+    cause_code,
     failing_rows,
     fixing_setting,
     fixing_settings,
     round_trip,
-    settings_of,
+    trip_settings,
 )
 from autoparser.analysis.history.sampled_turns import NotWrittenError
 from autoparser.analysis.history.scenario_files import scenarios_of, shipped_scenarios
@@ -160,7 +160,7 @@ def test_real_template_round_trips_like_its_fixture(case: dict[str, Any]) -> Non
 @pytest.mark.parametrize("name", TABLE["settings"])
 def test_the_switches_that_may_matter_are_tried(name: str) -> None:
     settings = TABLE["settings"][name]
-    found = [dict(setting) for setting in settings_of(analyzed(name))]
+    found = [dict(setting) for setting in trip_settings(analyzed(name))]
     assert found[0] == settings[0]
     assert sorted(map(repr, found)) == sorted(map(repr, settings))
 
@@ -184,7 +184,7 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
     kinds = {"any": 2, "string": 2, "json-spacing": 1, "reasoning-dropped": 1, "ids": 0}
     assert {kind: len(failing_rows(found.rows, [kind])) for kind in kinds} == kinds
     assert failing_rows(found.rows, ["reasoning-dropped"])[0] is row
-    assert len({*map(code_of, Cause)}) == len(Cause)
+    assert len({*map(cause_code, Cause)}) == len(Cause)
     assert all(len(cause_advice(cause)) == len(AdviceReader) for cause in Cause)
     alone = round_trip(analyzed("history-last-query"), scenarios[:1], setting=other.setting)
     assert ([*alone.settings], alone.rows[0].others) == ([other.setting], ())

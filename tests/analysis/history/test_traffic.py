@@ -13,9 +13,9 @@ from autoparser.analysis.history.traffic import (
     TrafficLogError,
     TrafficRecord,
     prefix_losses,
-    traffic_of,
+    read_traffic,
 )
-from autoparser.analysis.history.trip_verdict import exchange_of
+from autoparser.analysis.history.trip_verdict import sample_exchange
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 
@@ -32,7 +32,7 @@ STEPS = [case for case in TABLE["cases"] if case["name"] in LOGS["trips"]]
 def test_log_texts_show_the_cause_of_a_replay(case: dict[str, Any]) -> None:
     analysis, scenario = analysis_for(case), scenario_from(case["scenario"])
     stage = ReplayStage(analysis)
-    exchange, _ = exchange_of(stage, scenario, scenario.next[0], {})
+    exchange, _ = sample_exchange(stage, scenario, scenario.next[0], {})
     replay = stage.play(exchange)
     records = [
         TrafficRecord(replay.prompt.text, exchange.sampled, conversation="one"),
@@ -97,7 +97,7 @@ def test_lines_of_engines_are_read_and_others_left_out() -> None:
         {"prompt_token_ids": asked, "token_ids": written, "conversation": "c"},
     ]
     text = "\n".join(map(json.dumps, lines)) + '\n{"prompt": "cut o'
-    found = traffic_of(text, "log", tokenizer=tokenizer)
+    found = read_traffic(text, "log", tokenizer=tokenizer)
     assert {record.prompt for record in found.records} == {"Hi<|a|>"}
     # The completions of an engine lack the special token that the model wrote.
     completions = ["Yes</s>", "Yes</s>", "Y", "Yes", "Yes</s>", "Yes</s>"]
@@ -113,11 +113,11 @@ def test_lines_of_engines_are_read_and_others_left_out() -> None:
 def test_an_invalid_log_names_its_line(case: dict[str, str]) -> None:
     lines = "\n".join(filter(None, (case["log"], case.get("then"))))
     with pytest.raises(TrafficLogError) as caught:
-        traffic_of(lines, "log")
+        read_traffic(lines, "log")
     assert case["words"] in str(caught.value)
 
 
 def test_an_unknown_id_names_its_line_before_any_is_left_out() -> None:
     lines = '{"prompt": "x", "completion": ""}\n{"prompt": [99999], "completion": [2]}'
     with pytest.raises(TokenizerError, match=r"line 2, ids\[0\]: the id 99999 is not in"):
-        traffic_of(lines, "log", tokenizer=tiny())
+        read_traffic(lines, "log", tokenizer=tiny())

@@ -11,7 +11,7 @@ from autoparser.analysis.learning.plain_words import PlainWords, sentinel_senten
 from autoparser.analysis.learning.prober import choose_sentinels
 from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.linting import lint
-from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.registry import find_rule
 from autoparser.analysis.lint.subject import Subject
 from tests.analysis.tiny import CONTENT, turn
 
@@ -64,7 +64,7 @@ def test_a_render_is_shown_in_plain_words_if_it_is_the_same_in_them(
 @pytest.mark.parametrize("code", ["AP120", "AP306", "AP601", "AP702", "AP703", "AP706", "AP802"])
 def test_findings_show_and_quote_plain_words(code: str) -> None:
     text = (FIXTURES / code / "fires.jinja").read_text("utf-8")
-    (found,) = lint(Subject(ChatTemplate(text)), [rule_of(code)]).findings
+    (found,) = lint(Subject(ChatTemplate(text)), [find_rule(code)]).findings
     words = PlainWords(text)
     shown = repr((found.message, found.evidence))
     assert words.text(shown) == shown

@@ -15,7 +15,7 @@ from autoparser import ChatTemplate, analyze, isolated
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools
-from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
@@ -110,7 +110,7 @@ def test_the_battery_has_every_part_type_and_sign_and_calls_offered_tools() -> N
     assert {len(case.message.calls) for case in cases} == {0, 1, 2, 3}
     made = [call for case in cases for call in case.message.calls]
     values = [value for call in made for value in call.arguments.values()]
-    assert {type_of(value) for value in values} == {*JsonType}
+    assert {json_type(value) for value in values} == {*JsonType}
     texts = [value for value in values if isinstance(value, str)]
     for written in (texts, [case.message.content for case in cases]):
         assert any({*string.punctuation} <= {*text} for text in written)

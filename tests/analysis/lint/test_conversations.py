@@ -28,7 +28,7 @@ from autoparser.analysis.lint.other_renders import (
     comparison_hits,
     installed_jinjas,
 )
-from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.registry import find_rule
 from autoparser.analysis.lint.subject import Subject
 from tests.lanes import sampled
 
@@ -165,10 +165,10 @@ LATE = "{%- for m in messages %}\n{{- m.content }}{{- m.contents }}\n{%- endfor 
 def test_engine_rules_report_engine_answers(code: str, text: str, words: str) -> None:
     template = ChatTemplate(text or (FIXTURES / "lint" / code / "fires.jinja").read_text("utf-8"))
     asked = jinja("minijinja")
-    (finding,) = lint(Subject(template, jinjas=[asked]), [rule_of(code)]).findings
+    (finding,) = lint(Subject(template, jinjas=[asked]), [find_rule(code)]).findings
     (answered,) = finding.hit.engines
     assert answered.startswith(f"{asked.label} {words}")
-    (alone,) = lint(Subject(template), [rule_of(code)]).findings
+    (alone,) = lint(Subject(template), [find_rule(code)]).findings
     assert (alone.hit.engines, alone.message) == ((), finding.message)
 
 

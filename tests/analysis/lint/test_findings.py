@@ -15,9 +15,9 @@ from autoparser.analysis.lint.baselines import (
     Baseline,
     BaselineError,
     KnownFinding,
-    digest_of,
-    ignores_of,
+    finding_digest,
     read_baseline,
+    template_ignores,
 )
 from autoparser.analysis.lint.forced_branches import force_branches
 from autoparser.analysis.lint.hit import Hit, HitCause, Severity
@@ -29,7 +29,7 @@ from autoparser.analysis.lint.lint_renders import (
 )
 from autoparser.analysis.lint.linting import LintFinding, merge_findings
 from autoparser.analysis.lint.marker_pairs import marker_balance
-from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.registry import find_rule
 from tests.case_tables import case_tables
 
 TABLE = case_tables(__file__, "findings.yaml")
@@ -38,7 +38,7 @@ TABLE = case_tables(__file__, "findings.yaml")
 def finding(row: dict[str, Any]) -> LintFinding:
     covers, severity = tuple(row.get("covers", ())), Severity(row["severity"])
     rule = msgspec.structs.replace(
-        rule_of("AP101"), code=row["code"], severity=severity, covers=covers
+        find_rule("AP101"), code=row["code"], severity=severity, covers=covers
     )
     cause = HitCause("raises", row["line"], "no") if "line" in row else None
     return LintFinding(rule, Hit("x", cause=cause))
@@ -55,7 +55,7 @@ def test_findings_are_merged_by_cause_and_cover(case: dict[str, Any]) -> None:
 
 @TABLE("ignores")
 def test_a_comment_ignores_rules_or_is_a_problem(case: dict[str, Any]) -> None:
-    found, problems = ignores_of(f"one\n{case['text']}", "a.jinja")
+    found, problems = template_ignores(f"one\n{case['text']}", "a.jinja")
     if "selectors" in case:
         assert [(ignore.selectors, ignore.reason, ignore.line) for ignore in found] == [
             (tuple(case["selectors"]), case["reason"], 2)
@@ -89,9 +89,9 @@ def test_baseline_entries_match_once_and_vanish_if_fixed() -> None:
 
 
 def test_a_finding_is_known_when_lines_move_and_not_when_words_change() -> None:
-    rule = rule_of("AP306")
+    rule = find_rule("AP306")
     messages = ("at line 3, so", "at line 12, so", "at line 3, not")
-    one, moved, changed = (digest_of(LintFinding(rule, Hit(message))) for message in messages)
+    one, moved, changed = (finding_digest(LintFinding(rule, Hit(message))) for message in messages)
     assert one == moved != changed
 
 

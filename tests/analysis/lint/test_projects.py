@@ -50,7 +50,7 @@ from autoparser.analysis.lint.project_settings import (
     read_settings,
 )
 from autoparser.analysis.lint.project_sources import InputProblem, gather_sources, load_targets
-from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.registry import all_rules, find_rule
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 from autoparser.analysis.lint.template_inspection import inspect_template
 from autoparser.analysis.templates.sandbox_kind import SandboxKind
@@ -214,7 +214,7 @@ def test_a_file_of_settings_that_is_named_must_have_some(
 # A run on two templates with a finding each, one of which is in two files.
 
 BROKEN, DROPS = LINT / "AP101" / "fires.jinja", LINT / "AP306" / "fires.jinja"
-RULES = (rule_of("AP101"), rule_of("AP306"))
+RULES = (find_rule("AP101"), find_rule("AP306"))
 EVERY = [("again.jinja", "AP306"), ("broken.jinja", "AP101"), ("drops.jinja", "AP306")]
 
 
@@ -509,7 +509,7 @@ def task(tmp_path: Path) -> InspectionTask:
 def test_whatever_decides_an_answer_makes_another_key(task: InspectionTask) -> None:
     def key(limits: Limits | None = None, *, template: Any = (), **changes: Any) -> str | None:
         changed = replace(task.template, **dict(template))
-        return InspectionKeys(limits).key_of(structs.replace(task, template=changed, **changes))
+        return InspectionKeys(limits).task_key(structs.replace(task, template=changed, **changes))
 
     keys = [key(limits) for limits in (None, Limits(), Limits(seconds=1), Limits(memory=10**8))]
     keys += [
@@ -533,7 +533,7 @@ def test_other_files_of_the_model_make_another_key(task: InspectionTask, tmp_pat
     tokenizer, config = tmp_path / "tokenizer.json", tmp_path / "generation_config.json"
 
     def key() -> str | None:
-        return InspectionKeys(None).key_of(task)
+        return InspectionKeys(None).task_key(task)
 
     keys = [key()]
     assert keys == [key()]

@@ -21,14 +21,14 @@ from autoparser import AutoparserError, ChatTemplate, load_template
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import FindingFilter, LintReport, lint
 from autoparser.analysis.lint.other_renders import OtherJinja, installed_jinjas
-from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, rule_of
+from autoparser.analysis.lint.registry import UnknownRuleError, all_rules, find_rule
 from autoparser.analysis.lint.rule import (
     Profile,
     Rule,
     RuleNeed,
     plain_facts,
-    profiles_of,
     read_rule,
+    rule_profiles,
 )
 from autoparser.analysis.lint.rules.misspelled_special_token import misspelled
 from autoparser.analysis.lint.subject import Subject
@@ -64,7 +64,7 @@ def report(rule: Rule, which: str) -> LintReport:
 
 @pytest.mark.parametrize("code", sampled(CODES, 4))
 def test_a_rule_fires_on_its_fixture_and_is_quiet_on_the_sound_neighbor(code: str) -> None:
-    fires, quiet = (report(rule_of(code), which) for which in ("fires", "quiet"))
+    fires, quiet = (report(find_rule(code), which) for which in ("fires", "quiet"))
     assert fires.findings
     for finding in fires.findings:
         assert finding.message.isprintable()
@@ -92,7 +92,7 @@ def case_template(case: dict[str, Any]) -> ChatTemplate:
 @pytest.mark.parametrize("case", sampled(TABLE["cases"], 2), ids=lambda case: case["rule"])
 def test_rules_match_the_table_on_small_templates(case: dict[str, Any]) -> None:
     subject = Subject(case_template(case))
-    findings = lint(subject, [rule_of(case["rule"])]).findings
+    findings = lint(subject, [find_rule(case["rule"])]).findings
     messages = [finding.message for finding in findings]
     assert len(messages) == len(case["says"]), messages
     for words in case["says"]:
@@ -122,13 +122,13 @@ def test_a_planted_bug_is_found_and_named(bug: dict[str, Any]) -> None:
     for edit in (bug, *([bug["also"]] if "also" in bug else [])):
         assert text.count(edit["replace"]) == 1, edit["replace"]
         text = text.replace(edit["replace"], edit["with"])
-    found = lint(Subject(ChatTemplate(text)), [rule_of(bug["caught_by"])]).findings
+    found = lint(Subject(ChatTemplate(text)), [find_rule(bug["caught_by"])]).findings
     assert any(bug["says"] in finding.message for finding in found)
 
 
 @pytest.mark.parametrize("template", sampled(HOSTS, 12))
 def test_a_sound_template_has_no_finding_of_the_rules_that_find_planted_bugs(template: str) -> None:
-    rules = [rule_of(code) for code in sorted({bug["caught_by"] for bug in BUGS})]
+    rules = [find_rule(code) for code in sorted({bug["caught_by"] for bug in BUGS})]
     found = lint(Subject(ChatTemplate(source(template))), rules)
     # Text that the prompt never shows to the model is a note, not a bug.
     assert [
@@ -139,7 +139,7 @@ def test_a_sound_template_has_no_finding_of_the_rules_that_find_planted_bugs(tem
 
 def test_keys_of_null_are_shown_as_the_template_was_given_them() -> None:
     text = TABLE["templates"]["turns"].replace("role +", "role + (message | length | string) +")
-    (finding,) = lint(Subject(ChatTemplate(text)), [rule_of("AP806")]).findings
+    (finding,) = lint(Subject(ChatTemplate(text)), [find_rule("AP806")]).findings
     (evidence,) = finding.evidence
     assert evidence.other is not None
     assert "null" in json.dumps(evidence.one.messages)
@@ -158,7 +158,7 @@ def test_a_generation_config_may_name_the_end_of_a_turn(
         value = ids[0] if len(ids) == 1 else ids
         (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": value}))
     subject = Subject(load_template(tmp_path), tokenizer=tokenizer, directory=tmp_path)
-    found = lint(subject, [rule_of("AP211")]).findings
+    found = lint(subject, [find_rule("AP211")]).findings
     assert [finding.severity.value for finding in found] == ([severity] if severity else []), reason
 
 
@@ -182,8 +182,8 @@ def test_each_rule_has_one_page_one_module_and_one_folder_of_fixtures() -> None:
 def test_rule_pages_agree_with_rules_and_profiles() -> None:
     assert {code for rule in RULES for code in rule.covers} <= set(CODES)
     for rule in RULES:
-        assert (Profile.STRICT in profiles_of(rule)) is rule.default
-        assert rule.runs_for is None or profiles_of(rule) == (Profile(rule.runs_for.value),)
+        assert (Profile.STRICT in rule_profiles(rule)) is rule.default
+        assert rule.runs_for is None or rule_profiles(rule) == (Profile(rule.runs_for.value),)
         assert not rule.convention or rule.severity is not Severity.ERROR, rule.code
 
 
@@ -191,9 +191,9 @@ def test_the_names_of_all_rules_are_not_read_to_find_one_by_its_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("autoparser.analysis.lint.registry._names", dict)
-    assert rule_of("AP301").name == "assistant-content-stripped"
+    assert find_rule("AP301").name == "assistant-content-stripped"
     with pytest.raises(UnknownRuleError):
-        rule_of("assistant-content-stripped")
+        find_rule("assistant-content-stripped")
 
 
 PAGE = (FOLDER / f"{RULES[0].code}-{RULES[0].name}.md").read_text("utf-8")

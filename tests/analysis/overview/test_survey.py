@@ -16,10 +16,10 @@ from autoparser.analysis.overview.survey import (
     SURVEY,
     SurveyCheck,
     SurveyRecord,
-    journal_of,
     line_of,
+    read_journal,
     start_survey,
-    summary_of,
+    summarize_records,
     templates_in,
 )
 from autoparser.analysis.templates.worker_limits import Limits
@@ -59,12 +59,12 @@ def test_a_line_is_read_back_and_valid_and_half_a_line_is_left_out() -> None:
     lines = [line_of(record).encode() for record in RECORDS]
     for record, line in zip(RECORDS, lines, strict=True):
         Draft202012Validator(json.loads(SCHEMA.read_text("utf-8"))).validate(json.loads(line))
-        journal = journal_of(line, "s.jsonl")
+        journal = read_journal(line, "s.jsonl")
         assert journal.records == {(record.source, record.sha256): record}
         assert (journal.size, journal.repaired, line.isascii()) == (len(line), False, True)
     content = b"".join(lines)
     for cut in range(1, len(lines[-1])):
-        journal = journal_of(content[:-cut], "s.jsonl")
+        journal = read_journal(content[:-cut], "s.jsonl")
         assert (len(journal.records), journal.repaired) == (2, True)
         assert journal.size == len(content) - len(lines[-1])
 
@@ -72,7 +72,7 @@ def test_a_line_is_read_back_and_valid_and_half_a_line_is_left_out() -> None:
 def test_foreign_file_or_wrong_line_is_not_a_survey() -> None:
     for content in (b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"):
         with pytest.raises(AutoparserError, match="nothing was written"):
-            journal_of(content, "notes.txt")
+            read_journal(content, "notes.txt")
     lines = "".join(map(line_of, RECORDS))
     for old, new, words in (
         ('"total": 44', '"total": "44"', r"line \d\.check\.total: must be a number, got a string"),
@@ -83,7 +83,7 @@ def test_foreign_file_or_wrong_line_is_not_a_survey() -> None:
         ),
     ):
         with pytest.raises(AutoparserError, match=words):
-            journal_of(lines.replace(old, new).encode(), "s.jsonl")
+            read_journal(lines.replace(old, new).encode(), "s.jsonl")
 
 
 def test_templates_are_found_once_and_in_order(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_survey_records_keep_order_and_an_endless_template_fails_alone(tmp_path:
 
 
 def test_summary_counts_records_families_switches_and_causes() -> None:
-    summary = summary_of(RECORDS)
+    summary = summarize_records(RECORDS)
     assert (summary.all.templates, summary.all.ok, len(summary.failed)) == (3, 1, 1)
     assert (summary.all.trips_holding, summary.all.trip_count) == (7, 8)
     assert [(share.name, share.templates) for share in summary.tools] == [("JSON_NATIVE", 2)]

@@ -20,7 +20,7 @@ from autoparser.analysis.core.format_choice import (
     PromptFormat,
 )
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, loose_tools
-from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.schema_keywords import json_type
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import (
@@ -32,7 +32,7 @@ from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Delta, ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.parsing.turn_request import read_request
 from tests.fixture_analyses import TEMPLATES, analyzed
 
 TOOLS = trial_tools()
@@ -101,7 +101,7 @@ def _written(value: Json, container: ContainerNotation, notation: ValueNotation)
         return {
             key: _written(member, inner.object, inner)
             for key, member in value.items()
-            if container.row(type_of(member)) is not None
+            if container.row(json_type(member)) is not None
         }
     if isinstance(value, list):
         inner = notation.array.values or notation
@@ -132,9 +132,12 @@ def generated(
     """
     default = next((opening for opening in format_.openings if not opening.setting), None)
     if default is not None and default.text and turn.startswith(default.text):
-        request, written = request_of(tools, prompt=default.text), default.text
+        request, written = read_request(tools, prompt=default.text), default.text
     else:
-        request, written = request_of(tools, begun_turn=PromptFormat(format_, None)), format_.header
+        request, written = (
+            read_request(tools, begun_turn=PromptFormat(format_, None)),
+            format_.header,
+        )
     expression = build_expression(Formats.of(format_), request)
     return turn.removeprefix(written), OutputParser(expression)
 

@@ -20,7 +20,7 @@ from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity,
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.project_sources import InputProblem
-from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.registry import all_rules, find_rule
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.reports.lint.ci_forms import github_report, junit_report
@@ -46,7 +46,7 @@ HOSTILE = (
 )
 """Text with markup of terminals, XML, HTML, Markdown, workflow commands and rich."""
 
-DROPS, BROKEN = rule_of("AP306"), rule_of("AP101")
+DROPS, BROKEN = find_rule("AP306"), find_rule("AP101")
 NEEDS_TOKENIZER = replace(DROPS, needs=RuleNeed.TOKENIZER)
 TEMPLATE = ChatTemplate("{%- for message in messages %}\n\t{{ message.content }}  \n{%- endfor %}")
 
@@ -299,7 +299,7 @@ def test_long_markdown_comment_is_cut_with_a_note() -> None:
 
 
 RULE = replace(
-    rule_of("AP306"),
+    find_rule("AP306"),
     summary="A tag such as <b> and a `<code>|` span | are not markup",
     why="Why it *matters*.\n\nSecond paragraph,\non two lines.",
     before="```\n{{ x | safe }}",
