@@ -392,7 +392,7 @@ def _words(letter: str) -> tuple[tuple[str, str], ...]:
 def regex_escape(text: str) -> str:
     """Write a text as a regular expression that Python and Rust read alike."""
     if text.isprintable():
-        return _SPECIAL.sub(r"\\\g<0>", text)
+        return _SPECIAL.sub(lambda match: f"\\{match[0]}", text)
     return "".join(map(_escape, text))
 
 

@@ -110,7 +110,7 @@ CLOSED = turn(REASONING, CONTENT, end="<end>\n", prompt="A:(r)(/r)")
         (turn(CONTENT, end="\n<end>\n"), "", MessageRendering.WHITESPACE, "the render"),
         (calling(), '<do>{"name": "note", "arguments": {"t": "é"}}</do>', None, ""),
         (calling(), call(p=2.5).replace("2.5", "25e-1"), MessageRendering.SPELLING, "'.5"),
-        (calling(), call(p=1).replace("1", "1e999"), MessageRendering.UNWRITTEN, "beyond"),
+        (calling(), call(p=1).replace("1", "1e999"), MessageRendering.UNWRITTEN, "out of range"),
         (BEGUN, "Hello.", MessageRendering.UNPROMPTED, "no turn goes on from there"),
         (CLOSED, "Hello.", MessageRendering.CLOSED, "the turn has no such block"),
         (CLOSED, "", MessageRendering.CLOSED, "the turn has no such block"),

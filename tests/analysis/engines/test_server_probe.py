@@ -373,7 +373,7 @@ def test_sampled_answers_are_the_last_route() -> None:
     }
     assert [message.reason for message in found.not_asked] == ["its model did not stop"]
     assert found.texts[1].known_text.message.calls[0].arguments == {"city": "Oslo", "days": 3}
-    assert "own reading" in found.blind[0]
+    assert "own parse" in found.blind[0]
 
 
 def test_every_parser_of_sglang_is_ranked() -> None:

@@ -162,7 +162,7 @@ def test_a_link_out_of_the_directory_is_refused(model: Path, case: Any) -> None:
     with pytest.raises(AutoparserError, match="this link leads out of its directory, to") as caught:
         load_template(model)
     assert SECRET not in str(caught.value)
-    assert "put a copy in its place" in str(caught.value)
+    assert "replace the link with a copy" in str(caught.value)
 
 
 def test_a_link_within_the_directory_or_that_a_person_names_is_followed(

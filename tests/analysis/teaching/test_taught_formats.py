@@ -188,7 +188,7 @@ def test_saved_format_is_refused_for_another_template(tmp_path: Path) -> None:
     served = with_saved(analysis_of(CHAT), load_format(file))
     read = served.parser().parse("[do look(city='Lima', days=2)]")
     assert [call.arguments for call in read.tool_calls] == ['{"city": "Lima", "days": 2}']
-    with pytest.raises(AutoparserError, match="text is not this template's"):
+    with pytest.raises(AutoparserError, match="learned from a different template"):
         with_saved(analyze(ChatTemplate(f"{CHAT} ")), load_format(file))
 
 

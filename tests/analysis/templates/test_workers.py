@@ -320,7 +320,7 @@ def test_how_a_worker_died_is_named() -> None:
     ways: list[tuple[Callable[[int], object], int, str]] = [
         (signal.raise_signal, signal.SIGKILL, "killed"),
         (signal.raise_signal, signal.SIGSEGV, "crashed (SIGSEGV)"),
-        (signal.raise_signal, signal.SIGABRT, "gave up (SIGABRT)"),
+        (signal.raise_signal, signal.SIGABRT, "aborted (SIGABRT)"),
         (os._exit, 3, "exit code 3"),
     ]
     for task, number, words in ways:
