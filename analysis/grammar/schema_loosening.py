@@ -332,8 +332,10 @@ def _is_placed(schema: Json, error: SchemaError) -> bool:
 def _places(schema: Json, keyword: str) -> list[str]:
     """Return the places of a keyword in a schema; all unions count as one keyword."""
     keywords = ("anyOf", "oneOf") if keyword == "anyOf" else (keyword,)
-    found = (keyword_places(schema, word) for word in keywords)
-    return next((places for places in found if places), [])
+    for word in keywords:
+        if places := keyword_places(schema, word):
+            return places
+    return []
 
 
 def _place(schema: Json, error: SchemaError) -> str:

@@ -9,6 +9,9 @@ In an output that quotes a marker, only the one that is a token of its own count
 
     <think>\nA </think> ends it.\n</think>\n\nHi.    ->  reasoning "A </think> ends it."
                ordinary tokens    one token            content   "Hi."
+
+Owed to `StreamParser`: every stand-in for a hidden character is replaced in deltas and messages
+alike, each by itself, so that no delta is changed later.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from .parsed_message import (
 )
 from .parser_choice import EitherStream, ExactStream
 from .stop_marks import call_stops
-from .stream_parser import StreamParser
+from .stream_parser import SearchingStream
 from .text_tape import Span, SpanKind, TextLane, TextTape
 from .turn_reader import TurnReader, turn_reader_for
 from .turn_request import (
@@ -85,7 +85,7 @@ def _not_a_text(value: object) -> RequestError:
     return RequestError(f"an output must be a string, got {got}", hint=hint)
 
 
-class TurnStream(StreamParser):
+class TurnStream(SearchingStream):
     """Reads one output in one format."""
 
     def __init__(
@@ -468,9 +468,9 @@ class OutputParser:
         stream.finish(complete=complete)
         return stream.message
 
-    def stream(self) -> StreamParser:
+    def stream(self) -> SearchingStream:
         """Return a parser of one output that arrives in pieces."""
-        stream: StreamParser = self._stream(self._reader)
+        stream: SearchingStream = self._stream(self._reader)
         if self._without_calls is not None:
             stream = ExactStream(self.turn, stream, self._stream(self._without_calls))
         if self._alternative is None:

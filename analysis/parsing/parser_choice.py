@@ -3,6 +3,9 @@
 Text that both have found is passed on at once. The first that opens a call is chosen; if neither
 does, the template's is, unless it alone has an irregular status. `ExactStream` chooses between the
 calls of a turn and plain text: calls count only if the turn is as the template writes it.
+
+Owed to `StreamParser`: until one is chosen, only text that both have found is passed on, so that
+the deltas of the chosen one go on where that text ends.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from .parsed_message import (
     ParsedMessage,
     Status,
 )
-from .stream_parser import StreamParser
+from .stream_parser import SearchingStream
 from .turn_request import (
     StrictRow,
     TurnTree,
@@ -30,10 +33,10 @@ from .turn_request import (
 _TEXTS = (DeltaKind.CONTENT, DeltaKind.REASONING)
 
 
-class EitherStream(StreamParser):
+class EitherStream(SearchingStream):
     """Reads one output with two `StreamParser`s, with the same methods."""
 
-    def __init__(self, own: StreamParser, other: StreamParser) -> None:
+    def __init__(self, own: SearchingStream, other: SearchingStream) -> None:
         """Begin; `own` reads the template's format."""
         self._readers = (own, other)
         self._waiting: tuple[list[Delta], list[Delta]] = ([], [])
@@ -116,7 +119,7 @@ class ExactStream(EitherStream):
     Text is passed on as it comes; calls, or their text as content, once the output has ended.
     """
 
-    def __init__(self, turn: TurnTree, own: StreamParser, plain: StreamParser) -> None:
+    def __init__(self, turn: TurnTree, own: SearchingStream, plain: SearchingStream) -> None:
         """Begin; to `plain` nothing is a call."""
         super().__init__(own, plain)
         self._turn = turn

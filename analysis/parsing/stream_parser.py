@@ -17,13 +17,15 @@ class StreamParser(Protocol):
         stream.message.content  # 'Hello.'
 
     Contract: a delta is never revised; the deltas add up to the message, however the text is cut
-    into pieces. Five modules ensure it:
+    into pieces. Seven modules ensure it:
 
     - `text_tape`: no text is read twice, and each character is in one span;
     - `text_lookahead`: the prefix of a possible stop is held back;
     - `raw_text`: a value is held back from the first place where it may have ended;
     - `section_reader`: a call becomes content only if none of its arguments were sent;
-    - `message_collector`: whitespace and the beginning of a call wait for the next text.
+    - `message_collector`: whitespace and the beginning of a call wait for the next text;
+    - `parser_choice`: of two readings, only the text that both have found is passed on undecided;
+    - `marker_tokens`: the sign of a hidden marker is replaced before a delta leaves.
 
     Each states its part of the contract at its head.
     """
@@ -53,6 +55,10 @@ class StreamParser(Protocol):
     def reasoning_end(self) -> int | None:
         """The offset after the closer of the reasoning, as in the message."""
         ...
+
+
+class SearchingStream(StreamParser, Protocol):
+    """A stream that also says how far it has come, which the explanation of an output asks."""
 
     @property
     def searching(self) -> bool:
