@@ -48,6 +48,7 @@ from .output import (
     escape_unprintable,
     guarded_files,
     hold_library_messages,
+    open_missing_streams,
     quiet_standard_output,
 )
 
@@ -490,6 +491,7 @@ _CHOICES, _QUOTED = "is not one of", re.compile(r"'([^']*)'")
 
 def main() -> None:
     """Run the command line."""
+    open_missing_streams()
     # The log of a server is read by its operator, who wants to see all of it.
     if sys.argv[1:2] != ["serve"]:
         hold_library_messages()

@@ -34,6 +34,16 @@ LONGEST_LINE = 4000
 """Longest line on standard error, in characters; a longer one is cut in the middle."""
 
 
+def open_missing_streams() -> None:
+    """Let standard streams that are closed (`autoparser lint . >&-`) lead nowhere.
+
+    Otherwise the next file that is opened would take the place of one.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
 def escape_unprintable() -> None:
     """Escape characters that the terminal's encoding lacks, so that no report fails on them."""
     # A test may replace standard output by a stream that cannot be reconfigured, and need not be.

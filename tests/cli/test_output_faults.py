@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -11,7 +14,7 @@ import pytest
 from autoparser.analysis.sources import local_files
 from tests.analysis.sources.test_written_files import NO_SPACE
 
-from .conftest import Run, Start
+from .conftest import ROOT, Run, Start
 
 TEMPLATE = "fixtures/lint/AP306/quiet.jinja"
 QUESTION = ("--messages", "fixtures/debugging/question.yaml")
@@ -53,6 +56,19 @@ def test_a_closed_pipe_ends_quietly_with_the_code_of_shells(start: Start) -> Non
         assert running.communicate()[1] == ""
     os.close(writer)
     assert running.returncode == 141
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_command_whose_standard_streams_are_closed_writes_its_file_and_exits_as_usual(
+    closed: str, tmp_path: Path
+) -> None:
+    page = tmp_path / "format.json"
+    line = f'exec "$0" -m autoparser analyze "$1" --no-isolation --json -o "$2" {closed}'
+    template = "fixtures/templates/j1-json-in-tags.jinja"
+    command = ["bash", "-c", line, sys.executable, template, str(page)]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=ROOT, text=True)  # noqa: S603
+    assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (0, "", False)
+    assert json.loads(page.read_text("utf-8"))["template"]
 
 
 def test_closed_pipe_prints_no_traceback(start: Start) -> None:
