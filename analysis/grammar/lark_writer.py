@@ -455,10 +455,13 @@ class _LarkWriter:
     def free_text(self, node: FreeTextNode) -> list[str]:
         """Write the alternatives of a place where free text may begin."""
         closes = [self._first_token(exit_.close) for exit_ in node.exits]
+        # Where the output may end, text is content, whose spelled markers a reader takes for calls.
+        inner = all(exit_.close for exit_ in node.exits)
         quick = all(
-            self._is_any(exit_.prose) and (token is not None or not exit_.close)
-            if exit_.prose is not None
-            else token is not None or not exit_.close.strip()
+            # A line break that may stand alone has no token, and closes no text.
+            (token is not None or not exit_.close or (inner and exit_.close.isspace()))
+            if exit_.prose is None
+            else (token is not None or not exit_.close) and self._is_any(exit_.prose)
             for exit_, (_, token, _) in zip(node.exits, closes, strict=True)
         )
         if not quick:

@@ -570,8 +570,10 @@ class CallRecovery:
 _FOREIGN = r"</?[A-Za-z_|｜‖/][^<>\n]{0,46}>|\[/?[A-Z][A-Z_]{1,23}\]|/>|[\[\](),;}:]|\{(?=\s*\{)"
 """Markup of other formats: tags, words in brackets, signs of lists."""
 _LONGEST_TOKEN = 256
-_UNSURE = re.compile(r"<[^<>\n]*|\[[\w/|]*|[\w.:/\"'-]*|`{1,2}|\{\s*|[^\w\s]{1,8}[\w|｜]*")
-"""The front of a token or of a name."""
+_UNSURE = re.compile(
+    r"(?:<[^\w\s<>]{0,8})?<[^<>\n]*|\[[\w/|]*|[\w.:/\"'-]*|`{1,2}|\{\s*|[^\w\s]{1,8}[\w|｜]*"
+)
+"""The front of a token, which may be doubled as in `<|</tool`, or of a name."""
 _WORD = re.compile(r"[\w.:/-]+")
 _ID = re.compile(r"[\w.:-]{1,64}")
 _MOST_TRIED = 64

@@ -188,6 +188,21 @@ def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -
     assert done_by(start, ids(byte_tokenizer(), " "))["slices_applied"] == 1
 
 
+@pytest.mark.parametrize("text", ["x<think>", "x</think>y", "<think>"])
+def test_content_beside_a_line_break_refuses_a_marker_that_is_spelled_in_ordinary_tokens(
+    text: str,
+) -> None:
+    prose = FreeProse(("<think>", "</think>"), left=EdgeStrip.WHITESPACE)
+    exits_ = (ProseExit(None, "\n", LiteralNode("x")), ProseExit(prose, "", NOTHING))
+    added = ("<think>", "</think>")
+    tokenizer = byte_tokenizer(added)
+    written = write_lark(GrammarRules(FreeTextNode(exits_), {}), tokenizer_of(tokenizer).opaque)
+    loaded = guidance(added).with_slices(list(written.slices))
+    start = LLMatcher(loaded, LLMatcher.grammar_from_lark(written.text), log_level=0)
+    spelled = [token for char in text for token in ids(tokenizer, char)]
+    assert start.try_consume_tokens(spelled) < len(spelled)
+
+
 def test_masks_of_a_text_that_a_token_closes_beside_a_line_break_find_slices() -> None:
     prose = FreeProse(("</think>",), left=EdgeStrip.WHITESPACE)
     exits_ = (ProseExit(None, "\n", LiteralNode("x")), ProseExit(prose, "</think>", NOTHING))
