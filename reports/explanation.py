@@ -57,9 +57,9 @@ _TITLES = {
 
 def explanation_report(explained: ExplainedOutput, text: str, width: int) -> Text:
     """Show the deviations from the template's writing in the order of the text, then the cause."""
-    fine = explained.cause.reason is LossReason.NOTHING and not explained.places
-    # If the output is healthy, the cause is the whole explanation.
-    drawn = [] if fine else departures(explained.places, text)
+    whole = explained.cause.reason is LossReason.NOTHING or explained.cause.rejected
+    # If the output is healthy, or only the turn as a whole is not, the cause says it all.
+    drawn = [] if whole and not explained.places else departures(explained.places, text)
     return report_text([*drawn, *cause_blocks(explained, text)], width)
 
 

@@ -146,7 +146,7 @@ def loss_cause(
         if place is None:
             continue
         repaired = any(
-            call.schema_errors and call.status is Status.REPAIRED for call in message.tool_calls
+            call.schema_errors and call.status is not Status.OK for call in message.tool_calls
         )
         behind = next(
             (
@@ -157,7 +157,7 @@ def loss_cause(
             None,
         )
         if reason is LossReason.SCHEMA and repaired and behind is not None:
-            # The arguments of a call that is not closed may lack the rest.
+            # The arguments of a call that is broken or not closed may lack the rest.
             return LossCause(LossReason.DEPARTURE, behind, lost, schema=place.found)
         # Without its markers a call may be read as content, so that the status shows no loss.
         stripped = reason is LossReason.STRIPPED and not message.tool_calls

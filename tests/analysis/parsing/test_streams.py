@@ -244,6 +244,20 @@ def test_the_front_of_a_closer_before_a_second_opener_is_junk_in_whatever_pieces
         assert found.message.status is Status.STRAY
 
 
+def test_the_front_of_a_closer_before_the_closer_is_junk_in_whatever_pieces() -> None:
+    analysis = analysis_of("t4-name-separator-json")
+    calls = analysis.format.calls
+    assert calls is not None
+    written = calls.write([ToolCall("get_weather", {"city": "Rio"})])
+    close = calls.section_close
+    text = f"{written.removesuffix(close)}{close[:2]}{close}{analysis.format.ends[0].text}"
+    parser = analysis.parser(TOOLS)
+    for size in (1, 2, 3, 5, 7, len(text)):
+        found = streamed(parser, [text[at : at + size] for at in range(0, len(text), size)])
+        assert (len(found.calls), found.message.content) == (1, None)
+        assert found.message.status is Status.STRAY
+
+
 def test_a_marker_in_a_long_value_does_not_cut_it() -> None:
     analysis = analysis_of(TAGGED)
     parser = analysis.parser(TOOLS, prompt=analysis.format.header)
