@@ -172,11 +172,12 @@ def parse(
     )
     warn_of_request(source.label, analysis, request)
     seeks_calls = unclosed_reasoning is UnclosedReasoning.CALLS
-    why = None
+    message = why = None
     if explain:
+        message = parser.parse(text, complete=not cut)
         # An explanation compares with the template, whatever the options make of the message.
         reading = _plain_reading(analysis, request)
-        rejected = parser.parse(text, complete=not cut).status is wings.Status.NEEDS_REPAIRS
+        rejected = message.status is wings.Status.NEEDS_REPAIRS
         why = _explain_output(
             analysis, request, reading, text, complete=not cut, shrink=as_issue, rejected=rejected
         )
@@ -190,9 +191,8 @@ def parse(
         if engines:
             question = _engine_question(source.label, analysis, request, reading)
             why = _with_engines(why, question, text, engines, pair, shrink=as_issue)
-    if why is not None and as_issue:
-        message = parser.parse(text, complete=not cut)
-        message = _with_lost_call(parser, message, text) if seeks_calls else message
+    if message is not None and why is not None and as_issue:
+        message = _with_lost_call(parser, message, text, seeks_calls=seeks_calls)
         with open_outlet(output) as outlet:
             outlet.text(_issue(analysis, request, request_options, message, text, why))
         print_note("review it before posting: it contains the output, and the tools that it names")
@@ -230,12 +230,12 @@ class _Writing(NamedTuple):
 
 
 def _with_lost_call(
-    parser: wings.OutputParser, message: wings.ParsedMessage, text: str
+    parser: wings.OutputParser, message: wings.ParsedMessage, text: str, *, seeks_calls: bool
 ) -> wings.ParsedMessage:
-    """Return a message with its status; it is `lost call` if open reasoning contains one."""
+    """Return a message with its status: `lost call` if open reasoning has one that was sought."""
     # The usual output does not import the module: reasoning that is never closed ends the turn.
     kinds = {span.kind for span in message.spans}
-    if message.tool_calls or "reasoning" not in kinds or "content" in kinds:
+    if not seeks_calls or message.tool_calls or "reasoning" not in kinds or "content" in kinds:
         return message
     found = wings.call_in_reasoning(parser, message, text)
     lost = found is not None and not found.closed
@@ -389,7 +389,7 @@ def _write_message(
     """Write a parsed output, and return the message."""
     analysis, text, why = writing.analysis, writing.text, writing.why
     message = parser.parse(text, complete=complete)
-    message = _with_lost_call(parser, message, text) if writing.seeks_calls else message
+    message = _with_lost_call(parser, message, text, seeks_calls=writing.seeks_calls)
     if writing.as_json:
         outlet.json(wings.message_document(message, text, analysis.template, why))
         return message
@@ -433,7 +433,7 @@ def _write_stream(
             outlet.report(wings.chunk_report(chunk, deltas, size))
     deltas = stream.finish(complete=complete)
     message = stream.message
-    message = _with_lost_call(parser, message, text) if writing.seeks_calls else message
+    message = _with_lost_call(parser, message, text, seeks_calls=writing.seeks_calls)
     if writing.as_json:
         end = wings.end_document(deltas, message, text, writing.analysis.template, why)
         outlet.json(end, indent=None)

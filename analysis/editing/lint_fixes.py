@@ -220,7 +220,7 @@ class FixedTemplate:
     template: ChatTemplate
     """The template with all applied edits, e.g. one of 35 lines."""
     fixes: tuple[FindingFix, ...]
-    """The outcomes, in the order of the findings, e.g. that of AP506 first."""
+    """The outcomes, in the order of the findings, e.g. AP506 first."""
 
     @property
     def changed(self) -> bool:
@@ -476,7 +476,7 @@ class FixRun:
     """The results for all templates."""
 
     lint: LintRun
-    """The lint run that made the findings, e.g. that of ``fixtures/lint/AP206/fires.jinja``."""
+    """The lint run that made the findings, e.g. of ``fixtures/lint/AP206/fires.jinja``."""
     templates: tuple[FixTarget, ...]
     """The templates that could be inspected, e.g. ``fixtures/lint/AP206/fires.jinja``."""
     problems: tuple[InputProblem, ...]

@@ -145,7 +145,7 @@ def loss_cause(
         place = next((place for given, place in reasons if given is reason), None)
         if place is None:
             continue
-        repaired = any(
+        incomplete = any(
             call.schema_errors and call.status is not Status.OK for call in message.tool_calls
         )
         behind = next(
@@ -156,7 +156,7 @@ def loss_cause(
             ),
             None,
         )
-        if reason is LossReason.SCHEMA and repaired and behind is not None:
+        if reason is LossReason.SCHEMA and incomplete and behind is not None:
             # The arguments of a call that is broken or not closed may lack the rest.
             return LossCause(LossReason.DEPARTURE, behind, lost, schema=place.found)
         # Without its markers a call may be read as content, so that the status shows no loss.

@@ -315,7 +315,7 @@ class ComparedOutput:
     message: ParsedMessage
     """The message, such as `<ParsedMessage ok: content 'Hello.'>`."""
     drafted: ReasoningCall | None
-    """The call in its reasoning, such as one without its closer, or None if there is none."""
+    """The call in its reasoning, e.g. without its closer; None if the reasoning has no call."""
     places: tuple[DeviationExplanation, ...]
     """The departures in the order of the text, such as a missing `"</tool_call>"`."""
 
@@ -393,7 +393,7 @@ def _junk(
 def call_in_reasoning(
     parser: OutputParser, message: ParsedMessage, text: str
 ) -> ReasoningCall | None:
-    """Return the call in the reasoning of a message without calls, or None if there is none.
+    """Return the call in the reasoning of a message without calls; None if it has no call.
 
     A call of an offered tool that is complete and regular ends open reasoning, so it is in the
     message. One with faults may be a draft, and only a closer after it would show that it is.

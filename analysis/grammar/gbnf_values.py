@@ -149,7 +149,7 @@ class ObjectMembers(Struct, frozen=True):
     """The members that the schema lists, in the order in which they are written, e.g. "a" and
     "b"."""
     others: Others | None
-    """All other members, e.g. Others("other-name", "value"), or None if there are none."""
+    """All other members, e.g. Others("other-name", "value"); None if no others are allowed."""
     least: int
     """The number of members at least: minProperties, e.g. 0."""
     most: int | None

@@ -307,7 +307,7 @@ class RulePart:
     """All of them, e.g. "value-254b40bad35a" for a boolean; no other part has rules of these names.
     """
     parts: tuple[RulePart, ...] = ()
-    """The parts that they refer to, e.g. that of "value-254b40bad35a"."""
+    """The parts that they refer to, e.g. the part of "value-254b40bad35a"."""
 
     @classmethod
     def of(
@@ -334,8 +334,8 @@ class GrammarRules:
     """The function whose call a rule was made for, if any, e.g. "rich" for "rich-arguments"; others
     may share it."""
     frame: GrammarRules | None = None
-    """The part that is the same for other tools: its root, and some of the rules, e.g.
-    "more-calls"; writers may keep what they have written of it."""
+    """The part that other tools share: its root, and some of the rules, e.g. "more-calls"; writers
+    may cache its text."""
     parts: tuple[RulePart, ...] = ()
     """The rules of each tool, e.g. of "get_weather", if they are not in `rules_by_name`; writers
     may keep them, too."""

@@ -349,7 +349,7 @@ class _LarkWriter:
         return " ".join(found)
 
     def _pattern(self, node: PatternNode) -> str:
-        """Write a pattern, and beside it what begins it and leads nowhere, which has slices."""
+        """Write a pattern, beside dead ends that begin like it, where llguidance finds slices."""
         pattern = self.terminal("PATTERN", _pattern(node))
         if not node.begun:
             return pattern

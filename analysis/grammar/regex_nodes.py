@@ -199,7 +199,7 @@ def _length(
 ) -> float:
     """Add up a length: `choose` among options, `times` for a repeated item.
 
-    `length` is that of the parts, whose lengths are asked for as well and are cached.
+    `length` returns the length of a part; it is cached.
     """
     match regex:
         case SetCharacter():

@@ -122,8 +122,8 @@ class Grammar(Shown):
     """The parameters' schema by the names of the tools that may be called, e.g. {"get_weather":
     {"type": "object"}}."""
     alternative: TurnTree | None = None
-    """The turn with the calls of a learned format, e.g. that of `autoparser learn`, which are
-    allowed beside the template's."""
+    """The turn with the calls of a learned format, e.g. from `autoparser learn`, which are allowed
+    beside the template's."""
     parallel: bool = True
     """Whether more than one call may be written, e.g. False with `parallel_tool_calls=False`."""
     required: bool = False

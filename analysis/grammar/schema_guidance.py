@@ -46,6 +46,7 @@ from .schema_numbers import number_interval
 from .schema_options import tell_apart
 from .schema_survey import (
     IN_PLACE,
+    STRING_KEYWORDS,
     UNEVALUATED,
     UNWRITABLE,
     is_plain,
@@ -270,7 +271,7 @@ def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:
     for keyword in UNEVALUATED:
         if keyword in schema and any(other in schema for other in IN_PLACE):
             raise unwritable_keyword(keyword, pointer, "its scope depends on other schemas")
-    if not schema.keys().isdisjoint(_OF_TEXTS):
+    if not schema.keys().isdisjoint(STRING_KEYWORDS):
         own = string_shape(without_keywords(schema, "allOf"), pointer)
         ensure_counted(own, _COUNTED, _COUNTED)
     for source in schema_map(schema, "patternProperties"):
@@ -372,12 +373,11 @@ _LONG = re.compile(r'Length": [^,}]{5}')
 _GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place", "x-loose"})
 
 _COUNTS = frozenset({"minProperties", "maxProperties"})
-_PATTERNS = frozenset({"pattern", "format"})
-_OF_TEXTS = _PATTERNS | {"minLength", "maxLength"}
+_PATTERNS = ("pattern", "format")
 _OPEN_BOUNDS = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
 _REWRITTEN = _GONE | _COUNTS | {"additionalItems", "patternProperties"}
 """Keywords that do not stay as they are, or that others are added to."""
-_MAY_BE_UNHELD = frozenset(_UNWRITABLE) | _REWRITTEN | _OF_TEXTS | _OPEN_BOUNDS
+_MAY_BE_UNHELD = frozenset(_UNWRITABLE) | _REWRITTEN | STRING_KEYWORDS | _OPEN_BOUNDS
 """Keywords of which some values cannot be held."""
 _LOOKED_AT = _GONE | _OPEN_BOUNDS
 """Keywords that do not stay as they are, or not everywhere."""
@@ -393,7 +393,7 @@ def _patterns(schema: Schema) -> list[str]:
         return []
     try:
         shape = string_shape(
-            {keyword: schema[keyword] for keyword in _PATTERNS & schema.keys()}, ROOT
+            {keyword: schema[keyword] for keyword in _PATTERNS if keyword in schema}, ROOT
         )
     except UnheldKeywordError:
         return []  # unreachable: this place was checked before

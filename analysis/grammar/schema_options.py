@@ -305,7 +305,7 @@ class Resolver(Struct, frozen=True):
     """Resolves the schemas of one document."""
 
     document: SchemaDocument
-    """The document that references lead through, e.g. that of {"$ref": "#/$defs/place"}."""
+    """The document that references lead through, e.g. the one around {"$ref": "#/$defs/place"}."""
 
     def options(
         self, schema: Json, pointer: str, above: frozenset[str] = frozenset()

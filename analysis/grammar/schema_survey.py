@@ -267,11 +267,12 @@ _TYPE_ALONE = frozenset({"type", "title", "description", "default"})
 """Keywords of most schemas without inner schemas: only the type's name may be wrong."""
 _CHOICES = frozenset({"anyOf", "oneOf", "$ref"})
 _TELLS_VALUES = (frozenset({"enum"}), frozenset({"const"}))
-_STRINGS = frozenset({"pattern", "format", "minLength", "maxLength"})
+STRING_KEYWORDS = frozenset({"pattern", "format", "minLength", "maxLength"})
+"""Keywords that constrain texts."""
 _LENGTHS = frozenset({"minLength", "maxLength"})
 _BOUNDS = frozenset({"minimum", "maximum", "minItems", "maxItems"})
 _OF_MEMBERS = frozenset({"properties", "required", "additionalProperties"})
-_GROUPS = _STRINGS | _BOUNDS | _OF_MEMBERS | {"type", "items"}
+_GROUPS = STRING_KEYWORDS | _BOUNDS | _OF_MEMBERS | {"type", "items"}
 """Keywords that contradict none that speaks of values of another type."""
 
 
@@ -329,7 +330,7 @@ def is_plain(schema: Schema) -> bool:
         return _values_are_typed(schema)
     if not keywords <= _GROUPS:
         return False
-    texts = keywords & _STRINGS
+    texts = keywords & STRING_KEYWORDS
     return (
         (len(texts) <= 1 or (texts == _LENGTHS and _is_open(schema, "minLength", "maxLength", 0)))
         and (keywords.isdisjoint(_BOUNDS) or _are_bounds_open(schema))

@@ -376,7 +376,7 @@ def key_path(text: StringText, declared: Sequence[str], ends: str) -> Path:
 
 
 def _words(letter: str) -> tuple[tuple[str, str], ...]:
-    """Write words twice, and the slice of each: as a letter and what is repeated on both sides.
+    """Write words in two ways, each with its slice: a letter with repetitions before or after it.
 
     llguidance finds a slice if one thing is repeated from the place of a mask on: at the beginning
     of the words, or after a letter. JSON strings and free text do not repeat a letter with a blank.

@@ -231,7 +231,7 @@ class ValueWriter(Struct, frozen=True):
     order: MemberOrder = MemberOrder.GIVEN
     """The order in which the format writes members, e.g. sorted."""
     closed: ClosedEntries = field(default_factory=ClosedEntries)
-    """The cache of entries, e.g. that of "city"; writers may share it."""
+    """The cache of entries, e.g. of "city"; writers may share it."""
     is_apart: bool = False
     """Whether its rules are discarded, e.g. True in `alone`."""
     takes_kept: bool = True

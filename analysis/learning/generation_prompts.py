@@ -41,7 +41,7 @@ class PromptText(NamedTuple):
     tools: bool = True
     """Whether tools are offered; the prompt without tools is listed only if it differs."""
     signs: tuple[str, ...] = ()
-    """Texts before the turn by which the prompt differs from those of other formats, e.g.
+    """Texts before the turn that prompts of other formats lack, e.g.
     instructions on how to write calls."""
 
 

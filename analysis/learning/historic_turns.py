@@ -6,7 +6,7 @@ A template may write a turn otherwise once a message follows it.
     <|start|>assistant<|channel|>final<|message|>wpzqqmqw<|return|>
     <|start|>assistant<|channel|>final<|message|>wpzqqmqw<|end|><|start|>user<|message|>bgjwfpgs<|end|>
 
-(`wpzqqmqw` is the sentinel of content, `bgjwfpgs` that of the next user message), so `historic_end`
+(`wpzqqmqw` is the sentinel of content, `bgjwfpgs` marks the next user message), so `historic_end`
 returns `<|end|>`. `learn_retention` asks in the same way whether reasoning is still there.
 """
 

@@ -53,7 +53,7 @@ class InspectedTemplate(Struct, frozen=True):
     baseline_findings: tuple[LintFinding, ...] = ()
     """The findings that the baseline holds, e.g. ``(<LintFinding AP314 warning line 9: …>,)``."""
     ignored: tuple[LintFinding, ...] = ()
-    """The findings that the template's comments or the settings accept, e.g. those of AP301 after
+    """The findings that the template's comments or the settings accept, e.g. of AP301 after
     ``{#- autoparser: ignore AP301 reason -#}``."""
     folded: tuple[LintFinding, ...] = ()
     """The findings that the profile hides, e.g. ``(<LintFinding AP108 warning line 12: …>,)``."""

@@ -330,7 +330,7 @@ class LintRequest(Struct, frozen=True):
     """A tokenizer that replaces those beside the templates, e.g. ``models/base/tokenizer.json``;
     the settings' one is only a fallback."""
     baseline: Baseline | None = None
-    """The known findings, e.g. those of ``--baseline lint-baseline.json``, or None without a
+    """The known findings, e.g. from ``--baseline lint-baseline.json``, or None without a
     baseline."""
     revision: str | None = None
     """The revision of models on the Hub, e.g. ``main``."""
