@@ -76,7 +76,7 @@ def spelling_hint(wrong_word: str, known_words: Iterable[object], then: str = ""
     return " ".join(filter(None, (close and f"did you mean {close}?", then)))
 
 
-def missing_name_hint(wanted: str, names: Iterable[object], then: str = "") -> str:
+def missing_name_hint(wanted: str, names: Iterable[object], then: str) -> str:
     """Return a hint about a missing name with the nearest given one, if any is near, and `then`."""
     close = nearest_word(wanted, (name for name in names if name != wanted))
     return " ".join(filter(None, (close and f"did you mean {wanted} for {close}?", then)))

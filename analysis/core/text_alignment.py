@@ -145,6 +145,19 @@ def common_suffix(first: str, *others: str) -> str:
     return first[len(first) - length :]
 
 
+def replaced_range(text: str, changed: str, word: str) -> tuple[int, int] | None:
+    """Return the range of a text that a word replaced, or None if anything else changed.
+
+    A template that writes the word twice, or not at all, has no single place for it.
+    """
+    if changed.count(word) != 1:
+        return None
+    before, _, after = changed.partition(word)
+    end = len(text) - len(after)
+    right = text.startswith(before) and text.endswith(after) and end > len(before)
+    return (len(before), end) if right else None
+
+
 def _marker_ending(text: str, position: int) -> int | None:
     """Return the start of the marker that ends at `position`, or None."""
     for match in _UNIT.finditer(text, _line_start(text, position)):

@@ -217,9 +217,7 @@ def grammar_form(engine: ServerEngine | None) -> Literal["gbnf", "ebnf"]:
     return "gbnf" if engine is None else engine.record.grammar_form
 
 
-def grammar_text(
-    engine: ServerEngine | None, grammar: Grammar, tokenizer: Tokenizer | None = None
-) -> str:
+def grammar_text(engine: ServerEngine | None, grammar: Grammar, tokenizer: Tokenizer | None) -> str:
     """Write a grammar in the engine's form; raises as `ebnf` and `gbnf` do."""
     return grammar.ebnf() if grammar_form(engine) == "ebnf" else grammar.gbnf(tokenizer)
 

@@ -218,7 +218,7 @@ class DeviceError(AutoparserError):
     """Torch is missing, or the requested device."""
 
 
-def choose_device(wanted: str = "auto") -> Any:
+def choose_device(wanted: str) -> Any:
     """Return torch's device for ``cpu``, ``cuda`` (``cuda:1``), or ``auto``: CUDA if available.
 
     Raises ``DeviceError`` if torch or the device is not available.
@@ -339,11 +339,6 @@ class WalkSpeed:
     """The answers, in the batch's order, such as one of the tokens `(267, 66, 72, …)`."""
     seconds: float
     """The time in seconds that all of them took, e.g. 7.26."""
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Tokens of all answers together per second."""
-        return sum(len(walk.tokens) for walk in self.walks) / self.seconds
 
 
 def measure_walks(

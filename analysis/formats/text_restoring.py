@@ -152,9 +152,6 @@ class RestoredOutput:
     r"""The output with the markers inserted, such as
     `"<think>\nThe forecast, then the rooms.\n</think>\n\nLet me look.\n<tool_call>\n…<|im_end|>"`.
     """
-    message: ParsedMessage
-    """The message of that text, such as `<ParsedMessage ok: reasoning 'The forecast, then the
-    rooms.'; content 'Let me look.'; calls 'get_weather'>`."""
     markers: tuple[str, ...]
     """The markers that were missing, such as `("<|tool_call|>",)`."""
 
@@ -180,7 +177,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
         if message.status.regular and _says(message, row) and set(markers) - {row.end.core}:
             exact = without_markers(written, lost_markers).rstrip() == body.rstrip()
             fits = (len(message.tool_calls), exact, len(row.items))
-            found.append((fits, RestoredOutput(whole, message, markers)))
+            found.append((fits, RestoredOutput(whole, markers)))
     # Prefer the row with the most calls, then one that leaves this very text, then most parts.
     return max(found, key=lambda scored: scored[0])[1] if found else None
 

@@ -63,7 +63,7 @@ class HistoryRenders:
         values = {name: plain_value(value) for name, value in switches.items()}
         return cls(template, prepared_tools(tools), values)
 
-    def text(self, messages: Messages, *, generation: bool = False) -> str:
+    def text(self, messages: Messages, *, generation: bool) -> str:
         """Render prepared messages. Raises TemplateRenderError."""
         return self.template.render_prepared(self.variables(messages, generation))
 

@@ -23,7 +23,7 @@ from typing import TypeAlias
 from autoparser.analysis.core.conversation import MediaKind
 from autoparser.analysis.core.error_words import is_list
 from autoparser.analysis.core.media_parts import media_kind
-from autoparser.analysis.core.text_alignment import diff_split
+from autoparser.analysis.core.text_alignment import diff_split, replaced_range
 from autoparser.analysis.core.text_format import MediaSlot, MediaTreatment, PlaceholderPiece
 from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.sources.tokenizer import EncodedText
@@ -156,9 +156,7 @@ def _find_span(
     """Find a part in `render`, the render without later parts, and so in the whole `text`."""
     if render is None:
         return MediaSpan(part)
-    stretch = _stretch_in_place(render, marked or "", word) or _additional_stretch(
-        render, plain or ""
-    )
+    stretch = replaced_range(render, marked or "", word) or _additional_stretch(render, plain or "")
     # The whitespace around a placeholder is the template's, so it stays when other ids replace the
     # placeholder.
     core = render[slice(*stretch)].strip() if stretch else ""
@@ -166,17 +164,6 @@ def _find_span(
     if not core or not text.startswith(core, start):
         return MediaSpan(part)
     return MediaSpan(part, start, start + len(core))
-
-
-def _stretch_in_place(render: str, marked: str, word: str) -> tuple[int, int] | None:
-    """Return the range in the word's place."""
-    # A template that writes a part twice, or not at all, has no single place for it.
-    if marked.count(word) != 1:
-        return None
-    before, _, after = marked.partition(word)
-    end = len(render) - len(after)
-    right = render.startswith(before) and render.endswith(after) and end > len(before)
-    return (len(before), end) if right else None
 
 
 def _additional_stretch(render: str, plain: str) -> tuple[int, int] | None:

@@ -457,8 +457,6 @@ class Attributed:
     segments: tuple[Segment, ...]
     """The segments, in the order of the text, such as
     `(Segment(start=0, end=1267, message=-1, content=False, sampled=False, loss=False), …)`."""
-    marked: bool
-    """Whether the template's own `{% generation %}` defines the loss mask."""
 
 
 def attribute_render(
@@ -485,7 +483,7 @@ def attribute_render(
     own = generation_ranges(renders, messages, text, generation=generation)
     counted = sampled if own is None else own
     segments = _cut_segments(text, shares, places, sampled, counted)
-    return Attributed(text, segments, own is not None)
+    return Attributed(text, segments)
 
 
 def _sampled_ranges(

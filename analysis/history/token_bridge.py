@@ -732,7 +732,7 @@ class Bridge:
             pattern = render_pattern(segments, words, text)
             if pattern is not None:
                 self._patterns[key] = (pattern, *known)[:MOST_PATTERNS]
-        return own_tokens(Attributed(text, segments, marked=False), tokens, first)
+        return own_tokens(Attributed(text, segments), tokens, first)
 
     def _attribute_addition(self, continuation: Continued, start: int) -> tuple[Segment, ...]:
         """Attribute the text after `start` to the new messages."""

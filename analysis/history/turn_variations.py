@@ -148,8 +148,6 @@ Rewrite = Callable[[Pieces, TurnFormat, Message], Pieces]
 class Variation(Struct, frozen=True):
     """One way to depart from the format's text."""
 
-    about: str
-    """The deviation, in words, such as `"JSON without spaces"`."""
     spelling: Spelling | None = None
     """Its spelling of argument values, such as `Spelling(comma=",", colon=":")`, or None if
     unchanged."""
@@ -249,65 +247,39 @@ def _newline_before_calls(pieces: Pieces, format_: TurnFormat, message: Message)
 
 
 VARIATIONS: Mapping[str, Variation] = {
-    "compact-json": Variation("JSON without spaces", spelling=Spelling(comma=",", colon=":")),
-    "spaced-json": Variation(
-        "JSON with a space after every comma and colon",
-        spelling=Spelling(comma=", ", colon=": "),
-    ),
-    "escaped-json": Variation(
-        "JSON with non-ASCII letters as escapes", spelling=Spelling(ascii_only=True)
-    ),
-    "json-literals": Variation("true, false and null as JSON", spelling=Spelling(literals="json")),
-    "python-literals": Variation(
-        "true, false and null as Python", spelling=Spelling(literals="python")
-    ),
+    "compact-json": Variation(spelling=Spelling(comma=",", colon=":")),
+    "spaced-json": Variation(spelling=Spelling(comma=", ", colon=": ")),
+    "escaped-json": Variation(spelling=Spelling(ascii_only=True)),
+    "json-literals": Variation(spelling=Spelling(literals="json")),
+    "python-literals": Variation(spelling=Spelling(literals="python")),
     "newline-after-reasoning": Variation(
-        "an extra newline after the end of reasoning",
-        rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text}\n", beside=1),
+        rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text}\n", beside=1)
     ),
     "no-space-after-reasoning": Variation(
-        "no whitespace after the end of reasoning",
-        rewrite=_by_change(SampledKind.REASONING, str.rstrip, beside=1),
+        rewrite=_by_change(SampledKind.REASONING, str.rstrip, beside=1)
     ),
     "newline-ends-reasoning": Variation(
-        "an extra newline at the end of reasoning",
-        rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text}\n"),
+        rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text}\n")
     ),
     "space-ends-reasoning": Variation(
-        "a space at the end of reasoning",
-        rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text} "),
+        rewrite=_by_change(SampledKind.REASONING, lambda text: f"{text} ")
     ),
     "newline-begins-content": Variation(
-        "a newline before the content",
-        rewrite=_by_change(SampledKind.CONTENT, lambda text: f"\n{text}"),
+        rewrite=_by_change(SampledKind.CONTENT, lambda text: f"\n{text}")
     ),
     "newline-ends-content": Variation(
-        "a newline after the content",
-        rewrite=_by_change(SampledKind.CONTENT, lambda text: f"{text}\n"),
+        rewrite=_by_change(SampledKind.CONTENT, lambda text: f"{text}\n")
     ),
-    "newline-before-calls": Variation(
-        "an extra newline before the calls", rewrite=_newline_before_calls
-    ),
+    "newline-before-calls": Variation(rewrite=_newline_before_calls),
     "no-space-before-calls": Variation(
-        "no whitespace before the calls",
-        rewrite=_by_change(SampledKind.CALLS, str.rstrip, beside=-1),
+        rewrite=_by_change(SampledKind.CALLS, str.rstrip, beside=-1)
     ),
-    "cut-reasoning": Variation(
-        "cut within the reasoning", rewrite=_by_cut(SampledKind.REASONING), cut=True
-    ),
-    "cut-content": Variation(
-        "cut within the content", rewrite=_by_cut(SampledKind.CONTENT), cut=True
-    ),
-    "cut-call": Variation(
-        "cut within a call's arguments", rewrite=_cut_call, cut=True, breaks_call=True
-    ),
-    "malformed-call": Variation(
-        "the end of the last call's arguments is missing", rewrite=_break_call, breaks_call=True
-    ),
-    "unclosed-call": Variation(
-        "the closing marker of the last call is missing", rewrite=_leave_call_open, breaks_call=True
-    ),
-    "single-newlines": Variation("each newline is a separate token", single_newlines=True),
+    "cut-reasoning": Variation(rewrite=_by_cut(SampledKind.REASONING), cut=True),
+    "cut-content": Variation(rewrite=_by_cut(SampledKind.CONTENT), cut=True),
+    "cut-call": Variation(rewrite=_cut_call, cut=True, breaks_call=True),
+    "malformed-call": Variation(rewrite=_break_call, breaks_call=True),
+    "unclosed-call": Variation(rewrite=_leave_call_open, breaks_call=True),
+    "single-newlines": Variation(single_newlines=True),
 }
 """The variations by name, which scenarios refer to."""
 

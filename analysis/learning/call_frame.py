@@ -91,7 +91,7 @@ class CallsFrame(Struct, frozen=True):
         `afters` are the texts after the call in turns of one call.
         """
         cut = self.repetition
-        written = self.close_of(0)
+        written = self.first_close()
         # A close with a number belongs to its call, not to the text after it.
         if INDEX_MARK in cut.close or all(after.startswith(written) for after in afters):
             return self
@@ -123,9 +123,9 @@ class CallsFrame(Struct, frozen=True):
         """Return the opening of the first call."""
         return fill_number(self.repetition.open, self.index_base)
 
-    def close_of(self, at: int) -> str:
-        """Return the close of call number `at`."""
-        return fill_number(self.repetition.close, self.index_base + at)
+    def first_close(self) -> str:
+        """Return the close of the first call."""
+        return fill_number(self.repetition.close, self.index_base)
 
 
 def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[CallGroup] | None:

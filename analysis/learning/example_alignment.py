@@ -321,8 +321,6 @@ class AlignedExample(Struct, frozen=True):
     """The offset of the output in the text, e.g. 3 after a prompt that ends with `<a>`."""
     message: Message
     """The meaning of the output, e.g. one call of `look`."""
-    parts: tuple[TurnPart, ...]
-    """Its parts in the order of the text, e.g. reasoning, then calls."""
     marks: tuple[Mark, ...]
     """The places of its texts, in order, e.g. of `look`, `city` and `Oslo`."""
     style: ArgumentStyle = _VERBATIM
@@ -386,7 +384,7 @@ def align_message(
         budget = [_STEPS]
         marks = _place_fields(text, start, wanted, budget, frames)
         if marks is not None:
-            return AlignedExample(text, start, message, parts, tuple(marks), guess.style)
+            return AlignedExample(text, start, message, tuple(marks), guess.style)
     return None
 
 

@@ -44,9 +44,6 @@ class ShownFrame(Struct, frozen=True):
     frame: CallsFrame
     """The literals around calls, with marks in place of names, ids and arguments, e.g. open
     `"[do "` and close `")]"`."""
-    wrapper: tuple[str, str] = ("", "")
-    """The brackets of a list around a single call, e.g. `("[", "]")`, if only single calls were
-    seen."""
     guesses: tuple[str, ...] = ()
     """The conclusions that no example shows, in words; at most
     `"the separator of two calls in one turn"`."""
@@ -231,18 +228,18 @@ def _guess_separator(before: str, after: str, inner: str, base: int) -> ShownFra
     """Guess the separator of calls from turns of one, by their lines or the list around them."""
     # One call shows no separator: take the whole text around it for its opening and close.
     opening, close = before.lstrip(), after.rstrip()
-    wrapper = ("", "")
+    section_open = section_close = ""
     # A bracket before an object belongs to a list, whose items are separated by commas.
     listed = re.search(r"\[\s*(?=\{|$)", opening)
     ended = list(re.finditer(r"(?:(?<=[})])|^)\s*\]", close))
     separator = "\n" if "\n" in opening + close else ""
     # `[{…}]`: the brackets belong to the list, and another call would follow a comma.
     if listed and ended:
-        wrapper = opening[: listed.end()], close[ended[-1].start() :]
-        opening, close = opening[listed.end() :], close[: ended[-1].start()]
+        section_open, opening = opening[: listed.end()], opening[listed.end() :]
+        close, section_close = close[: ended[-1].start()], close[ended[-1].start() :]
         separator = ", "
     space = leading_space(before)
     rest = after[len(after.rstrip()) :]
-    repetition = RepeatedText(space + wrapper[0], opening, separator, close, wrapper[1] + rest)
+    repetition = RepeatedText(space + section_open, opening, separator, close, section_close + rest)
     guess = "the separator of two calls in one turn"
-    return ShownFrame(CallsFrame(repetition, inner, base), wrapper, (guess,))
+    return ShownFrame(CallsFrame(repetition, inner, base), (guess,))

@@ -232,7 +232,7 @@ def _text_behind_calls(
     if frame is None or len(calls) == 1:
         return text
     # `<c>A</c>` and `<c>A</c><c>B</c></all>` are turns of one layout.
-    close = frame.close_of(0)
+    close = frame.first_close()
     closed = close + frame.later_close
     return close + text.removeprefix(closed) if text.startswith(closed) else text
 

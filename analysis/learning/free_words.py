@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import CallFormat, FreeWord
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.text_alignment import replaced_range
 
 from .observer import Observer
 from .shape_negotiation import STANDARD_FIELDS, answered_conversation
@@ -108,13 +109,8 @@ def _replaced_stretch(observer: Observer, text: str, word: str) -> FreeStretch |
     usual = observer.prober.probe(
         answered_conversation(observer.prober, Message(calls=(observer.call(),)))
     ).text
-    if text.count(word) != 1:
-        return None
-    before, _, after = text.partition(word)
-    end = len(usual) - len(after)
-    if end <= len(before) or not usual.startswith(before) or not usual.endswith(after):
-        return None
-    return FreeStretch(usual, len(before), end)
+    place = replaced_range(usual, text, word)
+    return None if place is None else FreeStretch(usual, *place)
 
 
 def _locate_stretch(calls: CallFormat, call: ToolCall, stretch: FreeStretch) -> FreeWord | None:

@@ -226,8 +226,6 @@ _FRAGMENT = 3
 class RestoredCall:
     """A text from the end of a cut name on, with the opening and the name restored."""
 
-    name: str
-    """E.g. `list_rooms`."""
     text: str
     """E.g. `(call list_rooms)` for `(cat_rooms)`."""
     sure: bool
@@ -251,7 +249,7 @@ def restored_calls(content: str, heads: Mapping[str, str]) -> Iterator[RestoredC
             if left:
                 opened = _begun_length(head.strip(), content[:start]) > 1
                 sure = opened or not name[left:].isalpha()
-                yield RestoredCall(name, head + name + content[found.end() :], sure)
+                yield RestoredCall(head + name + content[found.end() :], sure)
 
 
 def _begun_length(opening: str, before: str) -> int:

@@ -126,7 +126,7 @@ def join_calls(
 def cut_calls(layout: TurnLayout, frame: CallsFrame) -> TurnLayout:
     """Remove the opening of the first and the close of the last call from a layout's literals."""
     called = TurnPart.CALLS in layout.parts
-    return _without_section(layout, frame.first_open(), frame.close_of(0)) if called else layout
+    return _without_section(layout, frame.first_open(), frame.first_close()) if called else layout
 
 
 def _part_of_slot(slot: SlotMark) -> TurnPart:

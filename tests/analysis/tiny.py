@@ -8,9 +8,6 @@ USER = "{% if m.role == 'user' %}U:{{ m.content }}\n"
 REASONING = "{% if m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}"
 CONTENT = "{{ m.content or '' }}"
 JSON_CALL = '{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}'
-TAGGED_CALL = (
-    "(call {{ f.name }}){% for k, v in f.arguments.items() %}[{{ k }}={{ v }}]{% endfor %}(end)"
-)
 
 
 def calls(call: str = JSON_CALL, *, opening: str = "", separator: str = "", close: str = "") -> str:

@@ -18,8 +18,6 @@ from typing import TypeVar
 from tests.corpus.corpus_templates import corpus_paths
 
 ROOT = Path(__file__).parents[2]
-TEMPLATE = ROOT / "fixtures" / "templates" / "j1-json-in-tags.jinja"
-"""The template of the benchmarks that need a single one."""
 
 Value = TypeVar("Value")
 

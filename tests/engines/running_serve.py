@@ -17,7 +17,7 @@ from typing import Any
 from autoparser import Analysis
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.bounded_server import bounded_server
-from autoparser.analysis.engines.chat_application import AnsweredChat, ChatEndpoint
+from autoparser.analysis.engines.chat_application import ChatEndpoint
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
 from autoparser.analysis.engines.chat_request import ServingLimits
 from autoparser.analysis.engines.completion_backend import CompletionBackend
@@ -44,14 +44,12 @@ def running_serve(
     backend: str,
     *,
     limits: ServingLimits | None = None,
-    done: Callable[[AnsweredChat], None] | None = None,
-    engine: ServerEngine = ServerEngine.LLAMA_SERVER,
 ) -> Generator[RunningServe]:
     """Answer chats by a backend at this address; give the address of the endpoint."""
     if isinstance(preparer, Analysis):
         preparer = ChatPreparer(preparer)
-    asked = CompletionBackend(backend, engine)
-    endpoint = ChatEndpoint(preparer, asked, "parrot", limits or ServingLimits(), done)
+    asked = CompletionBackend(backend, ServerEngine.LLAMA_SERVER)
+    endpoint = ChatEndpoint(preparer, asked, "parrot", limits or ServingLimits())
     listening = socket.create_server(("127.0.0.1", 0), backlog=256)
     running = RunningServe(f"http://127.0.0.1:{listening.getsockname()[1]}")
     server = bounded_server(endpoint.application())

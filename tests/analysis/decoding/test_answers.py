@@ -72,8 +72,8 @@ def test_an_answer_is_refused_where_the_grammar_refuses_it(case: dict[str, Any])
     assert found.rendering is (MessageRendering.SAME if word is None else None)
 
 
-def call(name: str = "note", **arguments: Json) -> str:
-    return f'<do>{{"name": "{name}", "arguments": {json.dumps(arguments)}}}</do>'
+def call(**arguments: Json) -> str:
+    return f'<do>{{"name": "note", "arguments": {json.dumps(arguments)}}}</do>'
 
 
 def calling(

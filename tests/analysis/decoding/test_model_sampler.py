@@ -83,7 +83,6 @@ def test_masked_answers_are_valid_and_unmasked_ones_are_not(
     grammars = [bytes_backend.grammar(CONSTRAINT) for _ in prompts]
     masked = measure_walks(grammars, tokenizer, ModelSampler(model, prompts, seed=1), 120)
     assert all(walk.ended and is_valid(walk.text) for walk in masked.walks)
-    assert masked.tokens_per_second > 0
     free = [FreeGrammar(tokenizer) for _ in prompts]
     unmasked = measure_walks(free, tokenizer, ModelSampler(model, prompts, seed=1), 120)
     assert not any(is_valid(walk.text) for walk in unmasked.walks)

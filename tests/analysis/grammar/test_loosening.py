@@ -6,7 +6,6 @@ up on beside a condition that no grammar says.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pytest
@@ -65,38 +64,45 @@ def test_refused_tools_are_found_among_many(form: Any, style: str) -> None:
     assert [loosening.tool for loosening in grammar.loosened(form)] == ["one", "two"]
 
 
-def test_a_schema_that_was_refused_is_written_once_in_the_next_list(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The schemas of each call of the writer of a grammar."""
+    calls: list[Any] = []
+
+    def noted(write: Any, request: Any) -> Any:
+        def noting(*schemas: Any) -> Any:
+            calls.append(schemas)
+            return write(*schemas)
+
+        return schema_loosening.write_loosened(noting, request)
+
+    monkeypatch.setattr(request_grammar, "write_loosened", noted)
+    return calls
+
+
+def test_a_schema_that_was_refused_is_written_once_in_the_next_list(written: list[Any]) -> None:
     counts: list[int] = []
     for number in range(3):
         # Other names, and one more tool in each list.
         offered = [tool(f"new_{at}_{number}", {"a": {"type": "string"}}) for at in range(number)]
         offered.append(tool(f"crawl_{number}", {"never": ONCE}, "never"))
-        written: list[object] = []
-        spied = partial(_noted, written, schema_loosening.write_loosened)
-        monkeypatch.setattr(request_grammar, "write_loosened", spied)
         grammar = analysis_of(HERMES).grammar(offered)
         assert grammar.structural_tag()
         assert [loosening.tool for loosening in grammar.loosened("structural_tag")] == [
             f"crawl_{number}"
         ]
-        counts.append(len(written))
-        monkeypatch.undo()
+        counts.append(len(written) - sum(counts))
     assert counts[0] > 1
     assert counts[1:] == [1, 1]
 
 
 @pytest.mark.parametrize("style", [XML, HERMES])
 def test_of_many_new_tools_only_the_refused_one_is_written_alone(
-    style: str, monkeypatch: pytest.MonkeyPatch
+    style: str, written: list[Any]
 ) -> None:
     long: Json = {"type": "string", "maxLength": 50}
     offered = [tool(f"plain_{number}", {f"a{number}": {"type": "string"}}) for number in range(20)]
     offered.append(tool("crawl", {"note": long, "title": long}))
-    written: list[Any] = []
-    spied = partial(_noted, written, schema_loosening.write_loosened)
-    monkeypatch.setattr(request_grammar, "write_loosened", spied)
     assert len(analysis_of(style).grammar(offered).loosened("structural_tag")) == 2
     # The refused tool with and without its keywords, and all of them.
     assert [len(schemas[0]) for schemas in written] == [1, 1, 21]
@@ -104,14 +110,11 @@ def test_of_many_new_tools_only_the_refused_one_is_written_alone(
 
 @pytest.mark.parametrize(("style", "alone"), [(HERMES, 2), (XML, 3)])
 def test_all_texts_of_a_tool_that_are_refused_are_left_out_together(
-    style: str, alone: int, monkeypatch: pytest.MonkeyPatch
+    style: str, alone: int, written: list[Any]
 ) -> None:
     texts: dict[str, Json] = {name: {"type": "array", "items": TEXT} for name in ("in", "out")}
     offered = [tool(f"plain_{number}", {f"b{number}": {"type": "string"}}) for number in range(20)]
     offered.append(tool("crawl", texts))
-    written: list[Any] = []
-    spied = partial(_noted, written, schema_loosening.write_loosened)
-    monkeypatch.setattr(request_grammar, "write_loosened", spied)
     assert [one.pointer for one in analysis_of(style).grammar(offered).loosened("lark")] == [
         "#/properties/in/items/maxLength",
         "#/properties/out/items/maxLength",
@@ -164,16 +167,6 @@ def test_a_schema_that_its_caller_changes_later_is_written_anew(form: str) -> No
     value["enum"] = [f"late {form}"]
     # In another list, so that the text of the whole request is not known.
     assert f"early {form}" in str(write(analysis_of(HERMES).grammar([*same, GOOD]), form))
-
-
-def _noted(written: list[object], real: Any, write: Any, request: Any) -> Any:
-    """Note each call of the writer of a grammar."""
-
-    def noting(*schemas: Any) -> Any:
-        written.append(schemas)
-        return write(*schemas)
-
-    return real(noting, request)
 
 
 def test_a_strict_tool_is_an_error_that_lists_every_keyword_at_once() -> None:

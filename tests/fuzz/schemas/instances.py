@@ -16,9 +16,9 @@ _ODD = 0.6
 """The share of texts that look like other values, where such are made."""
 
 
-def orders(value: Json, most: int = 60) -> Iterator[Json]:
+def orders(value: Json) -> Iterator[Json]:
     """Return a value with its members in every order, up to so many."""
-    return islice(_orders(value), most)
+    return islice(_orders(value), 60)
 
 
 def _orders(value: Json) -> Iterator[Json]:
