@@ -184,26 +184,16 @@ def _compare_formats(
         left, right = (source.learned_format() for source in sources)
     found = wings.compare_formats(left, right)
     with open_outlet(output) as outlet:
-        _write_format_comparison(found, form, outlet)
+        _write_comparison(found, form, outlet, full=False)
     return 0 if found.equal or exit_zero else DIFFERS
 
 
-def _write_format_comparison(
-    comparison: wings.FormatComparison, form: ComparisonForm, outlet: Outlet
-) -> None:
-    match form:
-        case ComparisonForm.TEXT:
-            outlet.report(wings.format_comparison_report(comparison, outlet.width))
-        case ComparisonForm.JSON:
-            outlet.json(wings.format_comparison_document(comparison))
-        case ComparisonForm.MARKDOWN:
-            outlet.text(wings.format_comparison_markdown(comparison))
-        case ComparisonForm.HTML:
-            outlet.text(wings.comparison_page(comparison, __version__))
-
-
 def _write_comparison(
-    comparison: wings.Comparison, form: ComparisonForm, outlet: Outlet, *, full: bool
+    comparison: wings.Comparison | wings.FormatComparison,
+    form: ComparisonForm,
+    outlet: Outlet,
+    *,
+    full: bool,
 ) -> None:
     match form:
         case ComparisonForm.TEXT:

@@ -403,7 +403,7 @@ def _write_message(
 def _advice(analysis: wings.LearnedFormat, message: wings.ParsedMessage) -> str:
     """Return advice if a message was not read, or if the format has no calls."""
     if analysis.lacks_calls:
-        source = wings.shell_word(analysis.template.origin or "TEMPLATE")
+        source = wings.template_word(analysis.template, "TEMPLATE")
         return f"autoparser learn {source} --examples FILE (it renders no tool calls)"
     # An output without an end may be truncated, which the explanation tells apart.
     read = wings.all_read(message) and not message.missing_end

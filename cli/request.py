@@ -238,7 +238,10 @@ class ChatRequestOptions(SwitchOptions):
 
 
 def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
-    """Raise AutoparserError unless the choice is a keyword or a tool's name."""
+    """Raise AutoparserError unless the choice is a keyword or a tool's name, and tools allow it."""
+    # Without --tools any function may be called, but an empty list offers none.
+    if choice == "required" and tools is not None and not tools:
+        raise AutoparserError("a call is required, and no tool is offered", hint="offer tools")
     if choice in CHOICES:
         return
 

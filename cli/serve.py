@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -37,6 +37,8 @@ from .request import (
 from .source import NamedSource
 
 MEGABYTE = 1_000_000
+EXTRA = ("anyio", "h11", "prometheus-client", "starlette", "uvicorn")
+"""The packages of the extra `serve`."""
 
 
 def serve(
@@ -198,13 +200,12 @@ def _public_name(label: str) -> str:
 
 def _require_extra() -> None:
     """Raise AutoparserError if the packages of the extra are not installed."""
-    for module in ("uvicorn", "autoparser.analysis.engines.chat_application"):
-        try:
-            import_module(module)
-        except ModuleNotFoundError as error:
-            raise AutoparserError(
-                f"serve needs the package {error.name}", hint="pip install '.[serve]' in a checkout"
-            ) from error
+    missing = [name for name in EXTRA if find_spec(name.replace("-", "_")) is None]
+    if missing:
+        packages = f"package{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        raise AutoparserError(
+            f"serve needs the {packages}", hint="pip install '.[serve]' in a checkout"
+        )
 
 
 def _open_socket(host: str, port: int) -> socket.socket:

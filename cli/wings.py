@@ -237,10 +237,8 @@ if TYPE_CHECKING:
         comparison_markdown,
         comparison_page,
         comparison_report,
-        format_comparison_markdown,
-        format_comparison_report,
     )
-    from autoparser.reports.comparison_json import comparison_document, format_comparison_document
+    from autoparser.reports.comparison_json import comparison_document
     from autoparser.reports.decode import DecodeSetting, decode_document, decode_report
     from autoparser.reports.engines import (
         engines_document,
@@ -292,6 +290,12 @@ if TYPE_CHECKING:
     from autoparser.reports.tokens import tokens_document, tokens_report
     from autoparser.reports.traffic import traffic_document, traffic_report
     from autoparser.reports.verdict import check_doubt, check_score
-    from autoparser.reports.visible import counted_noun, shell_word, visible, visible_lines
+    from autoparser.reports.visible import (
+        counted_noun,
+        shell_word,
+        template_word,
+        visible,
+        visible_lines,
+    )
 else:
     __getattr__, __dir__ = lazy_imports(__name__)

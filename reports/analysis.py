@@ -66,7 +66,7 @@ from .terminal import (
     report_text,
 )
 from .verdict import check_section, format_verdict, gate_section, verdict_text
-from .visible import doubt, quoted, setting_words, visible
+from .visible import doubt, quoted, setting_words, template_word, visible
 from .what_was_asked import bounds_section, tools_in_prompt_section
 
 
@@ -285,15 +285,16 @@ def _next(
     """Return the most useful next command, ready to be copied."""
     fixes = [finding.fix for finding in found if finding.fix is not None]
     # A format that fails its checks comes first: all other commands build on it.
+    source = template_word(learned.template)
     if not learned.ok:
-        words = ("analyze", " --show faults")
+        arguments = f"analyze {source} --show faults"
     elif fixes:
-        words = ("fix", fixes[0])
+        arguments = f"fix {source}{fixes[0]}"
     elif learned.lacks_calls or unwritten:
-        words = ("learn", " --examples FILE")
+        arguments = f"learn {source} --examples FILE"
     else:
-        words = ("lint", "")
-    return next_line(words[0], learned.template.origin, words[1], width, LABEL)
+        arguments = f"lint {source}"
+    return next_line(arguments, width, LABEL)
 
 
 MARKUP, PROMPT, VARIABLE, SPOKEN = "cyan", "dim cyan", "italic magenta", ""

@@ -78,22 +78,27 @@ NOT_RENDERED = (
 _LEFT, _RIGHT = "red", "green"
 
 
-def comparison_report(comparison: Comparison, width: int, *, in_full: bool = False) -> Text:
+def comparison_report(
+    comparison: Comparison | FormatComparison, width: int, *, in_full: bool = False
+) -> Text:
     """Report on a comparison in lines of at most `width` cells.
 
     Without `in_full`, each section shows its first differences and counts the rest, round trips are
     counted by verdict, and the requests are omitted if anything differs.
     """
-    # Equal templates have nothing to shorten, and the verdict needs its range.
-    blocks = _whole(comparison) if in_full or comparison.equal else _at_first(comparison)
-    return report_text(blocks, width)
+    # Formats and equal templates have nothing to shorten, and the verdict needs its range.
+    if isinstance(comparison, FormatComparison) or in_full or comparison.equal:
+        return report_text(_whole(comparison), width)
+    return report_text(_at_first(comparison), width)
 
 
-def comparison_markdown(comparison: Comparison) -> str:
+def comparison_markdown(comparison: Comparison | FormatComparison) -> str:
     """Write a comparison as Markdown, for a comment on a pull request."""
-    return markdown_text(
-        f"Chat template {cell(template_origin(comparison.right))}", _whole(comparison)
-    )
+    if isinstance(comparison, FormatComparison):
+        verdict = "nothing that was learned differs" if comparison.equal else "they differ"
+        return markdown_text(f"Formats compared: {verdict}", _whole(comparison))
+    title = f"Chat template {cell(template_origin(comparison.right))}"
+    return markdown_text(title, _whole(comparison))
 
 
 def comparison_page(comparison: Comparison | FormatComparison, version: str) -> str:
@@ -108,23 +113,34 @@ def comparison_page(comparison: Comparison | FormatComparison, version: str) -> 
         )
         for side, template_side in (("before", comparison.left), ("after", comparison.right))
     ]
-    blocks = (
-        _learned(comparison) if isinstance(comparison, FormatComparison) else _whole(comparison)
-    )
     return page(
         PageTop(f"{names} · autoparser compare", "autoparser compare", names, badges),
-        [Heading(Text("Summary"), "summary"), *blocks],
+        [Heading(Text("Summary"), "summary"), *_whole(comparison)],
         version,
     )
 
 
-def _whole(comparison: Comparison) -> Blocks:
+def _whole(comparison: Comparison | FormatComparison) -> Blocks:
+    if isinstance(comparison, FormatComparison):
+        return _learned(comparison)
     asked = [(label, Text(words)) for label, words in asked_rows(comparison)]
     return [
         *_head(comparison),
         *comparison_blocks(comparison),
         Heading(Text("What was tested"), "asked"),
         *rows(asked),
+    ]
+
+
+def _learned(comparison: FormatComparison) -> Blocks:
+    same = "the same text" if comparison.same_text else "different texts"
+    alike = "The formats are equal" if comparison.equal else "They differ"
+    words = f"{alike}; they were learned from {same}."
+    return [
+        *_compared_sides(comparison),
+        *prose(Text(words, style="green" if comparison.equal else ""), indent=0),
+        *prose(Text(NOT_RENDERED, style="dim"), indent=0),
+        *_facts(comparison.facts),
     ]
 
 
@@ -155,29 +171,6 @@ def _at_first(comparison: Comparison) -> Blocks:
         *first_differences(comparison),
         *blank(),
         *prose(closing, indent=0),
-    ]
-
-
-def format_comparison_report(comparison: FormatComparison, width: int) -> Text:
-    """Report on the differences between two learned formats, without renders."""
-    return report_text(_learned(comparison), width)
-
-
-def format_comparison_markdown(comparison: FormatComparison) -> str:
-    """Return the differences between two learned formats as Markdown."""
-    verdict = "nothing that was learned differs" if comparison.equal else "they differ"
-    return markdown_text(f"Formats compared: {verdict}", _learned(comparison))
-
-
-def _learned(comparison: FormatComparison) -> Blocks:
-    same = "the same text" if comparison.same_text else "different texts"
-    alike = "The formats are equal" if comparison.equal else "They differ"
-    words = f"{alike}; they were learned from {same}."
-    return [
-        *_compared_sides(comparison),
-        *prose(Text(words, style="green" if comparison.equal else ""), indent=0),
-        *prose(Text(NOT_RENDERED, style="dim"), indent=0),
-        *_facts(comparison.facts),
     ]
 
 
@@ -398,17 +391,23 @@ def _way(change: RenderChange, asked_renders: AskedRenders) -> Blocks:
 
 def _line_words(change: RenderChange, comparison: Comparison) -> Text:
     """Return the template lines that wrote a difference, with their source."""
+    left, right = (side.template.text.splitlines() for side in (comparison.left, comparison.right))
+    # The newer template comes first: its lines are the ones that can be edited.
     sides = (
-        # The newer template comes first: its lines are the ones that can be edited.
-        (change.right_line, comparison.right, "line"),
-        (change.left_line, comparison.left, "before: line"),
+        (change.right_line, right, left, "line"),
+        (change.left_line, left, right, "before: line"),
     )
-    for line, learned, title in sides:
-        if line is not None:
-            source = learned.template.text.splitlines()[line - 1 : line]
-            written = code(visible("".join(source).strip()))
-            return sentence((f"{title} {line}", "bold"), "  ", written)
-    return Text("no template line is known", style="dim")
+    named = [
+        (f"{title} {line}", "".join(own[line - 1 : line]), others)
+        for line, own, others, title in sides
+        if line is not None
+    ]
+    # If a line was deleted, the newer template's line is one that both have.
+    changed = [side for side in named if side[1] not in side[2]]
+    if not named:
+        return Text("no template line is known", style="dim")
+    title, written, _ = (changed or named)[0]
+    return sentence((title, "bold"), "  ", code(visible(written.strip())))
 
 
 def _way_words(change: RenderChange, asked_renders: AskedRenders) -> str:
@@ -503,12 +502,7 @@ def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blo
         )
         for change in shown
     ]
-    title = Heading(
-        Text("Findings"),
-        "findings",
-        str(len(findings)),
-        short="Findings",
-    )
+    title = Heading(Text("Findings"), "findings", str(len(findings)))
     lines = [change.finding.line for change in shown]
     asides = tuple("" if line is None else f"line {line}" for line in lines)
     # Not by `rows`, which has no asides.

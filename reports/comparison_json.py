@@ -166,16 +166,13 @@ class ComparisonDocument(JsonDocument, frozen=True):
     10; null next to a saved format."""
 
 
-def format_comparison_document(comparison: FormatComparison) -> dict[str, Json]:
-    """Return all differences between two learned formats, without renders."""
-    # Null, not left out: a reader of the JSON finds the same keys in every comparison.
-    return _document(
-        comparison, renders=None, asked=None, round_trips=None, findings=None, cache=None
-    )
-
-
-def comparison_document(comparison: Comparison) -> dict[str, Json]:
+def comparison_document(comparison: Comparison | FormatComparison) -> dict[str, Json]:
     """Return all differences."""
+    if isinstance(comparison, FormatComparison):
+        # Null, not left out: a reader of the JSON finds the same keys in every comparison.
+        return _document(
+            comparison, renders=None, asked=None, round_trips=None, findings=None, cache=None
+        )
     asked = comparison.coverage
     return _document(
         comparison,

@@ -24,7 +24,7 @@ from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, P
 
 from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
 from .terminal import drawn_lines, joined_lines, next_line, report_text
-from .visible import counted_noun, marker_text, shortened, visible
+from .visible import counted_noun, marker_text, shell_word, shortened, visible
 
 SHOWN = 3
 """Pairs shown for an engine."""
@@ -49,7 +49,7 @@ def engines_report(engine_trial: EnginesTried, width: int) -> Text:
     for ranking in engine_trial.rankings:
         drawn += _engine(ranking)
     # That command shows the flags of this package's plugins next to those of built-in parsers.
-    last = next_line("analyze", engine_trial.template, " --show serve", width, 0)
+    last = next_line(f"analyze {shell_word(engine_trial.template)} --show serve", width, 0)
     return joined_lines([*drawn_lines([*drawn, *blank()], width), last])
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 
 from msgspec import Struct, field
@@ -53,7 +54,8 @@ def example_message(format_: TurnFormat) -> Message:
         # Two calls show what separates them, but some templates refuse more than one.
         for calls in (2, 1):
             message = _message(format_, presence, calls)
-            if _accepted(format_, message):
+            with suppress(RefusedMessageError):
+                format_.write(message)
                 return message
     return Message(_FULL.content)
 
@@ -64,14 +66,6 @@ def _message(format_: TurnFormat, presence: Presence, calls: int) -> Message:
         _FULL.reasoning if presence.reasoning else "",
         tuple(example_call(format_, at) for at in range(calls)) if presence.calls else (),
     )
-
-
-def _accepted(format_: TurnFormat, message: Message) -> bool:
-    try:
-        format_.write(message)
-    except (RefusedMessageError, KeyError):
-        return False
-    return True
 
 
 def turn_spans(format_: TurnFormat, markers: MarkerRegistry, message: Message) -> list[ExampleSpan]:

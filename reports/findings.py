@@ -29,7 +29,7 @@ from .places import place_in_line, place_text
 from .summary import LIMIT_WORDS
 from .terminal import report_text
 from .verdict import LOST_ARGUMENTS, LOST_CALLS, failure_reason, gate_fault_words, spoiled_words
-from .visible import UNCONFIRMED, counted_noun, first_names, setting_words, shell_word, visible
+from .visible import UNCONFIRMED, counted_noun, first_names, setting_words, template_word, visible
 
 
 class FindingLevel(IntEnum):
@@ -134,9 +134,11 @@ def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
     # The message with the clearest cause stands for the others.
     if check.different:
         first = min(check.different, key=lambda failure: failure.rank)
+        count = len(check.different)
+        differ = f"differ{'s' * (count == 1)} from the template's render"
         yield OwnFinding(
-            f"{len(check.different)} of {check.total} messages differ from the template's render"
-            f"{under}, first {first.title}: {failure_reason(first)}",
+            f"{count} of {check.total} messages {differ}{under},"
+            f" first {first.title}: {failure_reason(first)}",
             "AP604",
         )
 
@@ -204,14 +206,14 @@ SHOWN = 4
 def unwritten_rows(learned: LearnedFormat, tokens: Sequence[str]) -> Iterator[Row]:
     """Return a row with the tokens that no render contains, or nothing without any."""
     if tokens:
-        yield "Tokens", Text(unwritten_words(learned.template.origin or "-", tokens))
+        yield "Tokens", Text(unwritten_words(template_word(learned.template), tokens))
 
 
 def unwritten_words(source: str, tokens: Sequence[str]) -> str:
     """Name the tokens that no render contains, with advice in case the model writes them."""
     names = first_names([*map(visible, tokens)], SHOWN)
     rest = " added tokens" if len(tokens) > SHOWN else ""
-    command = f"autoparser learn {shell_word(source)} --examples FILE"
+    command = f"autoparser learn {source} --examples FILE"
     return f"no render contains {names}{rest}; if the model writes them, teach one: {command}"
 
 

@@ -77,6 +77,7 @@ from .visible import (
     quoted,
     setting_words,
     shown_count,
+    template_word,
     visible,
 )
 
@@ -179,8 +180,8 @@ def _conditions_played(round_trip: RoundTrip) -> Blocks:
     usual = round_trip.settings[0]
     tried = len(round_trip.settings) - 1
     if round_trip.profile is not None:
-        played = f"Simulated engine: {round_trip.profile.name} {round_trip.profile.version}."
-        drawn += prose(played, indent=0)
+        # The version names the package, and so the engine.
+        drawn += prose(f"Simulated engine: {round_trip.profile.version}.", indent=0)
     # The first setting is the usual one, as for a template that raises without a switch.
     words = f"Tested with {setting_words(usual) or 'default settings'}"
     if tried:
@@ -423,8 +424,7 @@ def roundtrip_screen(analysis: Analysis | None, round_trip: RoundTrip, width: in
         *blank(),
         *rows([("Verdict", _verdict_words(analysis, round_trip))], indent=0),
     ]
-    name = None if analysis is None else analysis.template.origin
-    last = next_line(*_next(analysis, round_trip, name or "-"), width, len("Verdict"))
+    last = next_line(_next(analysis, round_trip), width, len("Verdict"))
     return joined_lines([*drawn_lines(drawn, width), last])
 
 
@@ -448,27 +448,16 @@ def _verdict_words(analysis: Analysis | None, round_trip: RoundTrip) -> Text:
     return words.append("; the template renders no tool calls") if uncalled else words
 
 
-def _next(analysis: Analysis | None, round_trip: RoundTrip, origin: str) -> tuple[str, str, str]:
-    """Return the most useful next command: its verb, its template and its options."""
+def _next(analysis: Analysis | None, round_trip: RoundTrip) -> str:
+    """Return the arguments of the most useful next command."""
+    source = "-" if analysis is None else template_word(analysis.template)
     # Scenarios with calls apply only once the format has calls.
     if analysis is not None and analysis.lacks_calls:
-        return "learn", origin, " --examples FILE"
+        return f"learn {source} --examples FILE"
     # Only the template's own breaks can be fixed by an edit.
     if any(row.verdict.fault is Culprit.TEMPLATE for row in round_trip.rows):
-        return "roundtrip", origin, " --edit"
-    return "roundtrip", origin, " --full" if round_trip.tokenized else " --tokenizer PATH"
-
-
-def _causes_by_fault(round_trip: RoundTrip) -> dict[str, Counter[Cause]]:
-    """Count the causes of each culprit, by its words, the most frequent first."""
-    counted: dict[str, Counter[Cause]] = {}
-    for fault, words in FAULTS.items():
-        verdicts = [row.verdict for row in round_trip.rows if row.verdict.fault is fault]
-        causes = Counter(verdict.cause for verdict in verdicts if verdict.cause is not None)
-        if causes:
-            # A `Counter` keeps the order of its first keys, which is shown.
-            counted[words] = Counter(dict(causes.most_common()))
-    return counted
+        return f"roundtrip {source} --edit"
+    return f"roundtrip {source} {'--full' if round_trip.tokenized else '--tokenizer PATH'}"
 
 
 _COUNTED = {
@@ -485,14 +474,19 @@ _COUNTED = {
 
 
 def _why(round_trip: RoundTrip) -> Blocks:
+    """Count the causes of each culprit, the most frequent first."""
     drawn: Blocks = []
-    for words, causes in _causes_by_fault(round_trip).items():
+    for fault, words in FAULTS.items():
+        verdicts = [row.verdict for row in round_trip.rows if row.verdict.fault is fault]
+        causes = Counter(verdict.cause for verdict in verdicts if verdict.cause is not None)
+        if not causes:
+            continue
         named = [
             sentence((f"{n} ", "red"), _COUNTED.get(cause, cause.value))
-            for cause, n in causes.items()
+            for cause, n in causes.most_common()
         ]
         shown = shown_count(len(named), CAUSES_SHOWN)
-        more = sum([*causes.values()][shown:])
+        more = sum(n for _, n in causes.most_common()[shown:])
         listed = joined([*named[:shown], *([Text(f"{more} more")] if more else [])], ", ")
         title = (f"{words}: {causes.total()}", "bold")
         drawn += prose(sentence(title, " (", listed, ")"), indent=0, hang=2)

@@ -19,7 +19,7 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 
 from .blocks import Blocks, Excerpt, Heading, Row, blank, code, heading, lead, rows, sentence
-from .visible import shell_word, visible
+from .visible import shell_word, template_word, visible
 
 _MODEL = "path/to/model"
 _ABOUT = sentence(
@@ -92,13 +92,13 @@ def _notes(learned: LearnedFormat) -> Iterator[Row]:
         yield "In a request", code(visible(words))
     if learned.lacks_calls:
         # A text that was given directly has no name to repeat.
-        source = learned.template.origin or "TEMPLATE"
+        source = template_word(learned.template, "TEMPLATE")
         yield (
             "Tool calls",
             sentence(
                 "The template renders none. If the model writes them all the same, learn how from"
                 " examples with ",
-                code(f"autoparser learn {shell_word(source)} --examples FILE -o model.format.json"),
+                code(f"autoparser learn {source} --examples FILE -o model.format.json"),
                 ", and name that file to the plugin as AUTOPARSER_FORMAT.",
             ),
         )

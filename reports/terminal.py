@@ -51,7 +51,7 @@ from .blocks import (
     prose,
     sentence,
 )
-from .visible import counted_noun, lines, shell_word, visible
+from .visible import counted_noun, lines, visible
 
 Lines: TypeAlias = list[Text]
 
@@ -188,9 +188,9 @@ def cut_at_word(line: Text, width: int) -> None:
         line.rstrip()
 
 
-def next_line(verb: str, origin: str | None, options: str, width: int, label: int) -> Text:
+def next_line(arguments: str, width: int, label: int) -> Text:
     """Return the next command on one line, even one beyond the width, ready to be copied."""
-    command = f"autoparser {verb} {shell_word(origin or '-')}{options}"
+    command = f"autoparser {arguments}"
     # Without the column of labels, a longer command still fits on its line.
     column = label if len(command) <= width - label - _GAP else 0
     return sentence((f"{'Next':<{column}}", LABEL_STYLE), " " * _GAP, command)

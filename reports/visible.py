@@ -23,6 +23,7 @@ from autoparser.analysis.core.error_words import (
     escape_text,
     is_inert,
 )
+from autoparser.analysis.core.provenance import NamedTemplate, SourceKind
 from autoparser.analysis.core.switches import ANY_WORD
 
 LITERAL_STYLE = "cyan"
@@ -54,6 +55,12 @@ def shell_word(name: str) -> str:
     """Return a file's name as a shell takes it, e.g. `'my file.jinja'`, with nothing invisible."""
     # Escaped first: a name with control characters must not reach a terminal in a command.
     return shlex.quote(visible(name))
+
+
+def template_word(template: NamedTemplate, unnamed: str = "-") -> str:
+    """Return a template as a command takes it; a text or a pipe has no name to repeat."""
+    piped = template.source is not None and template.source.kind is SourceKind.STANDARD_INPUT
+    return unnamed if template.origin is None or piped else shell_word(template.origin)
 
 
 def runs(text: str) -> Iterator[tuple[str, bool]]:

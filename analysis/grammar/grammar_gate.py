@@ -217,7 +217,8 @@ def _misread(turns: TemplateTurns, parsed: ParsedMessage, expected: Message, tex
     # If the parser has taken a call for content, the message still renders to this text.
     fewer = structs.replace(expected, calls=expected.calls[: len(message.calls)])
     if len(message.calls) > len(expected.calls) or turns.written_turn(fewer).continuation != text:
-        return f"{len(expected.calls)} calls written, {len(message.calls)} parsed"
+        written = len(expected.calls)
+        return f"{written} call{'s' * (written != 1)} written, {len(message.calls)} parsed"
     rewritten = turns.written_turn(message)
     if rewritten.refusal:
         return f"the template raises on the parsed message: {rewritten.refusal}"

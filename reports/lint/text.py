@@ -22,7 +22,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.core.provenance import SourceKind
+from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.lint.rule import Profile, Rule
 from autoparser.reports.blocks import (
@@ -40,7 +40,7 @@ from autoparser.reports.blocks import (
 from autoparser.reports.places import FilePlace, jinja_lines, place_text
 from autoparser.reports.terminal import drawn_lines, joined_lines, next_line, report_text
 from autoparser.reports.verdict import evidence_words
-from autoparser.reports.visible import LEGEND, lines, marker_text, visible
+from autoparser.reports.visible import LEGEND, lines, marker_text, shell_word, visible
 
 from .page import SEVERITY_STYLES, page_lines
 from .words import (
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from autoparser.analysis.lint.project_sources import InputProblem
 
 INDENT = 4
+NAMED = 3
+"""The most files in the command that is offered next."""
 
 
 def lint_report(
@@ -97,24 +99,31 @@ def lint_report(
 
 
 def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
-    """Name the command that tries to fix the shown findings of a single template."""
-    codes = sorted({finding.code for finding in _editable(run)})
-    if codes:
+    """Name the command that tries to fix the shown findings of a few templates."""
+    editable = _editable(run)
+    codes = sorted({finding.code for _, finding in editable})
+    paths = dict.fromkeys(shell_word(template.path) for template, _ in editable)
+    # A command of more files is too long to read before it is run.
+    if 0 < len(paths) <= NAMED:
         profile = run.finding_filter.profile
         # `fix` has the profile `release` by default, and would hide other findings.
         options = f" --select {codes[0]}" if len(codes) == 1 else f" --profile {profile}"
         shown = "" if profile is Profile.RELEASE else options
-        yield next_line("fix", run.templates[0].path, shown, width, 0)
+        yield next_line(f"fix {' '.join(paths)}{shown}", width, 0)
 
 
-def _editable(run: LintRun) -> list[LintFinding]:
-    """Return the shown findings for which `fix` has edits to try, if it can name the template."""
-    (source, *others) = [template.template.source for template in run.templates] or [None]
-    # The text of a pipe has been read, and an encoder has no template.
-    lost = source is not None and source.kind in (SourceKind.STANDARD_INPUT, SourceKind.ENCODER)
-    if others or lost:
-        return []
-    return [finding for _, finding in run.findings if finding.rule.fixable]
+def _editable(run: LintRun) -> list[tuple[InspectedTemplate, LintFinding]]:
+    """Return the shown findings for which `fix` has edits to try, with their templates."""
+    return [
+        (template, finding)
+        for template, finding in run.findings
+        if finding.rule.fixable and not _is_lost(template.template.source)
+    ]
+
+
+def _is_lost(source: Provenance | None) -> bool:
+    """Return whether no command can name a template: a pipe was read, an encoder has none."""
+    return source is not None and source.kind in (SourceKind.STANDARD_INPUT, SourceKind.ENCODER)
 
 
 def _summary(run: LintRun) -> Text:
@@ -168,7 +177,7 @@ class _Writer:
             # Imported here: few templates have such tokens, and the module imports the analysis.
             from autoparser.reports.findings import unwritten_words  # noqa: PLC0415
 
-            token_words = unwritten_words(template.path, template.unwritten)
+            token_words = unwritten_words(shell_word(template.path), template.unwritten)
             drawn += prose(sentence(("note ", "dim"), token_words), hang=2)
         return drawn
 

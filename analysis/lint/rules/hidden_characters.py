@@ -20,7 +20,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     found = dict.fromkeys(char for char in text if not char.isprintable() and _hidden(char))
     if not found:
         return
-    names = [unicodedata.name(character, f"U+{ord(character):04X}").lower() for character in found]
+    # A control character has no name, only its number.
+    names = [
+        unicodedata.name(character, "").lower() or f"U+{ord(character):04X}" for character in found
+    ]
     at = text.find(next(iter(found)))
     turning = bool(TURNING & set(found)) or any(ord(character) >= _TAGS for character in found)
     yield Hit(

@@ -68,7 +68,7 @@ def _crash_hit(
 ) -> Hit:
     count, total = len(crash.titles), len(battery_messages())
     return Hit(
-        f"{count} of {total} messages raise, the smallest with {case.title}:"
+        f"{count} of {total} messages raise{'s' * (count == 1)}, the smallest with {case.title}:"
         f" {crash.reason.rstrip('.')}",
         (show_render(_render(subject, case.message, setting), case.title),),
         line=crash.line,
@@ -81,8 +81,9 @@ def _departures(subject: Subject, verdict: Check, setting: Mapping[str, Json]) -
     smallest = verdict.smallest
     if smallest is None or smallest.foretold:
         return
+    count = len(verdict.different)
     yield Hit(
-        f"{len(verdict.different)} of {verdict.total} messages do not match the"
+        f"{count} of {verdict.total} messages {'does' if count == 1 else 'do'} not match the"
         f" format, the smallest with {smallest.title}: {smallest.reason}",
         (
             HitEvidence(

@@ -124,7 +124,7 @@ def test_a_call_that_is_read_as_content_does_not_pass() -> None:
         "reasoning and content and 2 calls",
     ]
     assert {fault.question for fault in faults} == {GateQuestion.READ}
-    assert "1 calls written, 0 parsed" in faults[0].detail
+    assert "1 call written, 0 parsed" in faults[0].detail
 
 
 @pytest.mark.parametrize(("number", "goes_on"), [("seen.calls", True), ("loop.index0", False)])

@@ -246,7 +246,9 @@ def test_json_has_hostile_texts_as_they_were() -> None:
 @pytest.mark.parametrize("made", RUNS)
 def test_lines_keep_to_the_width(made: Callable[[], LintRun], width: int) -> None:
     shown = text(made(), width) + statistics_report(made(), width).plain
-    assert all(cell_len(line) <= width for line in shown.splitlines())
+    # The command of the last line is copied, so it is never broken.
+    kept = [line for line in shown.splitlines() if not line.startswith("Next ")]
+    assert all(cell_len(line) <= width for line in kept)
 
 
 @pytest.mark.parametrize(
