@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,7 @@ from .options import (
     needs,
     not_both,
 )
-from .output import open_outlet, print_warning, progress_bar
+from .output import print_warning, progress_bar
 from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
 from .source import LearnedSource, NamedSource
 
@@ -92,7 +93,7 @@ def decode(
     Exit code: 0 if every output is right, 1 if one is not or the template loses text of
     OpenAI-style messages, 2 if nothing can be sampled.
     """
-    as_json = result.is_json
+    result.check()
     _check_use(
         sampler,
         tokenizer=tokenizer,
@@ -161,11 +162,10 @@ def decode(
     setting_used = wings.DecodeSetting(
         named, words, seed, limit, fit.plain, figures, free_reasoning, analysis.spoiled
     )
-    with open_outlet(result.output) as outlet:
-        if as_json:
-            outlet.json(wings.decode_document(report, setting_used, analysis.template))
-        else:
-            outlet.report(wings.decode_report(report, setting_used, outlet.width, answers=show))
+    result.write(
+        partial(wings.decode_document, report, setting_used, analysis.template),
+        partial(wings.decode_report, report, setting_used, answers=show),
+    )
     return 0 if report.ok and analysis.spoiled is None else FAULTS
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -21,7 +22,7 @@ from .options import (
     TokenizerOption,
     key_option,
 )
-from .output import Outlet, open_outlet, print_note, status_line
+from .output import print_note, status_line
 from .request import SwitchOptions, warn_of_check, warn_of_switches
 from .source import NamedSource, ServedSource
 
@@ -55,7 +56,7 @@ def engines(
 
     Exit code: 0 if some parsers read every text, 1 if none do, 2 if there is no engine to ask.
     """
-    as_json = result.is_json
+    result.check()
     source.check()
 
     # Look for engines first: without one, the analysis would be in vain.
@@ -66,11 +67,7 @@ def engines(
         held = source.tokenizer(tokenizer, analysis.template, segmenting=False)
         vocabulary = None if held is None else [*held.get_vocab(with_added_tokens=True)]
         tried = wings.try_engines(source.label, analysis, found, show_step, vocabulary)
-    with open_outlet(result.output) as outlet:
-        if as_json:
-            outlet.json(wings.engines_document(tried))
-        else:
-            outlet.report(wings.engines_report(tried, outlet.width))
+    result.write(partial(wings.engines_document, tried), partial(wings.engines_report, tried))
     return 0 if tried.ok else FINDINGS
 
 
@@ -145,7 +142,7 @@ def probe(
     Exit code: 0 if everything matches, 1 if something differs, 2 if there is no server to probe or
     no output could be tested.
     """
-    as_json = result.is_json
+    result.check()
     settings = switch_options.values()
 
     # Refuse a remote server before the first request, which may carry a key.
@@ -166,8 +163,10 @@ def probe(
             ranked=not no_ranking,
         )
     found = _with_installed(found, analysis, python)
-    with open_outlet(result.output) as outlet:
-        _write_result(found, analysis, label, outlet, as_json=as_json)
+    result.write(
+        partial(wings.probe_document, found, analysis.template),
+        partial(wings.probe_report, found, label),
+    )
     if exit_zero or found.ok(edges=edges):
         return 0
     return NO_VERDICT if found.untested else FINDINGS
@@ -222,20 +221,6 @@ def _with_installed(
     return replace(probe_result, installed=best)
 
 
-def _write_result(
-    probe_result: wings.ServerProbe,
-    analysis: wings.Analysis,
-    label: str,
-    outlet: Outlet,
-    *,
-    as_json: bool,
-) -> None:
-    if as_json:
-        outlet.json(wings.probe_document(probe_result, analysis.template))
-    else:
-        outlet.report(wings.probe_report(probe_result, label, outlet.width))
-
-
 def plugins(
     *,
     python: Annotated[
@@ -257,9 +242,5 @@ def plugins(
     Exit code: 0 if nothing is missing, 1 if something is, 2 if the environment cannot be checked.
     """
     found = wings.plugin_check(python, imports=not no_import, timeout=import_timeout)
-    with open_outlet(result.output) as outlet:
-        if result.is_json:
-            outlet.json(wings.plugins_document(found))
-        else:
-            outlet.report(wings.plugins_report(found, outlet.width))
+    result.write(partial(wings.plugins_document, found), partial(wings.plugins_report, found))
     return 0 if found.ok else FINDINGS

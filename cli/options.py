@@ -45,7 +45,7 @@ from autoparser.analysis.core.error_words import spelling_hint
 from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
-from .output import is_quiet, print_note
+from .output import is_quiet, open_outlet, print_note
 
 Command = Callable[..., Any]
 
@@ -404,6 +404,20 @@ class ResultOptions(OptionGroup):
     def is_json(self) -> bool:
         """Return whether the result is JSON. Raises AutoparserError for options that contradict."""
         return chosen_form(self.form, self.as_json, TextOrJson.JSON) is TextOrJson.JSON
+
+    def check(self) -> None:
+        """Raise AutoparserError for options that contradict each other."""
+        chosen_form(self.form, self.as_json, TextOrJson.JSON)
+
+    def write(
+        self, document: Callable[[], wings.Json], report: Callable[[int], wings.Text]
+    ) -> None:
+        """Write the document or, given the width of lines, the report."""
+        with open_outlet(self.output) as outlet:
+            if self.is_json:
+                outlet.json(document())
+            else:
+                outlet.report(report(outlet.width))
 
 
 PrintedOptions = Annotated[ResultOptions, leave_out("output")]

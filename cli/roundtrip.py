@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -122,15 +123,11 @@ def roundtrip(
         profile=engine,
         progress=_count_scenarios,
     )
-    with open_outlet(result.output) as outlet:
-        if as_json:
-            outlet.json(wings.roundtrip_document(analysis, found))
-        elif full or scenario:
-            # A scenario that was chosen by name is shown even if it passes.
-            in_full = bool(scenario)
-            outlet.report(wings.roundtrip_report(analysis, found, outlet.width, in_full=in_full))
-        else:
-            outlet.report(wings.roundtrip_screen(analysis, found, outlet.width))
+    report = partial(wings.roundtrip_screen, analysis, found)
+    if full or scenario:
+        # A scenario that was chosen by name is shown even if it passes.
+        report = partial(wings.roundtrip_report, analysis, found, in_full=bool(scenario))
+    result.write(partial(wings.roundtrip_document, analysis, found), report)
     # Reported first, since the verdicts that --fail-on looks at are incomplete.
     if found.beyond:
         return INCOMPLETE
@@ -160,11 +157,10 @@ def _report_log(
     if causes and isinstance(learned, wings.Analysis):
         played = wings.round_trip(learned, wings.shipped_scenarios(), progress=_count_scenarios)
         settings = wings.fixing_settings(played.rows, causes)
-    with open_outlet(result.output) as outlet:
-        if result.is_json:
-            outlet.json(wings.traffic_document(found, logged.left_out, settings))
-        else:
-            outlet.report(wings.traffic_report(found, outlet.width, settings))
+    result.write(
+        partial(wings.traffic_document, found, logged.left_out, settings),
+        partial(wings.traffic_report, found, settings=settings),
+    )
     return 0
 
 

@@ -199,7 +199,7 @@ def _families(summary: SurveySummary, folder: str, most: int) -> Blocks:
         visible(f"such as {', '.join(name.removeprefix(folder) for name in family.examples)}")
         for family in families
     )
-    named = [(marker_text(family.call), family.share) for family in families]
+    named = [(marker_text(family.share.name), family.share) for family in families]
     return [
         Heading(Text(title), "families", str(len(summary.families)), short="Families", lead=lead),
         # Bars are relative to the largest family, which is the first.

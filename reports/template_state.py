@@ -16,7 +16,6 @@ from autoparser.analysis.overview.survey import SurveyRecord
 from autoparser.analysis.overview.template_state import (
     ClaimCount,
     Mistake,
-    NotationCount,
     StateClaim,
     TemplateState,
 )
@@ -179,11 +178,8 @@ def _notations(state: TemplateState, picture: str) -> Iterator[str]:
         "|---|--:|---|--:|",
     )
     for row in state.notations:
-        yield f"| {_NOTATIONS[row.notation]} | {row.count} | {_call(row)} | {row.alike} |"
-
-
-def _call(row: NotationCount) -> str:
-    return cell(row.example.call or "")
+        call = cell(row.example.call or "")
+        yield f"| {_NOTATIONS[row.notation]} | {row.count} | {call} | {row.alike} |"
 
 
 def _round_trips(state: TemplateState) -> Iterator[str]:

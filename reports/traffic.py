@@ -11,13 +11,13 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, Positive, document_json
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.history.round_trips import Advice, cause_advice, cause_code
-from autoparser.analysis.history.traffic import CausedLosses, PrefixLoss, Traffic, TrafficLogError
+from autoparser.analysis.history.traffic import CausedLosses, Traffic, TrafficLogError
 from autoparser.analysis.history.trip_causes import Cause
 
 from .blocks import Blocks, blank, heading, prose, rows, sentence
 from .roundtrip import ABOUT, CauseCode
 from .terminal import drawn_lines
-from .visible import LEGEND, visible
+from .visible import LEGEND, counted_noun, visible
 
 _SHOWN = 48
 """Characters shown from a departure on."""
@@ -41,7 +41,9 @@ def traffic_report(
         return Text("\n").join(drawn_lines(drawn, width))
     whole = traffic.reused_units + traffic.lost
     words = f"{traffic.lost} of {whole} {unit} computed for those were lost"
-    words += f" ({100 * traffic.lost / whole:.1f} %), in {_requests(traffic.losses)}."
+    words += (
+        f" ({100 * traffic.lost / whole:.1f} %), in {counted_noun(len(traffic.losses), 'request')}."
+    )
     drawn += prose(words, indent=0)
     for losses in traffic.by_cause:
         # A switch that avoids the losses is better advice than an edit of the template.
@@ -52,13 +54,9 @@ def traffic_report(
     return Text("\n").join(drawn_lines(drawn, width))
 
 
-def _requests(losses: Sequence[PrefixLoss]) -> str:
-    return "1 request" if len(losses) == 1 else f"{len(losses)} requests"
-
-
 def _cause(cause_losses: CausedLosses, advice: Sequence[Advice], unit: str) -> Blocks:
     """Show a cause with the request that lost most by it."""
-    requests = _requests(cause_losses.losses)
+    requests = counted_noun(len(cause_losses.losses), "request")
     title = f"{cause_losses.cause.value}: {cause_losses.lost} {unit} in {requests}"
     drawn = [*heading(title), *prose(f"{ABOUT[cause_losses.cause]}.")]
     # The costliest request is the one to look at first.

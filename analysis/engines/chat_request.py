@@ -514,12 +514,7 @@ def chat_request(value: Mapping[str, Any]) -> ChatRequest:
     value = without_nulls(value, ChatRequest)
     ignore_fields(value.keys() - _BOOKKEEPING - set(ChatRequest.__struct_fields__))
     try:
-        try:
-            request = read_value(value, ChatRequest, file="the request")
-        except AutoparserError as error:
-            if error.place is None and is_mapping(value) and "messages" not in value:
-                error.place = "messages"
-            raise
+        request = read_value(value, ChatRequest, file="the request")
     except AutoparserError as error:
         # A missing member is reported for the object around it, which has no name here.
         missing = "messages" if "messages" not in value else None

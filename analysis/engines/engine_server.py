@@ -409,12 +409,6 @@ class EngineServer(ABC):
         """Return the body of a request with greedy sampling."""
         return {**self.body(chat), "temperature": 0, "max_tokens": limit}
 
-    def greedy_events(
-        self, chat: ProbedChat, limit: int
-    ) -> Sequence[Mapping[str, Json]] | ServerReply:
-        """Return the events of a greedy request as a stream, or the refusal. Raises ProbeError."""
-        return self.client.events(CHAT, self.greedy_body(chat, limit))
-
 
 class ParserEndpoints(ABC):
     """A server that reads a text by any of its parsers, named in the request."""

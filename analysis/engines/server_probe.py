@@ -34,6 +34,7 @@ from autoparser.analysis.parsing.parsed_message import ParsedMessage
 
 from .engine_ranking import EngineRanking
 from .engine_server import (
+    CHAT,
     SHOWN,
     EngineServer,
     KnownText,
@@ -156,7 +157,7 @@ def _sampled(server: EngineServer, analysis: Analysis, chat: ProbedChat, title: 
     found = message_differences(meant, reading)
     return _with_stream(
         ProbedText(known, reading, differences=found),
-        lambda: streamed_message(server.greedy_events(chat, LIMIT)),
+        lambda: streamed_message(server.client.events(CHAT, server.greedy_body(chat, LIMIT))),
     )
 
 

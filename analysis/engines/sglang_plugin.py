@@ -445,15 +445,13 @@ def register() -> None:
         reasoning=thoughts.StreamingParseResult,
         tag=_tag,
     )
-    calls.FunctionCallParser.ToolCallParserEnum[NAME] = _class_of(
-        "AutoparserToolDetector", ToolDetector, base.BaseFormatDetector, results
+    # Our classes come first, so that their methods override those of SGLang's.
+    given = {"results": results}
+    calls.FunctionCallParser.ToolCallParserEnum[NAME] = type(
+        "AutoparserToolDetector", (ToolDetector, base.BaseFormatDetector), given
     )
-    thoughts.ReasoningParser.DetectorMap[NAME] = _class_of(
-        "AutoparserReasoningDetector",
-        ReasoningDetector,
-        thoughts.BaseReasoningFormatDetector,
-        results,
-    )
+    bases = ReasoningDetector, thoughts.BaseReasoningFormatDetector
+    thoughts.ReasoningParser.DetectorMap[NAME] = type("AutoparserReasoningDetector", bases, given)
     try:
         hooks: Any = import_module("sglang.srt.plugins.hook_registry")
     except ImportError:
@@ -461,11 +459,6 @@ def register() -> None:
         return
     for place, (kind, hook) in HOOKED.items():
         hooks.HookRegistry.register(place, hook, hooks.HookType[kind])
-
-
-def _class_of(name: str, ours: type, base: type, results: SglangResults) -> type:
-    # Our class comes first, so that its methods override those of SGLang's class.
-    return type(name, (ours, base), {"results": results})
 
 
 def _tag(tag_value: object) -> object:

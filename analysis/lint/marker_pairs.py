@@ -189,7 +189,12 @@ class MarkedRender:
 def render_marked(
     subject: Subject, dialogue: Dialogue, *, tools: bool = False
 ) -> MarkedRender | None:
-    """Render a conversation with its generation blocks marked, or return None if it raises."""
+    """Render a conversation with its generation blocks marked.
+
+    Returns None if the template has no such blocks, or raises.
+    """
+    if not subject.template.marks_generation:
+        return None
     render = subject.play(dialogue, tools=tools)
     if not render.rendered:
         return None

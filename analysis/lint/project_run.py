@@ -22,8 +22,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from time import time
-from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import MsgspecError, Struct, msgpack
 from msgspec.structs import replace
@@ -226,11 +225,11 @@ class InspectionCache:
         if seen_hits.troubles or not seen_hits.looked:
             return
         try:
-            content = msgpack.encode(seen_hits, enc_hook=_thawed)
+            content = msgpack.encode(seen_hits, enc_hook=dict)
             read = self._decoder.decode(content)
             # 1 and True are equal but encode differently; a set and a list encode alike.
             same = read == seen_hits and msgpack.encode(read) == content
-        except (MsgspecError, OverflowError, TypeError, UnicodeError):
+        except (MsgspecError, OverflowError, TypeError, ValueError):
             # Some strings and numbers cannot be encoded.
             return
         if same:
@@ -250,12 +249,6 @@ class InspectionCache:
 
     def _entry(self, key: str) -> Path:
         return self._folder / key[:2] / key[2:]
-
-
-def _thawed(value: object) -> object:
-    if isinstance(value, MappingProxyType):
-        return dict(cast("Mapping[object, object]", value))
-    raise TypeError
 
 
 def _age(path: Path) -> float:

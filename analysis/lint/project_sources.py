@@ -385,7 +385,6 @@ def _target(
     # For Hub models, the local cache file would mean nothing to the reader.
     path = ((place.exists() or source.argument == "-") and template.origin) or source.argument
     beside = tokenizer_beside(source.argument, file_of) or tokenizer_beside(path, file_of)
-    tokenizer = None if beside is None else str(beside)
     if place.is_dir():
         directory = place
     elif place.name in MODEL_FILES and place.is_file():
@@ -394,7 +393,7 @@ def _target(
         directory = None
     name = template.name if with_name else None
     outside = source.within is not None and leads_out(path, source.within)
-    return LintTarget(template, path, name, tokenizer, directory, linked_out=outside)
+    return LintTarget(template, path, name, beside, directory, linked_out=outside)
 
 
 def _problem(error: AutoparserError, source: TemplateSource) -> InputProblem | None:

@@ -474,10 +474,8 @@ class RecordShare:
 class CallFamily:
     """Templates that share a call notation."""
 
-    call: str
-    """The call with its slots by name, e.g. `<call>«name»</call>`."""
     share: RecordShare
-    """The records of these templates, such as
+    """The records of these templates, named by the call with its slots, such as
     `RecordShare("«name»(«arguments»)", 11, 11, 82, 501)`."""
     examples: tuple[str, ...]
     """The first files among them, such as `("stepfun-ai-step3.jinja",)`."""
@@ -559,7 +557,6 @@ def _shares_by(
 def _call_families(records: Sequence[SurveyRecord]) -> tuple[CallFamily, ...]:
     return tuple(
         CallFamily(
-            share.name,
             share,
             tuple(record.source for record in records if record.call == share.name)[:EXAMPLES],
         )

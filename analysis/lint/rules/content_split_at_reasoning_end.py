@@ -9,6 +9,7 @@ A template with `message.content.split('</thought>')[-1]` renders only the secon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -103,12 +104,6 @@ _SIDES = {True: "the text before it", False: "the text after it"}
 
 
 def _places(subject: Subject) -> Iterator[_Place]:
-    def answer(text: str) -> Render:
-        return render_answer(subject, text)
-
-    def earlier_answer(text: str) -> Render:
-        return render_earlier(subject, text)
-
     def question(text: str) -> Render:
         return subject.play((UserMessage(text),), generation=True)
 
@@ -125,7 +120,8 @@ def _places(subject: Subject) -> Iterator[_Place]:
         dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
         return subject.play(dialogue, tools=True)
 
-    yield _Place("content", (answer, earlier_answer), answers=True)
+    answers = partial(render_answer, subject), partial(render_earlier, subject)
+    yield _Place("content", answers, answers=True)
     yield _Place("a user's message", (question,))
     if not subject.shape.system:
         yield _Place("a system message", (system_message,))

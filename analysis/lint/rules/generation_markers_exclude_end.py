@@ -12,8 +12,6 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP702")
 def check(subject: Subject) -> Iterator[Hit]:
     """Report the text after the last block of a conversation that ends with the turn."""
-    if not subject.template.marks_generation:
-        return
     content = subject.marks.content
     found = render_marked(subject, (subject.user, Message(content)))
     if found is None or not found.blocks or content not in found.blocks[-1]:

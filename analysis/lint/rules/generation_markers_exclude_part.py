@@ -12,8 +12,6 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP706")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search the generation blocks for each part of a turn."""
-    if not subject.template.marks_generation:
-        return
     marks, call = subject.marks, subject.call()
     parts = (
         ("reasoning", Message(marks.content, marks.reasoning), marks.reasoning),

@@ -12,8 +12,6 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP703")
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the beginning of the block with the generation prompt."""
-    if not subject.template.marks_generation:
-        return
     content = subject.marks.content
     found = render_marked(subject, (subject.user, Message(content)))
     alone = subject.play((subject.user,))
