@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -94,15 +95,8 @@ def decode(
     OpenAI-style messages, 2 if nothing can be sampled.
     """
     result.check()
-    _check_use(
-        sampler,
-        tokenizer=tokenizer,
-        model=model,
-        device=device,
-        batch=batch,
-        backend=backend,
-        free_reasoning=free_reasoning,
-    )
+    of_model = {"--model": model, "--device": device, "--batch": batch}
+    _check_use(sampler, of_model, backend, tokenizer, free_reasoning=free_reasoning)
     source.check()
     request = request_options.read()
     offered, given, setting = request.tools or [], request.prompt, request.setting
@@ -171,21 +165,18 @@ def decode(
 
 def _check_use(
     sampler: SamplerName,
-    *,
-    tokenizer: Path | None,
-    model: Path | None,
-    device: str | None,
-    batch: int | None,
+    of_model: Mapping[str, object],
     backend: ServerOptions,
+    tokenizer: Path | None,
+    *,
     free_reasoning: bool,
 ) -> None:
     """Raise AutoparserError for options that contradict each other."""
     modeled = sampler is SamplerName.TRANSFORMERS
-    if modeled and model is None:
+    if modeled and of_model["--model"] is None:
         raise needs("--sampler transformers", "--model", "DIR")
     if modeled and backend.server is not None:
         raise not_both("--sampler transformers", "--server")
-    of_model = {"--model": model, "--device": device, "--batch": batch}
     for option, value in of_model.items():
         if value is not None and not modeled:
             raise needs(option, "--sampler transformers")

@@ -274,6 +274,20 @@ class ReportDetail(OptionGroup):
     quiet: bool = False
     """Whether notes and the summary are left out, e.g. with `--quiet`."""
 
+    def check(self, form: FindingForm) -> None:
+        """Raise AutoparserError for details that contradict each other or the form."""
+        if self.statistics and form not in (FindingForm.TEXT, FindingForm.JSON):
+            hint = "use text, or json, which always includes them"
+            raise not_both("--statistics", f"--format {form}", hint)
+        shown = self.explain or self.evidence
+        if shown and form is not FindingForm.TEXT:
+            raise AutoparserError(
+                "--explain and --show-evidence work only with text",
+                hint=f"remove them, or --format {form}; 'autoparser rule' shows a rule's page",
+            )
+        if shown and self.statistics:
+            raise not_both("--statistics", "--explain or --show-evidence")
+
     def report(self, run: wings.LintRun, width: int) -> wings.Text:
         """Return the report for a terminal of this width."""
         if self.statistics:
@@ -418,14 +432,11 @@ def lint(
     the others are still checked.
     """
     form = chosen_form(form, as_json, FindingForm.JSON) or FindingForm.TEXT
-    _check_use(
-        form,
-        statistics=statistics,
-        explain=explain or show_evidence,
-        write=write_baseline,
-        options=options,
-        unsafe=unsafe_fixes and not fix,
+    _check_use(options, write=write_baseline, unsafe=unsafe_fixes and not fix)
+    detail = ReportDetail(
+        statistics=statistics, explain=explain, evidence=show_evidence, quiet=quiet
     )
+    detail.check(form)
     for source in sources:
         check_standard_input(source, tools)
     # Before the run, which may take minutes: a wrong name must not lose its result.
@@ -455,9 +466,6 @@ def lint(
             run = wings.lint_project(lint_request(), _bar_in(stack, "linting"))
         if write_baseline and options.baseline is not None:
             return _write_baseline(run, options.baseline)
-        detail = ReportDetail(
-            statistics=statistics, explain=explain, evidence=show_evidence, quiet=quiet
-        )
         _write_findings(run, form, output, detail)
         for other, file in also:
             write_file(file, findings_text(run, other, detail))
@@ -487,31 +495,13 @@ def _check_watch(sources: Sequence[str], *, write: bool) -> None:
         raise not_both("--watch", "--write-baseline or --fix")
 
 
-def _check_use(
-    form: FindingForm,
-    *,
-    statistics: bool,
-    explain: bool,
-    write: bool,
-    options: LintOptions,
-    unsafe: bool,
-) -> None:
+def _check_use(options: LintOptions, *, write: bool, unsafe: bool) -> None:
     """Raise AutoparserError for options that contradict each other."""
     if unsafe:
         raise needs("--unsafe-fixes", "--fix")
     if write and options.baseline is None:
         raise needs("--write-baseline", "--baseline", "FILE")
     options.check()
-    if statistics and form not in (FindingForm.TEXT, FindingForm.JSON):
-        hint = "use text, or json, which always includes them"
-        raise not_both("--statistics", f"--format {form}", hint)
-    if explain and form is not FindingForm.TEXT:
-        raise AutoparserError(
-            "--explain and --show-evidence work only with text",
-            hint=f"remove them, or --format {form}; 'autoparser rule' shows a rule's page",
-        )
-    if explain and statistics:
-        raise not_both("--statistics", "--explain or --show-evidence")
 
 
 def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja, ...]:
@@ -604,14 +594,14 @@ def fix(
     request = options.request(sources, options.settings(), options.cache_folder(), limits)
     run = _fix_sources(request, unsafe=unsafe_fixes)
     unwritten = write_fixes(run) if write else ()
-    _write_result(
-        run,
-        unwritten,
-        result.output,
-        as_json=as_json,
-        is_written=write,
-        shows_diff=diff or not write or result.output is not None,
-    )
+    if as_json:
+        with open_outlet(result.output) as outlet:
+            outlet.json(wings.fix_document(run, files_written=write, unwritten=unwritten))
+    else:
+        shows_diff = diff or not write or result.output is not None
+        _write_diff(wings.fix_diff(run) if shows_diff else "", result.output)
+        report = wings.fix_report(run, report_width(), files_written=write, unwritten=unwritten)
+        print_report(report, beside=True)
     if run.problems or unwritten:
         return PROBLEMS
     # Without --write the files are as faulty as before, which a CI job has to notice.
@@ -657,23 +647,9 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
     return tuple(problems)
 
 
-def _write_result(
-    run: wings.FixRun,
-    unwritten: tuple[wings.InputProblem, ...],
-    output: Path | None,
-    *,
-    as_json: bool,
-    is_written: bool,
-    shows_diff: bool,
-) -> None:
-    diff = "" if as_json or not shows_diff else wings.fix_diff(run)
-    if as_json or diff or output is None:
+def _write_diff(diff: str, output: Path | None) -> None:
+    if diff or output is None:
         with open_outlet(output) as outlet:
-            if as_json:
-                outlet.json(wings.fix_document(run, files_written=is_written, unwritten=unwritten))
-                return
             outlet.text(diff)
     else:
         print_note(f"{output} is not written: nothing was fixed, so there is no diff")
-    report = wings.fix_report(run, report_width(), files_written=is_written, unwritten=unwritten)
-    print_report(report, beside=True)

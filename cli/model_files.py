@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from autoparser.analysis.core.errors import AutoparserError
 
 from . import wings
 from .options import PrintedOptions, RevisionOption
-from .output import open_outlet, write_file
+from .output import write_file
 
 DIRECTORY = Path("autoparser-demo")
 FILES = ("chat_template.jinja", "tools.yaml", "output.txt", "messages.yaml")
@@ -34,7 +35,7 @@ def demo(
 
     Exit code: 0 if the files are there, 2 if not.
     """
-    as_json = result.is_json
+    result.check()
     shipped = files("autoparser.cli") / "demo_files"
     texts = {output / name: (shipped / name).read_text(encoding="utf-8") for name in FILES}
     # Check all files before writing any.
@@ -55,11 +56,8 @@ def demo(
         ) from None
     for path, text in texts.items():
         write_file(path, text)
-    with open_outlet(None) as outlet:
-        if as_json:
-            outlet.json({"files": [str(path) for path in texts]})
-        else:
-            outlet.report(wings.demo_report([str(path) for path in texts]))
+    names = [str(path) for path in texts]
+    result.write(lambda: {"files": [*names]}, lambda _: wings.demo_report(names))
 
 
 def fetch(
@@ -89,11 +87,8 @@ def fetch(
 
     Exit code: 0 if the files are in the cache, 2 if not.
     """
-    as_json = result.is_json
+    result.check()
     # No worker: nothing that is fetched is run.
     found = wings.fetch(model, revision=revision, to=output)
-    with open_outlet(None) as outlet:
-        if as_json:
-            outlet.json(wings.document_json(found))
-        else:
-            outlet.report(wings.fetch_report(found, None if output is None else str(output)))
+    folder = None if output is None else str(output)
+    result.write(partial(wings.document_json, found), lambda _: wings.fetch_report(found, folder))

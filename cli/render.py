@@ -124,20 +124,9 @@ def render(
             variables = template.variables(conversation, offered, prompt, **switches)
             failure = _write_trace(template, variables, outlet, as_json=form is RenderForm.JSON)
         elif tokens:
-            needed = "--tokens needs a tokenizer"
-            loaded = source.tokenizer(tokenizer, template, segmenting=True, needed=needed)
-            _write_tokens(
-                template,
-                source,
-                cast("wings.Tokenizer", loaded),
-                source.tokenizer_name(tokenizer),
-                conversation,
-                offered,
-                switches,
-                outlet,
-                prompt=prompt,
-                as_json=form is RenderForm.JSON,
-            )
+            renderer = _renderer(source, template, tokenizer, switches)
+            as_json = form is RenderForm.JSON
+            _write_tokens(renderer, conversation, offered, outlet, prompt=prompt, as_json=as_json)
         else:
             # The prompt and nothing else: no newline after it.
             try:
@@ -199,29 +188,38 @@ def _check_use(chosen_options: set[str], form: RenderForm) -> None:
         raise needs("--tokenizer", "--tokens")
 
 
-def _write_tokens(
-    template: wings.ChatTemplate,
+def _renderer(
     source: NamedSource,
-    loaded: wings.Tokenizer,
-    tokenizer_name: str,
+    template: wings.ChatTemplate,
+    tokenizer: Path | None,
+    switches: Mapping[str, object],
+) -> wings.Renderer:
+    """Return the renderer of tokens. Raises AutoparserError without a tokenizer."""
+    needed = "--tokens needs a tokenizer"
+    loaded = source.tokenizer(tokenizer, template, segmenting=True, needed=needed)
+    # Special tokens may be given as switches, as in `--switch bos_token='<s>'`.
+    special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
+    template = replace(template, special_tokens={**template.special_tokens, **special})
+    analysis = source.analysis(template)
+    renderer = wings.Renderer(analysis, cast("wings.Tokenizer", loaded), switches=switches)
+    _warn_of_stops(source.tokenizer_name(tokenizer), renderer)
+    return renderer
+
+
+def _write_tokens(
+    renderer: wings.Renderer,
     messages: Sequence[Mapping[str, object]],
     tools: Sequence[object] | None,
-    switches: Mapping[str, object],
     outlet: Outlet,
     *,
     prompt: bool,
     as_json: bool,
 ) -> None:
-    # Special tokens may be given as switches, as in `--switch bos_token='<s>'`.
-    special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
-    template = replace(template, special_tokens={**template.special_tokens, **special})
-    renderer = wings.Renderer(source.analysis(template), loaded, switches=switches)
-    _warn_of_stops(tokenizer_name, renderer)
     found = renderer.attribute(messages, tools, add_generation_prompt=prompt)
     rendered, pieces = renderer.tokens(found)
     roles = [str(message["role"]) for message in messages]
     if as_json:
-        outlet.json(wings.tokens_document(rendered, pieces, roles, template))
+        outlet.json(wings.tokens_document(rendered, pieces, roles, renderer.analysis.template))
     else:
         outlet.report(wings.tokens_report(rendered, pieces, roles, outlet.width))
 

@@ -120,23 +120,25 @@ def serve(
 
     bounds = wings.ServingLimits(int(max_body * MEGABYTE), max_seconds, max_chats)
     with ExitStack() as opened:
-        endpoint = _chat_endpoint(
-            source,
-            backend,
-            backend.engine,
-            tokenizer,
-            switches,
-            bounds,
+        # Check the address before the analysis, so that a wrong one is reported at once.
+        address, served = backend.server, backend.served_model
+        wings.CompletionServer(address, backend.engine, served).check()
+        analysis, loaded = _learn(source, tokenizer, learned, switches, limits)
+        preparer = wings.ChatPreparer(
+            analysis,
+            switches=switches,
+            tokenizer=loaded,
             loosen=loosen,
-            limits=limits,
-            learned=learned,
-            server_key=server_key,
-            choices={
-                "forgive": forgive.value,
-                "markup": markup.value,
-                "unclosed_reasoning": unclosed_reasoning.value,
-            },
+            engine=backend.engine,
+            forgive=forgive.value,
+            markup=markup.value,
+            unclosed_reasoning=unclosed_reasoning.value,
         )
+        server = wings.CompletionBackend(
+            address, backend.engine, model=served, connections=bounds.requests, key=server_key
+        )
+        name = served or _public_name(source.label)
+        endpoint = wings.ChatEndpoint(preparer, server, model=name, limits=bounds)
         endpoint.api_key, endpoint.origins = api_key, tuple(cors or ())
         if traffic_log is not None:
             # Open the log after all inputs are read, so that it is refused if it is one of them.
@@ -155,39 +157,20 @@ def serve(
     return 0
 
 
-def _chat_endpoint(
+def _learn(
     source: NamedSource,
-    backend: ServerOptions,
-    engine: wings.ServerEngine,
     tokenizer: Path | None,
-    switches: Mapping[str, wings.Json],
-    bounds: wings.ServingLimits,
-    *,
-    loosen: bool,
-    limits: Limits | None,
     learned: Path | None,
-    server_key: str,
-    choices: wings.ReadingChoices,
-) -> wings.ChatEndpoint:
-    address, served = backend.server or "", backend.served_model
-    # Check the address before the analysis, so that a wrong one is reported at once.
-    wings.CompletionServer(address, engine, served).check()
+    switches: Mapping[str, wings.Json],
+    limits: Limits | None,
+) -> tuple[wings.Analysis, wings.Tokenizer | None]:
+    """Analyze the template, with a format learned for it, and load the tokenizer."""
     template = source.template(tokenizer)
     analysis = source.analysis(template, isolate=limits)
     if learned is not None:
         analysis = wings.with_saved(analysis, wings.load_format(learned))
     warn_of_switches(source.label, template, switches)
-    found = source.tokenizer(tokenizer, template, segmenting=True)
-    return wings.ChatEndpoint(
-        wings.ChatPreparer(
-            analysis, switches=switches, tokenizer=found, loosen=loosen, engine=engine, **choices
-        ),
-        wings.CompletionBackend(
-            address, engine, model=served, connections=bounds.requests, key=server_key
-        ),
-        model=served or _public_name(source.label),
-        limits=bounds,
-    )
+    return analysis, source.tokenizer(tokenizer, template, segmenting=True)
 
 
 def _public_name(label: str) -> str:

@@ -182,11 +182,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.overview.template_state import count_state
     from autoparser.analysis.parsing.output_parser import OutputParser
     from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, all_read
-    from autoparser.analysis.parsing.turn_request import (
-        ReadingChoices,
-        RequestOptions,
-        read_request,
-    )
+    from autoparser.analysis.parsing.turn_request import RequestOptions, read_request
     from autoparser.analysis.sources.encoders import load_encoder
     from autoparser.analysis.sources.hub_requests import hub_name
     from autoparser.analysis.sources.local_files import (
