@@ -391,7 +391,8 @@ def _write_message(
     message = parser.parse(text, complete=complete)
     message = _with_lost_call(parser, message, text, seeks_calls=writing.seeks_calls)
     if writing.as_json:
-        outlet.json(wings.message_document(message, text, analysis.template, why))
+        document = wings.parsed_document(message, text, analysis.template, why)
+        outlet.json(wings.document_json(document))
         return message
     # The requested explanations come last.
     advice = _advice(analysis, message) if why is None else ""

@@ -262,7 +262,7 @@ if TYPE_CHECKING:
     from autoparser.reports.lint.text import concise_report, lint_report, statistics_report
     from autoparser.reports.lint.words import problem_words
     from autoparser.reports.message import chunk_report, end_report, message_report
-    from autoparser.reports.message_document import chunk_document, end_document, message_document
+    from autoparser.reports.message_document import chunk_document, end_document, parsed_document
     from autoparser.reports.places import provenance_words
     from autoparser.reports.probe import probe_document, probe_report
     from autoparser.reports.render_trace import render_trace_document, render_trace_report

@@ -321,16 +321,6 @@ def parsed_document(
     )
 
 
-def message_document(
-    message: ParsedMessage,
-    text: str,
-    template: NamedTemplate | None = None,
-    why: ExplainedOutput | None = None,
-) -> dict[str, Json]:
-    """Return a message with its statuses, parts and explanations as JSON values."""
-    return document_json(parsed_document(message, text, template, why))
-
-
 def chunk_document(chunk: str, deltas: Sequence[Delta]) -> dict[str, Json]:
     """Return one chunk and its deltas as OpenAI streams them."""
     return document_json(StreamedDocument(chunk=chunk, deltas=_deltas(deltas)))

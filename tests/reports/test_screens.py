@@ -20,7 +20,7 @@ from rich.text import Text
 
 from autoparser import ChatTemplate, Delta, ParsedCall, ParsedMessage, Span, SpanKind, Status
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.documents import json_text
+from autoparser.analysis.core.documents import document_json, json_text
 from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingReport, JudgedAnswer
 from autoparser.analysis.decoding.answer_writers import ModelFigures
 from autoparser.analysis.decoding.message_rendering import (
@@ -62,7 +62,7 @@ from autoparser.reports.explanation import explanation_report
 from autoparser.reports.files import export_report
 from autoparser.reports.findings import FindingLevel, own_findings
 from autoparser.reports.message import chunk_report, end_report, message_report
-from autoparser.reports.message_document import message_document
+from autoparser.reports.message_document import parsed_document
 from autoparser.reports.request_grammar import grammar_report
 from autoparser.reports.roundtrip import ABOUT, FAULTS, roundtrip_report, roundtrip_screen
 from tests.analysis.history.vocabularies import tiny
@@ -227,7 +227,7 @@ def test_documents_keep_texts_that_reports_shorten() -> None:
     whole = decode_document(DECODED, SETTING, ChatTemplate(""))
     compare_snapshot(SNAPSHOTS / "decode.json", f"{json_text(whole, 2)}\n")
     assert "model" not in decode_document(CLEAN, PLAIN_SETTING, ChatTemplate(""))
-    document = json_text(message_document(MESSAGE, TEXT), 2)
+    document = json_text(document_json(parsed_document(MESSAGE, TEXT)), 2)
     compare_snapshot(SNAPSHOTS / "message.json", f"{document}\n")
 
 
