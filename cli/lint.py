@@ -609,9 +609,16 @@ def fix(
 
 
 def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
-    """Fix the files of templates, and name those with remaining findings."""
-    for problem in write_fixes(_fix_sources(request, unsafe=unsafe)):
-        print_error(f"{problem.path}: {wings.problem_words(problem)}")
+    """Fix the files of templates, name what was fixed in each, and each that was not written."""
+    run = _fix_sources(request, unsafe=unsafe)
+    unwritten = {problem.path: problem for problem in write_fixes(run)}
+    for template in run.templates:
+        path = template.inspected.path
+        fixed = sorted({fix.finding.code for fix in template.fixed.fixes if fix.reason is None})
+        if path in unwritten:
+            print_error(f"{path}: {wings.problem_words(unwritten[path])}")
+        elif fixed:
+            print_note(f"{path}: fixed {', '.join(fixed)}")
 
 
 def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:

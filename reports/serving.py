@@ -80,8 +80,10 @@ def _commands(learned: LearnedFormat, source: Provenance | None) -> Iterator[lis
     own = [f"  {llama.template_flag} {file}"] if file else []
     yield [llama.title, f"llama-server -m {gguf} {llama.jinja_flag}", *own]
     place = shell_word(learned.file) if isinstance(learned, SavedFormat) else name or "TEMPLATE"
-    server = f"  --server http://127.0.0.1:8000 --engine {ServerEngine.LLAMA_SERVER}"
-    yield ["autoparser, in front of any of these", f"autoparser serve {place}", server]
+    # Port 8000 is vLLM's default, so that this command fits the first one.
+    server = f"  --server http://127.0.0.1:8000 --engine {ServerEngine.VLLM}"
+    title = f"autoparser, in front of any of these, e.g. {vllm.title}"
+    yield [title, f"autoparser serve {place}", server]
 
 
 def _notes(learned: LearnedFormat) -> Iterator[Row]:

@@ -54,7 +54,9 @@ def visible(text: str) -> str:
 def shell_word(name: str) -> str:
     """Return a file's name as a shell takes it, e.g. `'my file.jinja'`, with nothing invisible."""
     # Escaped first: a name with control characters must not reach a terminal in a command.
-    return shlex.quote(visible(name))
+    shown = visible(name)
+    # A name such as `-x.jinja` would be read as options.
+    return shlex.quote(f"./{shown}" if shown.startswith("-") and shown != "-" else shown)
 
 
 def template_word(template: NamedTemplate, unnamed: str = "-") -> str:

@@ -105,11 +105,9 @@ def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
     paths = dict.fromkeys(shell_word(template.path) for template, _ in editable)
     # A command of more files is too long to read before it is run.
     if 0 < len(paths) <= NAMED:
-        profile = run.finding_filter.profile
-        # `fix` has the profile `release` by default, and would hide other findings.
-        options = f" --select {codes[0]}" if len(codes) == 1 else f" --profile {profile}"
-        shown = "" if profile is Profile.RELEASE else options
-        yield next_line(f"fix {' '.join(paths)}{shown}", width, 0)
+        # Without the codes, `fix` would also edit what an option of this run left out.
+        words = ["fix", *paths, "--select", ",".join(codes)]
+        yield next_line(" ".join(words), width, 0)
 
 
 def _editable(run: LintRun) -> list[tuple[InspectedTemplate, LintFinding]]:
