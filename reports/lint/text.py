@@ -24,7 +24,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.core.verdicts import EvidenceKind
-from autoparser.analysis.lint.rule import Profile, Rule
+from autoparser.analysis.lint.rule import Rule
 from autoparser.reports.blocks import (
     Blocks,
     Fitted,
