@@ -46,6 +46,7 @@ from .text_lookahead import (
     read_literal,
     skip_space,
     skip_written,
+    take_row,
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextTape
@@ -327,7 +328,7 @@ class ValueReader(ArgumentsAround):
 
     def _take_units(self, units: Sequence[str]) -> Reading[None]:
         """Take those of the texts that occur here, in order, and all whitespace."""
-        for unit in units:
+        for unit in () if take_row(self.tape, units) else units:
             yield from skip_space(self.tape)
             there = yield from take_text(self.tape, unit)
             self.repaired = self.repaired or not there
@@ -386,32 +387,44 @@ class EntryReader:
 
     def read(self) -> Reading[ReadOutcome]:
         """Read entries up to one of the stops."""
-        tape = self.tape
+        tape, prefix = self.tape, self.values.texts.begun_head
         self.emit("{")
         while True:
-            yield from skip_space(tape)
-            if not (yield from tape.wait(1)):
-                if tape.complete and self.count:
-                    self.emit("}")
-                    return _REPAIRED
-                return _CUT
-            outcome = yield from self._entry_or_end()
+            key = self._take_head()
+            if key is None:
+                yield from skip_space(tape)
+                if not (yield from tape.wait(1)):
+                    if tape.complete and self.count:
+                        self.emit("}")
+                        return _REPAIRED
+                    return _CUT
+                if prefix.fullmatch(tape.text, tape.at) and not tape.closed:
+                    tape.waits_within(prefix)
+                    yield
+                key = self._take_head()
+            if key is None:
+                outcome = yield from self._entry_or_end()
+            else:
+                outcome = yield from self.values.read(key, key, self.values.rows[0])
             if outcome is not None:
                 return outcome
 
+    def _take_head(self) -> str | None:
+        """Take an entry up to its value if it is as the template writes it; return its key."""
+        tape, head = self.tape, self.values.texts.entry_head
+        match = None if head is None else head.match(tape.text, tape.at)
+        if match is None or match[1] not in self.values.schema.names:
+            return None
+        ends = (match.start(1), match.end(1), match.end())
+        tape.take_parts(zip(ends, _PARTS_OF_HEAD, strict=True))
+        self.count += 1
+        return match[1]
+
     def _entry_or_end(self) -> Reading[ReadOutcome | None]:
         """Read an entry or a separator, or return how the arguments end here."""
-        tape = self.tape
-        head, prefix = self.values.texts.entry_head, self.values.texts.begun_head
-        if prefix.fullmatch(tape.text, tape.at) and not tape.closed:
-            tape.waits_within(prefix)
-            yield
-        match = None if head is None else head.match(tape.text, tape.at)
-        if match is not None and match[1] in self.values.schema.names:
-            ends = (match.start(1), match.end(1), match.end())
-            tape.take_parts(zip(ends, _PARTS_OF_HEAD, strict=True))
-            self.count += 1
-            return (yield from self.values.read(match[1], match[1], self.values.rows[0]))
+        tape, texts = self.tape, self.values.texts
+        if tape.text.startswith(texts.sure_stops, tape.at):
+            return self._end()
         separator = self.values.separator.core
         if separator and (yield from take_text(tape, separator)):
             self._separate(separated=True)
@@ -425,12 +438,16 @@ class EntryReader:
             # Only the beginning of the call's closer is there.
             stop = yield from at_any(tape, begun_stops(self.values.stops))
         if stop is not None and (opening is None or len(stop) > len(opening.core)):
-            self.emit("}")
-            repaired = self.values.repaired or self.separated
-            return _REPAIRED if repaired else ReadOutcome.COMPLETE
+            return self._end()
         if opening is None and self.values.openings[0].core and not bare:
             return _CUT if tape.cut else _BAD
         return (yield from self._entry(opening or self.values.openings[0], bare=bare))
+
+    def _end(self) -> ReadOutcome:
+        """End the arguments at a text that follows them."""
+        self.emit("}")
+        repaired = self.values.repaired or self.separated
+        return _REPAIRED if repaired else ReadOutcome.COMPLETE
 
     def _value(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read the value of a key, and its closer."""

@@ -161,7 +161,19 @@ class TurnStream(SearchingStream):
             tape.hold = None
             next(self._reading, None)
             return self._collector.take()
-        return [] if tape.closed else self._feed_reader(text)
+        if tape.closed:
+            return []
+        if tape.at:
+            tape.feed(text)
+        else:
+            tape.text += text
+        still = tape.still
+        if still is not None:
+            if still():
+                return []
+            tape.still = None
+        next(self._reading, None)
+        return self._collector.take()
 
     def _feed_other(self, text: str, ids: Sequence[int] | None) -> list[Delta]:
         """Read a piece that is empty or no plain text."""
@@ -178,7 +190,11 @@ class TurnStream(SearchingStream):
         """Read a piece of which some may not bypass the reader, or not unchanged."""
         passed = lane.passing(text)
         if passed is None:
-            return self._feed_reader(text)
+            # The reader has to see it, and the text that was held before it.
+            self._leave_lane()
+            self._tape.text += text
+            next(self._reading, None)
+            return self._collector.take()
         if not passed:
             return []
         if lane.quote is not None:
@@ -195,23 +211,6 @@ class TurnStream(SearchingStream):
             # The call has begun: from now on, each piece is a delta.
             self._tape.change_sink(lane)
         return deltas
-
-    def _feed_reader(self, text: str) -> list[Delta]:
-        """Pass a piece of text to the reader."""
-        tape = self._tape
-        if tape.lane is not None:
-            self._leave_lane()
-        if tape.at:
-            tape.feed(text)
-        else:
-            tape.text += text
-        still = tape.still
-        if still is not None:
-            if still():
-                return []
-            tape.still = None
-        next(self._reading, None)
-        return self._collector.take()
 
     def _leave_lane(self) -> None:
         self._tape.leave_lane()

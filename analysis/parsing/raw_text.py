@@ -30,7 +30,14 @@ from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.lazy_names import lazy_pattern
 
 from .json_text import Emit, QuoteScan, ReadOutcome, in_json
-from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead, skip_space
+from .text_lookahead import (
+    FoundStop,
+    GoesOn,
+    MarkupJoints,
+    StopTable,
+    TextLookahead,
+    skip_space,
+)
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import IdentityCache
 from .value_decoding import (
@@ -63,6 +70,13 @@ class ArgumentTexts:
         """The first unit of each opening of an entry."""
         self.behind_closer = (self.separator.core, *self.begin, *self.stops)
         """Texts that may follow the closer of a value."""
+        begins = tuple(filter(None, (self.separator.core, *self.begin)))
+        self.sure_stops = tuple(
+            stop
+            for stop in self.stops
+            if not any(begin.startswith(stop) or stop.startswith(begin) for begin in begins)
+        )
+        """The stops with which no entry and no separator can begin."""
         self.begun_head = re.compile("(?!)")
         """The pattern of a prefix of an entry up to its value."""
         self.entry_head = self._entry_head(arguments)
@@ -121,6 +135,12 @@ class ArgumentTexts:
             if len(self._of_values) < _MOST_VALUES:
                 self._of_values[case] = found
         return found
+
+    def behind_values(self) -> Iterator[str]:
+        """Return the texts that the template writes behind an entry, up to its next marker."""
+        lead = self.separator.text
+        yield from (f"{lead}{opening.before}{opening.units[0]}" for opening in self.openings)
+        yield from (self.space + stop for stop in self.stops)
 
     def entry_signs(self) -> Iterator[str]:
         """Return the beginnings of the next entry if entries have no marker."""
@@ -225,7 +245,7 @@ class ValueTexts:
         entries: bool,
     ) -> None:
         """Compile the stops of a value; with `entries` another entry may follow."""
-        self.closes = [key + row.end.strip()[:1] for row in texts.rows if row.keyed_close]
+        self.closes = tuple(key + row.end.strip()[:1] for row in texts.rows if row.keyed_close)
         """Texts that follow the closer if an entry ends with its key."""
         opens = [opening.core for opening in texts.openings if opening.core]
         # Without a closer, a value ends where the separator or what follows the arguments begins.
@@ -257,6 +277,10 @@ class ValueTexts:
             stops += [("", "\\", _Stop.ESCAPE), ("", "\\\\", _Stop.ESCAPE)]
             stops += [("", f"\\{after.units[0]}", _Stop.ESCAPED)]
         self.stops = StopTable(stops)
+        others = escapes or nested or backslashed
+        joints = () if others or texts.entry_head is None else texts.behind_values()
+        # At the last character the reader decides that the value has ended.
+        self.joints = MarkupJoints(f"{after.text}{joint[:-1]}" for joint in joints)
 
 
 def value_ends(
@@ -345,11 +369,11 @@ class RawReader:
             entries=not around.schema.names <= around.seen_keys,
         )
         self._closes, self.between, self.stops = texts.closes, texts.between, texts.stops
+        self.joints = texts.joints
         self.backslashed = backslashed
         self.held = False
         """Whether a backslash has come, so that the text is not passed on before it is whole."""
-        quote = None if emit is None else encode_basestring
-        self.lane = self.stops.lane(_ARGUMENTS, emit or self._keep, quote=quote)
+        self.emit = emit
         self.looked = self.scanned = around.tape.position
 
     @property
@@ -380,7 +404,10 @@ class RawReader:
                 self.looked = tape.offset + end
                 self._leave(end)
                 if not self.doubts and not self.held:
-                    tape.pass_by(self.lane)
+                    emit, quote = self.emit, None if self.emit is None else encode_basestring
+                    begun = self.joints.begun
+                    lane = stops.lane(_ARGUMENTS, emit or self._keep, quote=quote, begun=begun)
+                    tape.pass_by(lane)
                 yield
                 continue
             sight = yield from self._judge_stop(found)
@@ -637,6 +664,8 @@ class RawReader:
         """
         around = self.around
         begin, wanted = around.texts.begin, self._closes or around.texts.behind_closer
+        if ahead.is_before(wanted):
+            return _END
         yield from ahead.space()
         if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
             return _END

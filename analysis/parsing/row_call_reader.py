@@ -39,6 +39,7 @@ from .text_lookahead import (
     skip_space,
     skip_written,
     take_behind_space,
+    take_row,
 )
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
@@ -200,6 +201,8 @@ class RowReader:
     def _closers_there(self, literal: TemplateLiteral) -> Reading[bool | None]:
         """Take the closers that are there; return whether all are, or None if the text was cut."""
         tape = self.tape
+        if take_row(tape, literal.units):
+            return True
         whole = True
         for unit in literal.units:
             if (yield from take_behind_space(tape, unit)):

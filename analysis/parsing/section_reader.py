@@ -60,7 +60,7 @@ from .text_lookahead import (
     take_behind_space,
     take_text,
 )
-from .text_tape import Reading, SpanKind, TextTape
+from .text_tape import Reading, SpanKind, TextHold, TextTape
 from .turn_request import CallSection, IdentityCache, JsonCall, RowCall, TurnTree
 from .written_call import WrittenCall
 
@@ -149,6 +149,16 @@ class SectionTexts:
         self.end_rests = tuple(_end_rests(turn))
         self.turn_ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
         self.joints = MarkupJoints(_behind_call(turn))
+        self.next_call = ""
+        """What the template writes between two calls, up to the name of the second one, if it is
+        sure to be read as that."""
+        between = next(_behind_call(turn), "")
+        bare = between.lstrip()
+        sure = not section.separator.core and not any(
+            bare.startswith(text) or text.startswith(bare) for text in self.inner_closers
+        )
+        if sure and self.another == self.another_listed and bare.startswith(self.another):
+            self.next_call = between
         self.noise: StopTable[None] | None = None
         """The texts that end noise before the first call, or None if there may be none."""
         if opening.noticed_by_marker:
@@ -215,6 +225,13 @@ class SectionReader:
     def _written(self) -> WrittenCall | None:
         """The reader of calls that are as the template writes them, if the format has one."""
         return WrittenCall.of(self.section.call, self._around)
+
+    @cached_property
+    def _next_call(self) -> tuple[str, TextHold] | None:
+        """The text up to the name of the next call, and the wait for that call's closer."""
+        opening = self._texts.next_call
+        hold = None if self._written is None else self._written.hold(opening)
+        return None if hold is None else (opening, hold)
 
     @cached_property
     def recovery(self) -> CallRecovery:
@@ -474,7 +491,7 @@ class SectionReader:
         self, tape: TextTape, collector: MessageCollector, closers: tuple[str, ...]
     ) -> Reading[None]:
         """Take closers of calls that have already closed."""
-        while (closer := (yield from behind_space_any(tape, closers))) is not None:
+        while closers and (closer := (yield from behind_space_any(tape, closers))) is not None:
             yield from skip_space(tape, _JUNK)
             tape.take(len(closer), _JUNK)
             collector.strays = True
@@ -572,7 +589,7 @@ class SectionReader:
     def _another(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
         """Return whether another call follows; take the separator before it."""
         section = self.section
-        tape.still = None if tape.closed else self._joints.while_begun(tape)
+        tape.still = None if tape.closed else self._joints.while_begun(tape, self._next_call)
         if tape.still is not None:
             yield
         if opened:

@@ -32,7 +32,7 @@ from msgspec import Struct
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.lazy_names import lazy_pattern
 
-from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
+from .text_tape import WHITESPACE, Reading, SpanKind, TextHold, TextLane, TextTape
 
 Label = TypeVar("Label")
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
@@ -332,10 +332,12 @@ class StopTable(Generic[Label]):
         def still() -> bool:
             nonlocal at
             text, offset = tape.text, tape.offset
-            if offset + len(text) > limit or search(text, max(0, at - offset)) is not None:
+            end = offset + len(text)
+            # A search from before the text is one from its beginning.
+            if end > limit or search(text, at - offset) is not None:
                 return False
             # A stop may begin in this piece and end in the next one.
-            at = offset + len(text) - overlap
+            at = end - overlap
             return True
 
         return still
@@ -470,8 +472,13 @@ class MarkupJoints:
         begun = at < len(self._texts) and self._texts[at].startswith(text)
         return self._texts[at] if begun else ""
 
-    def while_begun(self, tape: TextTape) -> Callable[[], bool] | None:
-        """Return a check that all text left is the front of a joint, or None if it is not."""
+    def while_begun(
+        self, tape: TextTape, behind: tuple[str, TextHold] | None = None
+    ) -> Callable[[], bool] | None:
+        """Return a check that all text left is the front of a joint, or None if it is not.
+
+        Text `behind` a certain joint is held, as its reader would hold it once woken.
+        """
         joint = self.begun(tape.text[tape.at :])
         if not joint:
             return None
@@ -479,7 +486,15 @@ class MarkupJoints:
 
         def still() -> bool:
             text = tape.text[start - tape.offset :]
-            return joint.startswith(text) or bool(self.begun(text))
+            if joint.startswith(text) or self.begun(text):
+                return True
+            if behind is None or not text.startswith(behind[0]):
+                return False
+            hold = behind[1]
+            if len(text) >= hold.most or hold.wanted in text:
+                return False
+            tape.hold, tape.still = hold, None
+            return True
 
         return still
 
@@ -590,6 +605,12 @@ class TextLookahead:
                 return False
             tape.waits_for_rest(wanted, self._at)
             yield
+
+    def is_before(self, wanted: tuple[str, ...]) -> bool:
+        """Return whether one of these texts, whole, comes next, whitespace aside."""
+        text, at = self.tape.text, self.at
+        space = _SPACE.match(text, at, at + _LONGEST_SPACE)
+        return text.startswith(_longest_first(wanted), at if space is None else space.end())
 
     def row(self, units: Iterable[str]) -> Reading[bool]:
         """Move past texts in order, with whitespace before each; return whether all were there."""
@@ -735,8 +756,28 @@ def take_text(tape: TextTape, wanted: str) -> Reading[bool]:
     return there
 
 
+def take_row(tape: TextTape, units: Iterable[str]) -> bool:
+    """Take texts in order, with whitespace before each, if all are there; return whether they were.
+
+    Readers that wait try it first: most texts come in one piece.
+    """
+    text, begin = tape.text, tape.at
+    end = begin
+    for unit in units:
+        if not text.startswith(unit, end):
+            space = _SPACE.match(text, end, end + _LONGEST_SPACE)
+            end = end if space is None else space.end()
+            if not text.startswith(unit, end):
+                return False
+        end += len(unit)
+    tape.take(end - begin, _MARKUP)
+    return True
+
+
 def take_behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
     """Take a text and the whitespace before it if it comes next; return whether it did."""
+    if take_row(tape, (wanted,)):
+        return True
     there = yield from behind_space(tape, wanted)
     if there:
         if not tape.text.startswith(wanted, tape.at):
@@ -805,7 +846,7 @@ def read_literal(tape: TextTape, literal: TemplateLiteral) -> Reading[bool]:
     if not literal.core:
         yield from skip_written(tape, literal.before)
         return True
-    for unit in literal.units:
+    for unit in () if take_row(tape, literal.units) else literal.units:
         yield from skip_space(tape)
         if not (yield from take_text(tape, unit)):
             return False

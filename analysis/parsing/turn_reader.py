@@ -91,6 +91,8 @@ class HeaderReader:
         self._turn, self._section = turn, section
         self._headed: dict[tuple[str, str], SectionReader] = {}
         """Readers of calls by the header before and after the name."""
+        self._named: dict[str, SectionReader] = {}
+        """The same by whole headers, which models repeat."""
         self.frame = channel_frame(turn)
         self._recipient = None if self.frame is None else recipient_search(turn)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
@@ -131,10 +133,10 @@ class HeaderReader:
             # The output is truncated inside the header.
             tape.take(size, _MARKUP)
             return _HEADER
-        uncalled = any(opener in header for opener in self._uncalled)
-        if uncalled or _stops_at(stops, header, len(header) - len(header.lstrip())):
+        known = self._named.get(header)
+        if known is None and self._is_left(header, stops):
             return None
-        calls = self._calls(header, tape)
+        calls = known or self._calls(header, tape)
         if calls is not None:
             space = tape.left() - len(tape.text[tape.at :].lstrip())
             ended = yield from calls.read(tape, collector, space)
@@ -153,6 +155,12 @@ class HeaderReader:
             return _CONTENT
         collector.reasoning_marker(taken)
         return _REASONING
+
+    def _is_left(self, header: str, stops: StopTable[StopMark]) -> bool:
+        """Return whether a header is one of the template's own, or opens calls that are text."""
+        if any(opener in header for opener in self._uncalled):
+            return True
+        return _stops_at(stops, header, len(header) - len(header.lstrip()))
 
     def _has_other_role(self, tape: TextTape) -> Reading[bool]:
         """Return whether the marker of a header comes without the template's word after it."""
@@ -190,6 +198,8 @@ class HeaderReader:
                 reader = SectionReader(self._turn, section)
                 if len(self._headed) < _MOST_HEADED:
                     self._headed[around] = reader
+            if len(self._named) < _MOST_HEADED:
+                self._named[header] = reader
             return reader
         leads = bool(self._lead) and tape.text[tape.at :].lstrip().startswith(self._lead)
         return self._section if leads else None

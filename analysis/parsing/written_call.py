@@ -25,7 +25,7 @@ from .call_ends import CallSurroundings
 from .message_collector import MessageCollector
 from .raw_text import ArgumentTexts, raw_value_json, value_ends
 from .text_lookahead import skip_written
-from .text_tape import Reading, SpanKind, TextTape
+from .text_tape import Reading, SpanKind, TextHold, TextTape
 from .turn_request import (
     ArgumentList,
     FreeText,
@@ -115,6 +115,16 @@ class WrittenCall:
             return False
         yield from skip_written(tape, self._close.after)
         return True
+
+    def hold(self, opening: str) -> TextHold | None:
+        """Return the wait for the closer of a call behind whitespace, or None for other openings.
+
+        It is that of `read`, for a reader that knows that a call comes.
+        """
+        core, bare = self._close.core, opening.lstrip()
+        if not bare or core in opening:
+            return None
+        return TextHold(core, len(opening) - len(bare) + _HELD)
 
     def begin(self, tape: TextTape) -> tuple[str, str] | None:
         """Take a call up to its arguments; return its name and its id, or None if it departs."""
