@@ -262,20 +262,23 @@ _UNKNOWN_SPACE = lazy_pattern(r"[^ \t\r\n]")
 """Whitespace that JSON does not allow."""
 _WORD = re.compile(r"[\w.+\-$]+")
 _PLAIN, _ESCAPE = r'[^"\\\x00-\x1f]', r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
-_RUN = rf"(?:{_PLAIN}++|{_ESCAPE})++"
+_ESCAPED = rf"{_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+"
 _RUNS = {
-    '"': re.compile(_RUN),
+    '"': re.compile(rf"(?:{_PLAIN}++|{_ESCAPE})++"),
     "'": lazy_pattern(r"[^'\\\x00-\x1f\"]+"),
 }
 """Text of a string that is JSON's already; with JSON's quotes, its escapes are."""
 # The runs are possessive: a string that never closes would be tried in every way otherwise.
-_WHOLE = lazy_pattern(rf'"(?:{_RUN})?+"')
+_WHOLE = lazy_pattern(rf'"{_ESCAPED}"')
 _BEGUN_ESCAPE = lazy_pattern(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _OTHER = {
-    '"': lazy_pattern(rf"{_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+(?!\Z)"),
+    '"': lazy_pattern(rf"{_ESCAPED}(?!(?<!\\)\\?\Z)"),
     "'": lazy_pattern(r"[^'\\\x00-\x1f\"]*+(?!\Z)"),
 }
-"""Patterns that match a text with a character outside such text, by quote."""
+"""Patterns that match a text with a character outside such text, by quote, other than a lone
+backslash as the last one."""
+_BEGINS_ESCAPE = lazy_pattern(rf"({_ESCAPED})(?:\\(?:u[0-9a-fA-F]{{0,3}})?)?\Z")
+"""Such text, and at its end the front of an escape."""
 _NUMBER = lazy_pattern(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _WORDS = {
     "true": "true",
@@ -297,9 +300,8 @@ _UNICODE = lazy_pattern(r"\\u[0-9a-fA-F]{4}")
 
 def _passed(text: str) -> int | None:
     """Return the length of the part of a string that is JSON already, or None if it may end."""
-    match = _RUNS['"'].match(text)
-    end = 0 if match is None else match.end()
-    return end if end == len(text) or _BEGUN_ESCAPE.match(text, end) is not None else None
+    match = _BEGINS_ESCAPE.match(text)
+    return None if match is None else match.end(1)
 
 
 class _Next(Enum):
@@ -514,14 +516,17 @@ class _JsonReader:
         tape = self.tape
         tape.take(1, SpanKind.ARGUMENTS)
         emit('"')
-        run = _RUNS[quote]
+        run, escape = _RUNS[quote], "\\" if quote == '"' else ""
         lane = TextLane(
             _OTHER[quote].match,
             SpanKind.ARGUMENTS,
             emit,
-            _passed if quote == '"' else None,
-            sign="\\" if quote == '"' else "",
+            _passed if escape else None,
+            sign=escape,
             also=quote,
+            ends=escape,
+            blank=escape,
+            widest=len(escape),
         )
         while True:
             if tape.at >= len(tape.text) and not (yield from tape.wait(1)):
