@@ -222,6 +222,41 @@ def test_a_short_answer_in_single_characters_runs_few_functions(fixture: str, ca
     assert 0 < called < 200
 
 
+def wakes_reader(frame: FrameType, event: str) -> bool:
+    """Return whether the reader of the turn goes on."""
+    return event == "call" and frame.f_code.co_qualname == "TurnReader.read"
+
+
+@pytest.mark.parametrize(("fixture", "call"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
+def test_each_further_call_in_single_characters_wakes_its_reader_once(
+    fixture: str, call: str
+) -> None:
+    stream = analysis_of(fixture).parser(TOOLS).stream()
+    fed(stream, f"<think>\nHm.\n</think>\n\n{call}\n{call}")
+    woken = calls_of(lambda: fed(stream, f"\n{call}" * 3), wakes_reader)
+    assert len(stream.message.tool_calls) == 5
+    assert woken == 3
+
+
+def test_markup_behind_a_long_value_wakes_its_reader_once_for_each_part() -> None:
+    stream = analysis_of(TAGGED).parser(TOOLS).stream()
+    call = TAGGED_CALL.replace(CITY, f"{CITY}{' more' * 40}")
+    fed(stream, f"<think>\nHm.\n</think>\n\n{call.partition('</parameter>')[0].rstrip()}")
+    # The value ends where the closer of its call begins, and that is awaited as a whole.
+    assert calls_of(lambda: fed(stream, "\n</parameter>\n</function>"), wakes_reader) == 1
+    assert calls_of(lambda: fed(stream, "\n</tool_call>"), wakes_reader) == 3
+    assert [call.status for call in stream.message.tool_calls] == [Status.OK]
+
+
+def test_escapes_in_json_pass_without_their_reader() -> None:
+    stream = analysis_of(JSON).parser(TOOLS).stream()
+    fed(stream, f"{BEGUN[:-1]}{' more' * 40}")
+    sent: list[Delta] = []
+    code = r" \"a\"\n    return\n"
+    assert calls_of(lambda: sent.extend(fed(stream, code)), besides_feed) == 0
+    assert "".join(delta.text for delta in sent) == code
+
+
 def test_indented_lines_pass_without_a_look_at_the_stops() -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     code = ":\n\n    def f(x):\n        return x\n\n    print(f(3))\n"
