@@ -277,8 +277,8 @@ class ValueTexts:
             stops += [("", "\\", _Stop.ESCAPE), ("", "\\\\", _Stop.ESCAPE)]
             stops += [("", f"\\{after.units[0]}", _Stop.ESCAPED)]
         self.stops = StopTable(stops)
-        others = escapes or nested or backslashed
-        joints = () if others or texts.entry_head is None else texts.behind_values()
+        is_plain = not (escapes or nested or backslashed) and texts.entry_head is not None
+        joints = texts.behind_values() if is_plain else ()
         # At the last character the reader decides that the value has ended.
         self.joints = MarkupJoints(f"{after.text}{joint[:-1]}" for joint in joints)
 
@@ -405,9 +405,8 @@ class RawReader:
                 self._leave(end)
                 if not self.doubts and not self.held:
                     emit, quote = self.emit, None if self.emit is None else encode_basestring
-                    begun = self.joints.begun
-                    lane = stops.lane(_ARGUMENTS, emit or self._keep, quote=quote, begun=begun)
-                    tape.pass_by(lane)
+                    take, joint = emit or self._keep, self.joints.begun
+                    tape.pass_by(stops.lane(_ARGUMENTS, take, quote=quote, begun=joint))
                 yield
                 continue
             sight = yield from self._judge_stop(found)
