@@ -268,16 +268,21 @@ def schema_references(schema: Json) -> Iterator[str]:
                     waiting.append(inner)
 
 
-def without_free_names(schema: Json) -> Json:
-    """Return a schema without each `propertyNames` that allows every name.
+def with_simple_names(schema: Json) -> Json:
+    """Return the same schema in keywords that grammars can be held to, where it is about names.
 
-    Libraries that derive schemas from types write `{"type": "string"}` there, which all names are.
+    A `propertyNames` that allows every name is left out: libraries that derive schemas from types
+    write `{"type": "string"}` there, which all names are. A `oneOf` whose options only require
+    members becomes an `anyOf`: exactly one of `[{"required": ["path"]}, {"required": ["id"]}]`
+    holds if one of the members is present and the other absent.
     """
-    if "propertyNames" not in keys_within(schema):
+    if keys_within(schema).isdisjoint(("propertyNames", "oneOf")):
         return schema
     return map_schemas(
         schema,
-        lambda part: without_keywords(part, "propertyNames") if _has_free_names(part) else part,
+        lambda part: _with_names_told_apart(
+            without_keywords(part, "propertyNames") if _has_free_names(part) else part
+        ),
     )
 
 
@@ -294,17 +299,6 @@ def _has_free_names(schema: Schema) -> bool:
 
 _NOTES = frozenset({"title", "description", "default", "examples", "$comment"})
 """Keywords without influence on which values are valid."""
-
-
-def with_names_told_apart(schema: Json) -> Json:
-    """Return a schema without each `oneOf` whose options only require members.
-
-    Exactly one of `[{"required": ["path"]}, {"required": ["id"]}]` holds if one of the members is
-    present and the other absent, which an `anyOf` can express.
-    """
-    if "oneOf" not in keys_within(schema):
-        return schema
-    return map_schemas(schema, _with_names_told_apart)
 
 
 def _with_names_told_apart(schema: Schema) -> Json:

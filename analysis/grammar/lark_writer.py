@@ -32,7 +32,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 from msgspec import Struct, structs
 
@@ -379,7 +379,7 @@ class _LarkWriter:
 
     def terminal(self, hint: str, text: str) -> str:
         """Return the name of a terminal; equal texts share one terminal."""
-        name = f"{hint}_{text_mark(text).upper()}"
+        name = _terminal_name(hint, text)
         self.terminals[name] = text
         return name
 
@@ -854,6 +854,11 @@ def _length(prose: FreeProse) -> str | None:
 def _overlaps(text: str) -> bool:
     """Return whether a proper suffix of a text is also its prefix."""
     return any(text.startswith(text[at:]) for at in range(1, len(text)))
+
+
+@lru_cache(maxsize=1024)
+def _terminal_name(hint: str, text: str) -> str:
+    return f"{hint}_{text_mark(text).upper()}"
 
 
 def _token(number: int) -> str:

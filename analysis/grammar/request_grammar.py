@@ -31,8 +31,7 @@ from autoparser.analysis.core.format_choice import (
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     map_schemas,
-    with_names_told_apart,
-    without_free_names,
+    with_simple_names,
 )
 from autoparser.analysis.core.text_alignment import TemplateLiteral as FormatLiteral
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
@@ -528,7 +527,7 @@ def make_grammar(
         {name: _bound_schema(schema, strict, marked[name]) for name, schema in offered.items()},
         parallel=request.parallel,
         required=request.required,
-        json_schema=_grammar_schema(dict(json_schema)) if json_schema is not None else None,
+        json_schema=with_simple_names(dict(json_schema)) if json_schema is not None else None,
         lazy=lazy,
         loosen=loosen,
         strict=frozenset(name for name in offered if strict or marked[name]),
@@ -560,13 +559,8 @@ _SAMPLE: Json = {
 def _bound_schema(schema: Json, strict: bool | None, marked: bool) -> Json:
     """Return the schema that a tool's arguments are held to."""
     if strict or marked:
-        return _grammar_schema(map_schemas(schema, _closed))
-    return {"type": "object"} if strict is False else _grammar_schema(schema)
-
-
-def _grammar_schema(schema: Json) -> Json:
-    """Return the same schema in keywords that grammars can be held to."""
-    return with_names_told_apart(without_free_names(schema))
+        return with_simple_names(map_schemas(schema, _closed))
+    return {"type": "object"} if strict is False else with_simple_names(schema)
 
 
 def _closed(schema: Schema) -> Schema:

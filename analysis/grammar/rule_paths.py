@@ -317,19 +317,19 @@ class Brancher:
             else ""
             for path in paths
         ]
-        behind = set(texts) - {""}
-        if len(behind) < 2:  # noqa: PLR2004 - one is not cut
+        behind = sorted({*texts} - {""}, key=len)
+        cuts: dict[str, str] = {}
+        for text in behind[1:]:
+            cut = next((other for other in behind if self.begins(text, other)), text)
+            if cut != text:
+                cuts[text] = cut
+        if not cuts:
             return paths
         found: list[Path] = []
         for path, text in zip(paths, texts, strict=True):
-            cuts = [
-                other
-                for other in behind
-                if other != text and text.startswith(other) and self.begins(text, other)
-            ]
-            if cuts:
-                cut = min(cuts, key=len)
-                rest = self.branch([without_prefix(path[1:], cut)], marks)
+            if text in cuts:
+                cut = cuts[text]
+                rest = self._alone(without_prefix(path[1:], cut), marks)
                 path = (path[0], cut, ChoiceNode((rest,)))  # noqa: PLW2901
             found.append(path)
         return found

@@ -35,6 +35,7 @@ from autoparser.analysis.core.schema_keywords import (
     pointer_below,
     schema_map,
 )
+from autoparser.analysis.parsing.turn_request import IdentityCache
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 """The names of types."""
@@ -279,8 +280,13 @@ _GROUPS = STRING_KEYWORDS | _BOUNDS | _OF_MEMBERS | {"type", "items"}
 def plain_words(schema: Json) -> frozenset[str] | None:
     """Return all keywords of a plain schema and of those in it, or None if it is not plain.
 
-    A schema that refers to another place is not plain either.
+    A schema that refers to another place is not plain either. Cached by the schema's text: each
+    step of writing asks again, and a walk takes eight times as long as the text.
     """
+    return _WORDS.of((), repr(schema), lambda: _plain_words(schema))
+
+
+def _plain_words(schema: Json) -> frozenset[str] | None:
     words: set[str] = set()
     waiting: list[Json] = [schema if isinstance(schema, dict) else None]
     while waiting:
@@ -300,6 +306,7 @@ def plain_words(schema: Json) -> frozenset[str] | None:
     return frozenset(words)
 
 
+_WORDS: IdentityCache[frozenset[str] | None] = IdentityCache(1024)
 _HOLDING = frozenset({"properties", "items", "additionalProperties", "anyOf", "oneOf"})
 """Keywords of a plain schema with schemas in them."""
 

@@ -10,6 +10,7 @@ import pytest
 from autoparser import Example, learn
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format_choice import Formats
+from autoparser.analysis.grammar import schema_survey
 from autoparser.analysis.grammar.call_writer import CallWriter
 from autoparser.analysis.grammar.grammar_rules import text_mark
 from autoparser.analysis.grammar.lark_writer import _LarkWriter
@@ -67,6 +68,26 @@ def test_a_tool_is_written_once_for_all_lists(name: str, made: dict[str, list[st
     known = [f"tool_{at}" for at in range(6)]
     assert sorted(made["made"]) == known
     assert sorted(made["written"]) == known
+
+
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "p1-4-unquoted"])
+def test_no_schema_is_walked_twice_for_its_keywords(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked: list[str] = []
+    walk = schema_survey._plain_words
+
+    def record(schema: Json) -> Any:
+        walked.append(repr(schema))
+        return walk(schema)
+
+    monkeypatch.setattr(schema_survey, "_WORDS", type(schema_survey._WORDS)(100))
+    monkeypatch.setattr(schema_survey, "_plain_words", record)
+    formats = Formats.of(deepcopy(analysis_of(name).format))
+    counts: list[dict[str, Json]] = [{f"count_{at}": {"type": "integer"}} for at in range(20)]
+    tools = [offered(f"tool_{at}", **counts[at]) for at in range(20)]
+    make_grammar(formats, tools).lark(ALL_TEXT)
+    assert len(walked) == len(set(walked)) >= len(tools)
 
 
 def test_the_words_in_the_header_of_a_call_are_written_once_for_all_tools(
