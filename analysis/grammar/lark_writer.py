@@ -33,6 +33,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache, partial
+from math import inf
 
 from msgspec import Struct, structs
 
@@ -79,6 +80,7 @@ from .text_stretches import (
     StretchedText,
     Symbol,
     TextStep,
+    open_texts,
     regex_without,
     text_signs,
     text_until,
@@ -420,6 +422,7 @@ class _LarkWriter:
 
         The value of a member stands before each of the next ones, and before the close.
         """
+        options = [*self._cut_alike(options)]
         groups: dict[RuleReference | int | None, list[Node]] = {}
         for at, option in enumerate(options):
             last = option.items[-1] if isinstance(option, SequenceNode) and option.items else option
@@ -437,11 +440,34 @@ class _LarkWriter:
             if key not in many:
                 found += map(self.node, alike)
             elif isinstance(key, RuleReference):
-                heads = [sequence_node(*inner_nodes(option)[:-1]) for option in alike]
+                heads = [_without_last(option) for option in alike]
                 found.append(lark_row(self._alternatives([*map(self.node, heads)]), self.node(key)))
             else:
                 found.append(self._alternatives([*map(self.node, alike)]))
         return found
+
+    def _cut_alike(self, options: Sequence[Node]) -> Iterator[Node]:
+        """Cut a literal behind a shorter one that another option begins with.
+
+        Until a literal `{` is known not to be the beginning of `{}`, llguidance does not look at
+        what follows it, so a mask would find no slice of that.
+        """
+        rows = [
+            option.items if isinstance(option, SequenceNode) and option.items else (option,)
+            for option in options
+        ]
+        begins = {row[0].text for row in rows if len(row) > 1 and isinstance(row[0], LiteralNode)}
+        for option, (first, *rest) in zip(options, rows, strict=True):
+            text = first.text if isinstance(first, LiteralNode) else ""
+            cut = min(
+                (len(begun) for begun in begins if begun != text and text.startswith(begun)),
+                default=0,
+            )
+            plain = next(iter(self.opaque.pieces(text)), None) if cut else None
+            if isinstance(plain, str) and len(plain) >= cut:
+                yield SequenceNode((LiteralNode(text[:cut]), LiteralNode(text[cut:]), *rest))
+            else:
+                yield option
 
     def _free_place(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin, as an element of a sequence."""
@@ -469,10 +495,14 @@ class _LarkWriter:
             written = self._in_stretches(node) or self._in_length(node)
             if written is not None:
                 return [written]
+        lazy = self._lazy(node.exits, closes)
         ways = grouped_ways(
-            self._exit(exit_, close, quick=quick)
-            for exit_, close in zip(node.exits, closes, strict=True)
+            self._exit(exit_, close, quick=quick, lazy=is_lazy)
+            for exit_, close, is_lazy in zip(node.exits, closes, lazy, strict=True)
         )
+        if not quick and not any(lazy):
+            for prose in dict.fromkeys(exit_.prose for exit_ in node.exits if exit_.prose):
+                ways += self._open_ways(prose)
         if quick:
             ways += self._decoy(node, closes)
             self.edged |= any(
@@ -516,13 +546,14 @@ class _LarkWriter:
     def _in_length(self, node: FreeTextNode) -> str | None:
         """Write text of bounded length as one terminal with its close, or None if impossible.
 
-        Beside it stands a stretch of the same length that leads nowhere: up to the first sign
-        llguidance finds a slice in it, while it finds none in a lazy rule.
+        Beside it stand texts of the same length that lead nowhere, in which llguidance finds a
+        slice, while it finds none in a lazy rule.
         """
         exit_, *others = node.exits
         prose = exit_.prose
-        bounds = None if others or prose is None else _length(prose)
-        if prose is None or bounds is None or self._first_token(exit_.close)[1] is not None:
+        if others or prose is None or not prose.is_shaped or _most(prose) is None:
+            return None
+        if self._first_token(exit_.close)[1] is not None:
             return None
         kept_out = (*prose.exclude, *prose.forgiven) if prose.exclude else ()
         signs = text_signs([(exit_.close,)], kept_out)
@@ -534,9 +565,55 @@ class _LarkWriter:
         whole = self.terminal(
             "TEXT", _behind(_prose(prose, quick=False), regex_escape(exit_.close))
         )
-        stretch = self.terminal("STRETCH", f"/{regex_without(signs)}{bounds}/")
-        text = self.rule("text", f"{whole} | {stretch} {self.never}")
+        text = self.rule("text", " | ".join([whole, *self._open_ways(prose, exit_.close)]))
         return lark_row(text, self.node(exit_.then))
+
+    def _open_ways(self, prose: FreeProse, close: str = "") -> Iterator[str]:
+        """Return ways that begin like a text, and lead nowhere.
+
+        llguidance finds slices in them, but none in a condition such as "without `</a>`".
+        """
+        kept_out = (*prose.exclude, *prose.forgiven) if prose.exclude else ()
+        signs = text_signs([(close,)] if close else (), kept_out) if kept_out else None
+        most = _most(prose)
+        if not signs or most is None:
+            return
+        self.signs[signs] = None
+        self.edged |= prose.left is EdgeStrip.WHITESPACE
+        for regex in open_texts(signs, kept_out, most, _EDGES[prose.left]):
+            yield f"{self.terminal('OPEN', f'/{regex}/')} {self.never}"
+
+    def _lazy(
+        self, exits: Sequence[ProseExit], closes: Sequence[tuple[str, int | None, str]]
+    ) -> list[bool]:
+        """Return for each exit whether it is a lazy rule, which is read to its close at most.
+
+        While it may go on, llguidance finds no slice. A close that stands in place of texts need
+        not be lazy if none of them ends with plain text or contains that close.
+        """
+        plain = [
+            token is None and bool(exit_.close)
+            for exit_, (_, token, _) in zip(exits, closes, strict=True)
+        ]
+        texts = [
+            (exit_.prose, is_plain)
+            for exit_, is_plain in zip(exits, plain, strict=True)
+            if exit_.prose
+        ]
+        return [
+            is_plain
+            and (
+                exit_.prose is not None
+                or not (
+                    exit_.close.isspace()
+                    or all(
+                        not closed and any(text in exit_.close for text in prose.exclude)
+                        for prose, closed in texts
+                    )
+                )
+            )
+            for exit_, is_plain in zip(exits, plain, strict=True)
+        ]
 
     def _opened(self, exit_: ProseExit) -> Iterator[ProseExit]:
         """Replace an exit without a close by one for each text that its node begins with.
@@ -704,7 +781,7 @@ class _LarkWriter:
         return one_of_ways(ways) if len(text) < _SHORT else self.rule("way", text)
 
     def _exit(
-        self, exit_: ProseExit, close: tuple[str, int | None, str], *, quick: bool
+        self, exit_: ProseExit, close: tuple[str, int | None, str], *, quick: bool, lazy: bool
     ) -> tuple[str, str]:
         """Write an exit: the text up to the close, or to its first token, and its continuation."""
         before, token, behind = close
@@ -713,11 +790,11 @@ class _LarkWriter:
         prose = exit_.prose
         rest = then if token is None else lark_row(_token(token), self.text(behind), then)
         if prose is None:
-            if token is not None or not exit_.close.strip():
+            if not lazy:
                 return self.text(before), rest
             return self.rule("mark", lark_string(exit_.close), "[lazy]"), rest
         text = _prose(prose, quick=quick)
-        if token is None and exit_.close:
+        if lazy:
             body = self.terminal("TEXT", text)
             return self.rule("text", f"{body} {lark_string(exit_.close)}", "[lazy]"), rest
         if token is None:
@@ -824,6 +901,12 @@ _DEEPEST = 30
 """Rules of a part in one another that are written with the first; later ones are written alone."""
 
 
+def _without_last(node: Node) -> Node:
+    """Return a sequence without its last node, its literals as they are."""
+    items = inner_nodes(node)[:-1]
+    return SequenceNode((*items,)) if len(items) > 1 else sequence_node(*items)
+
+
 def _rule(name: str) -> str:
     """Return the name of a rule, distinct from the writer's own names."""
     return f"r_{name.replace('-', '_')}"
@@ -841,14 +924,16 @@ def _same_prose(exits: Sequence[ProseExit]) -> FreeProse | None:
     return None if _EDGES[prose.left] or _EDGES[prose.right] else prose
 
 
-def _length(prose: FreeProse) -> str | None:
-    """Return the length of a text as a repetition, or None if its shape says more than that."""
+def _most(prose: FreeProse) -> float | None:
+    """Return the maximum length of a text, or None if its shape says more than its length."""
     shape = prose.shape
-    if shape is None or shape.patterns or prose.shapes or prose.tokens or prose.space:
+    if prose.shapes or prose.tokens or prose.space:
         return None
-    if shape.most == 0 or _EDGES[prose.left] or _EDGES[prose.right]:
+    if shape is None:
+        return inf
+    if shape.patterns or shape.most == 0 or _EDGES[prose.left] or _EDGES[prose.right]:
         return None
-    return "+" if shape.most is None else f"{{1,{shape.most}}}"
+    return inf if shape.most is None else shape.most
 
 
 def _overlaps(text: str) -> bool:

@@ -545,11 +545,12 @@ def format_slices(formats: Formats, opaque: OpaqueTokens) -> tuple[str, ...]:
     return ()
 
 
-_TEXT: Json = {"type": "string"}
+_TEXT: dict[str, Json] = {"type": "string"}
 _SAMPLE: Json = {
     "type": "object",
     "properties": {
         "text": _TEXT,
+        "bounded": {**_TEXT, "maxLength": 9},
         "texts": {"type": "array", "items": _TEXT},
         "object": {"type": "object", "properties": {"text": _TEXT}},
     },

@@ -400,6 +400,8 @@ _JSON = r'[^"\\\x00-\x1F\x7F]'
 """A character that a JSON string holds as it is."""
 _FILLED = r'[^\s"\\\x00-\x1F\x7F]'
 """One of these that is not whitespace."""
+_FILLED_TEXT = r"[^\s\x1c-\x1f]"
+"""Any character that is not whitespace."""
 
 
 def vocabulary_slices(
@@ -429,10 +431,50 @@ def vocabulary_slices(
     # text without whitespace, would hold quotes, which JSON's do not: as the two overlap, each mask
     # at the beginning of a JSON string would take milliseconds.
     edge = [f"{_FILLED}{{1,10}}"] if edged else []
+    if edged and signs:
+        # Of an edged text with exclusions. With the signs, it would lie in the slices of JSON, too.
+        edge.append(f"{_FILLED_TEXT[:-1]}{_codes(every[-1])}]{{1,10}}")
     return (*edge, *json, *names, *stretches, "(?s:.)+")
+
+
+def open_texts(signs: str, texts: Sequence[str], most: float, first: str = "") -> Iterator[str]:
+    """Write texts of up to `most` characters, or inf, that are without each of `texts`.
+
+    They begin with a character of the class `first`, if there is one. They repeat any character but
+    a sign, or a sign with other characters before it than in `texts`: for `</a>` that is
+    `[^>]|[^>a]>|[^>/]a>`. llguidance would find no slice behind a character that may be the first
+    of several. It does in a run of any characters at the end.
+    """
+    any_ = regex_without(signs)
+    either = _one_of([any_, *_other_signs(signs, texts)])
+    if first:
+        # While the first character is repeated, there is no slice of what follows it alone.
+        head = f"{first[:-1]}{any_[2:]}"
+        yield from (f"{head}+{either}*{any_}*", f"{head}{either}*{any_}*")
+    elif most == inf:
+        yield f"{either}+{any_}*"
+    else:
+        # Of a counted repetition llguidance finds none either behind such a character.
+        yield f"{any_}{{1,{most:.0f}}}"
+
+
+def _other_signs(signs: str, texts: Sequence[str]) -> Iterator[str]:
+    """Write each sign with one or two characters before it, as in none of `texts`."""
+    for sign in signs:
+        before = [text[:at] for text in texts for at, char in enumerate(text) if char == sign]
+        last = {text[-1:] for text in before}
+        if "" not in last:
+            yield f"{regex_without([*signs, *sorted(last)])}{regex_escape(sign)}"
+        for char in sorted(last - {"", *signs}):
+            second = {text[-2:-1] for text in before if text[-1] == char}
+            if "" not in second:
+                yield f"{regex_without([*signs, *sorted(second)])}{regex_escape(char + sign)}"
 
 
 def regex_without(signs: Iterable[str]) -> str:
     """Write any character but these, as Rust's regular expressions have it."""
-    codes = "".join(f"\\x{{{ord(sign):x}}}" for sign in signs)
-    return f"[^{codes}]"
+    return f"[^{_codes(signs)}]"
+
+
+def _codes(signs: Iterable[str]) -> str:
+    return "".join(f"\\x{{{ord(sign):x}}}" for sign in signs)

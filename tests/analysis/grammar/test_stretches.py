@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from llguidance import LLMatcher
 from msgspec import structs
 
 from autoparser.analysis.core.format_choice import Formats
-from autoparser.analysis.core.text_format import EdgeStrip
+from autoparser.analysis.core.text_format import EdgeStrip, StringText
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.gbnf_writer import SchemaTable, write_gbnf
 from autoparser.analysis.grammar.grammar_rules import (
@@ -22,10 +23,15 @@ from autoparser.analysis.grammar.grammar_rules import (
     GrammarRules,
     LiteralNode,
     ProseExit,
+    RuleReference,
+    SequenceNode,
+    choice_node,
 )
 from autoparser.analysis.grammar.lark_writer import write_lark
+from autoparser.analysis.grammar.member_rows import as_node
 from autoparser.analysis.grammar.request_grammar import format_slices
 from autoparser.analysis.grammar.string_shape import StringShape
+from autoparser.analysis.grammar.string_ways import key_path
 from autoparser.analysis.grammar.text_stretches import vocabulary_slices
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -185,7 +191,8 @@ def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -
     slices = structs.replace(write_lark(rules, ALL_TEXT), signs=(">",)).slices
     start = matcher_of(rules, slices)
     start.compute_logit_bias()
-    assert done_by(start, ids(byte_tokenizer(), " "))["slices_applied"] == 1
+    # One of letters that JSON allows as well, one of all but the sign.
+    assert done_by(start, ids(byte_tokenizer(), " "))["slices_applied"] == 2
 
 
 @pytest.mark.parametrize("text", ["x<think>", "x</think>y", "<think>"])
@@ -222,6 +229,94 @@ def test_masks_of_a_text_that_a_token_closes_beside_a_line_break_find_slices() -
     )
     assert done["slices_applied"] > 3
     assert done["trie_nodes_walked"] <= done["slices_applied"] * (other + 4)
+
+
+TOKEN_CLOSED = {
+    "stripped": FreeProse(("<a>", "<bab>"), left=EdgeStrip.WHITESPACE, right=EdgeStrip.WHITESPACE),
+    "bounded": FreeProse(("<a>", "<bab>"), may_be_empty=True, shape=StringShape(most=12)),
+}
+
+
+@pytest.mark.parametrize("name", TOKEN_CLOSED)
+def test_dead_ends_beside_a_text_with_exclusions_change_no_mask(name: str) -> None:
+    added = ("</c>",)
+    rules = GrammarRules(FreeTextNode((ProseExit(TOKEN_CLOSED[name], "</c>", NOTHING),)), {})
+    written = write_lark(rules, tokenizer_of(byte_tokenizer(added)).opaque)
+    plain = re.sub(r" \| OPEN_\w+ NEVER_\w+", "", written.text)
+    assert plain != written.text
+    loaded = guidance(added).with_slices(list(written.slices))
+    asked = random.Random(5)
+    compared = 0
+    for _ in range(60):
+        both = [
+            LLMatcher(loaded, LLMatcher.grammar_from_lark(text), log_level=0)
+            for text in (written.text, plain)
+        ]
+        for _ in range(20):
+            # The sequences that complete an excluded text come up often.
+            text = asked.choice(["<", "a>", "<a", "<bab", "b>", ">", "x", " ", "ab>"])
+            for token in ids(byte_tokenizer(added), text):
+                masks = [matcher.compute_logit_bias() for matcher in both]
+                assert masks[0] == masks[1]
+                compared += 1
+                if masks[0][token]:
+                    assert all(matcher.consume_token(token) for matcher in both)
+    assert compared > 1000
+
+
+def slices_behind(rules: GrammarRules, texts: Sequence[str], signs: str = "") -> list[int]:
+    """Return for each text, read from the start, how many slices its next mask applies."""
+    added = ("</c>",)
+    written = write_lark(rules, tokenizer_of(byte_tokenizer(added)).opaque)
+    slices = structs.replace(written, signs=(*written.signs, *signs)).slices
+    loaded = guidance(added).with_slices(list(slices))
+    found: list[int] = []
+    for text in texts:
+        start = LLMatcher(loaded, LLMatcher.grammar_from_lark(written.text), log_level=0)
+        assert start.consume_tokens(ids(byte_tokenizer(added), text))
+        start.compute_logit_bias()
+        # Neither the closer of another text nor the end of an unfinished one is allowed.
+        refused = ids(byte_tokenizer(added), "</c>") if start.is_accepting() else [loaded.eos_token]
+        found.append(done_by(start, refused)["slices_applied"])
+    return found
+
+
+def test_masks_of_a_stripped_text_that_excludes_text_find_slices_behind_signs_too() -> None:
+    root = FreeTextNode((ProseExit(TOKEN_CLOSED["stripped"], "</c>", NOTHING),))
+    texts = ["", "x", "x < y", "x <b", "x > ", "x >y", "<i>x</i> > y", "<aa>", "1 -> 2a"]
+    assert slices_behind(GrammarRules(root, {}), texts) == [1] * len(texts)
+
+
+def test_masks_of_a_bounded_text_that_a_token_closes_find_slices_up_to_a_sign() -> None:
+    prose = replace(TOKEN_CLOSED["bounded"], shape=StringShape(most=100))
+    root = FreeTextNode((ProseExit(prose, "</c>", NOTHING),))
+    assert slices_behind(GrammarRules(root, {}), ["x", "x <", "x <ba y"]) == [1, 1, 1]
+
+
+def test_masks_behind_the_beginning_of_a_marker_beside_content_find_slices() -> None:
+    prose = FreeProse(("<call>",), may_be_empty=True, left=EdgeStrip.WHITESPACE)
+    exits_ = (ProseExit(None, "<call>f", NOTHING), ProseExit(prose, "", NOTHING))
+    rules = GrammarRules(FreeTextNode(exits_), {})
+    assert slices_behind(rules, ["x", "<", "<cal", "<cab", "x <cal"]) == [1] * 5
+    for text, is_taken in {
+        "<call>f": True,
+        "<call": True,
+        "<call>": False,
+        "x<call>f": False,
+    }.items():
+        assert accepts(matcher_of(rules), text) == is_taken
+
+
+def test_the_mask_behind_a_bracket_that_may_be_an_empty_pair_finds_the_slice_of_names() -> None:
+    name = as_node(key_path(StringText(), (), ":"))
+    values = ["{}", "[]", "1"]
+    rows = [SequenceNode((LiteralNode(f"{value},"), RuleReference("next"))) for value in values]
+    opened = SequenceNode((LiteralNode("{"), name, LiteralNode("},"), RuleReference("next")))
+    for others in ([], [LiteralNode("2")]):
+        root = choice_node(*rows, opened, *others)
+        rules = GrammarRules(root, {"next": LiteralNode("end")})
+        assert slices_behind(rules, ["{", "{a"], ">") == [1, 1]
+        assert all(accepts(matcher_of(rules), text) for text in ("{},end", "[],end", "{a b},end"))
 
 
 @pytest.mark.parametrize("name", sampled(["a1-function-parameter", "a4-type-flags"], 2))
