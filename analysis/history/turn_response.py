@@ -52,7 +52,7 @@ class PromptEnd:
     `"r", "degrees": 10}\n</tool_response><|im_end|>\n<|im_start|>assistant\n"`."""
     opening: str
     r"""The generation prompt, such as `"<|im_start|>assistant\n"`, or the part of it that opens the
-    reasoning; the whole tail if it has no generation prompt of the template."""
+    reasoning; empty if the turn goes on behind a tool result, or for an unknown prompt."""
 
 
 class Responses:
@@ -105,7 +105,7 @@ class Responses:
         *,
         complete: bool,
     ) -> ReadOutput:
-        parser = self._parser(self.end_of(prompt).opening, tools)
+        parser = self._parser(self.end_of(prompt), tools)
         stop = self._find_stop(ids, prompt, parser)
         text = self._text.decode(ids if stop is None else ids[:stop], prompt)
         message = parser.parse(text, complete=complete or stop is not None)
@@ -121,7 +121,7 @@ class Responses:
         self, ids: Sequence[int], prompt: Sequence[int], tools: Sequence[object] | None
     ) -> int | None:
         """Return the place of the token that ends an output, or None if none does."""
-        return self._find_stop(ids, prompt, self._parser(self.end_of(prompt).opening, tools))
+        return self._find_stop(ids, prompt, self._parser(self.end_of(prompt), tools))
 
     def _find_stop(
         self, ids: Sequence[int], prompt: Sequence[int], parser: OutputParser
@@ -136,8 +136,9 @@ class Responses:
                     return at
         return None
 
-    def _parser(self, opening: str, tools: Sequence[object] | None) -> OutputParser:
-        key = (opening, tools_key(tools))
+    def _parser(self, end: PromptEnd, tools: Sequence[object] | None) -> OutputParser:
+        begun = end.opening or end.tail
+        key = (begun, tools_key(tools))
         known = self._parsers.get(key)
         if known is None:
             if len(self._parsers) >= MOST_PARSERS:
@@ -145,7 +146,7 @@ class Responses:
             checked_tools(tools)
             known = self._analysis.parser(
                 tools,
-                prompt=opening or None,
+                prompt=begun or None,
                 chat_template_kwargs=self._switches or None,
                 **self._choices,
             )
@@ -171,7 +172,7 @@ class Responses:
         bare = tail.rstrip()
         matching = [core for core in self._cores if core and bare.endswith(core)]
         # The whitespace after an opening differs between prompts, and the parser needs it as it is.
-        return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
+        return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else "")
 
 
 # A trajectory as one row of training data: its ids, its loss mask, and the places of its calls.
