@@ -444,6 +444,33 @@ class SchemaPart(Struct, frozen=True, dict=True):
     def _members(self) -> dict[str, SchemaPart]:
         return {}
 
+    def member_beside(self, name: str, fits: Callable[[Schema], bool]) -> SchemaPart:
+        """Return the schema of a member of an object, by the options of unions that fit the object.
+
+        Of these options, the ones that declare the member decide.
+        """
+        if self.tells_members_alone:
+            return self.member(name)
+        inner = _InnerCollector(
+            self, JsonType.OBJECT, lambda own: fits(own) and _member_schema(own, name)
+        )
+        inner.prefers_declared = True
+        try:
+            found = inner.collect(self.schema, frozenset())
+        except RecursionError:
+            found = True
+        return self.member(name) if found is False else SchemaPart(self.document, found)
+
+    @property
+    def constants(self) -> list[Json] | None:
+        """The values of its `const` or `enum`, or of the schema that it refers to, or None."""
+        own = self.schema if isinstance(self.schema, dict) else {}
+        for schema in (own, self.target(own, frozenset())):
+            if isinstance(schema, dict) and not schema.keys().isdisjoint(("const", "enum")):
+                values = schema.get("enum")
+                return values if isinstance(values, list) else [schema.get("const")]
+        return None
+
     def _member(self, name: str) -> SchemaPart:
         if self.tells_members_alone and isinstance(self.schema, dict):
             return SchemaPart(self.document, _member_schema(self.schema, name))
@@ -511,6 +538,9 @@ class SchemaPart(Struct, frozen=True, dict=True):
 class _InnerCollector:
     """Collects the constraints of a schema on a value inside its values of one type."""
 
+    prefers_declared = False
+    """Whether an option that allows every value decides only if no other option fits."""
+
     def __init__(self, part: SchemaPart, kind: JsonType, own: _Own) -> None:
         self.part, self.kind, self.own = part, kind, own
         self.left = MOST_STEPS
@@ -535,9 +565,11 @@ class _InnerCollector:
     def _union(self, options: list[Json], above: frozenset[str]) -> Json:
         """Return a union of several schemas, without those that do not allow the type."""
         fitting = [option for option in options if self.kind in self.part.allowed(option)]
-        ways = [self.collect(option, above) for option in fitting]
+        ways = [way for option in fitting if (way := self.collect(option, above)) is not False]
+        if self.prefers_declared:
+            ways = [way for way in ways if way is not True] or ways
         # If no option allows the type, or one option allows every value, nothing is known.
-        return {"anyOf": ways} if ways and True not in ways else True
+        return {"anyOf": ways} if ways and True not in ways else bool(ways) or not fitting
 
 
 def _member_schema(schema: Schema, name: str) -> Json:

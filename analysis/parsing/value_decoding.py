@@ -23,7 +23,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import (
@@ -39,7 +39,13 @@ from autoparser.analysis.core.error_words import (
     is_mapping,
     is_row,
 )
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.schema_keywords import (
+    JsonType,
+    Schema,
+    json_type,
+    keyword_names,
+    schema_map,
+)
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import (
@@ -524,30 +530,60 @@ class _Members(_Cursor):
         self.schema = schema
 
     def read(self, *, keyed: bool) -> Json:
-        members: dict[str, Json] = {}
-        repeated: dict[str, list[Json]] = {}
-        """The elements of one name, if the schema does not declare the member."""
-        items: list[Json] = []
+        texts: list[tuple[str, str]] = []
+        """The names of the members, and the text of each value."""
         self._space()
         while self.at < len(self.text):
             if not self._takes(self.row.before.strip()):
                 raise UnreadableValueError
-            if keyed:
-                key = self._key()
-                name = self.key.read(key)
-                schema = self.schema.member(name)
-                value = self._value(self._opened(key), self._closed(key), schema)
-                if name in members and name not in self.schema.names:
-                    # Without a schema, elements of one name are what a list looks like.
-                    repeated.setdefault(name, [members[name]]).append(value)
-                members[name] = value
-            else:
-                schema = self.schema.item(len(items))
-                items.append(self._value(self.row.before, self.row.after, schema))
+            key = self._key() if keyed else ""
+            texts.append((self.key.read(key), self._inside(self._opened(key), self._closed(key))))
             self._space()
-        if not members and not items:
+        if not texts:
             raise UnreadableValueError
-        return {**members, **repeated} if keyed else items
+        if not keyed:
+            return [
+                _value_of(text, self.notation, self.schema.item(at))
+                for at, (_, text) in enumerate(texts)
+            ]
+        members: dict[str, Json] = {}
+        repeated: dict[str, list[Json]] = {}
+        """The elements of one name, if the schema does not declare the member."""
+        fits = self._fits(dict(texts))
+        for name, text in texts:
+            value = _value_of(text, self.notation, self.schema.member_beside(name, fits))
+            if name in members and name not in self.schema.names:
+                # Without a schema, elements of one name are what a list looks like.
+                repeated.setdefault(name, [members[name]]).append(value)
+            members[name] = value
+        return {**members, **repeated}
+
+    def _fits(self, texts: Mapping[str, str]) -> Callable[[Schema], bool]:
+        """Return a function that checks by names and constants whether a schema may be met.
+
+        `texts` are the members of the object. Their types are not known before its option is.
+        """
+        known: dict[int, tuple[Schema, bool]] = {}
+
+        def fits(schema: Schema) -> bool:
+            if id(schema) not in known:
+                # The schema is kept, too, so that no other one gets its id.
+                known[id(schema)] = schema, self._may_meet(schema, texts)
+            return known[id(schema)][1]
+
+        return fits
+
+    def _may_meet(self, schema: Schema, texts: Mapping[str, str]) -> bool:
+        parts = schema_map(schema, "properties")
+        return all(name in texts for name in keyword_names(schema, "required")) and all(
+            self._is_among(texts[name], constants)
+            for name in parts.keys() & texts
+            if (constants := SchemaPart(self.schema.document, parts[name]).constants)
+        )
+
+    def _is_among(self, text: str, constants: Sequence[Json]) -> bool:
+        kinds = (SchemaPart.of({"type": kind}) for kind in {*map(json_type, constants)})
+        return any(_value_of(text, self.notation, kind) in constants for kind in kinds)
 
     def _opened(self, key: str) -> str:
         return f"{self.row.before}{key}{self.row.middle}"
@@ -564,8 +600,8 @@ class _Members(_Cursor):
         self.at = end + len(middle)
         return key
 
-    def _value(self, opens: str, closes: str, schema: SchemaPart) -> Json:
-        """Read a member's value up to the closer that belongs to it, and take the closer."""
+    def _inside(self, opens: str, closes: str) -> str:
+        """Return the text of a value up to the closer that belongs to it, and take the closer."""
         opens, closes = opens.strip(), closes.strip()
         begun, depth, at = self.at, 1, self.at
         while depth:
@@ -577,7 +613,7 @@ class _Members(_Cursor):
             depth += 1 if inner >= 0 else -1
             at = (inner + len(opens)) if inner >= 0 else (close + len(closes))
         self.at = at
-        return _value_of(self.text[begun : at - len(closes)], self.notation, schema)
+        return self.text[begun : at - len(closes)]
 
 
 def _value_of(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
