@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from json.encoder import encode_basestring
 
 from autoparser.analysis.core.call_format import ArgumentFormat
@@ -482,10 +482,13 @@ class EntryReader:
         opening = self.values.openings[0].core
         if self.count or not opening:
             return False
+        return (yield from self._whole_key(self.values.schema.names, self.middles[opening])) != ""
+
+    def _whole_key(self, names: Iterable[str], middles: _Middles) -> Reading[str]:
+        """Return the longest of these keys that comes next, or "" if its end does not follow."""
         ahead = TextLookahead(self.tape, self.tape.position)
-        if (yield from ahead.among(self.values.schema.names)) is None:
-            return False
-        return (yield from ahead.among(self.middles[opening].firsts)) is not None
+        key = yield from ahead.among(names)
+        return key if key and (yield from ahead.among(middles.firsts)) else ""
 
     def _entry(self, opening: TemplateLiteral, *, bare: bool) -> Reading[ReadOutcome | None]:
         """Read an entry; the opener of a `bare` one is missing."""
@@ -498,14 +501,14 @@ class EntryReader:
                 return _CUT if tape.cut else _BAD
         key = yield from self._key(opening, middles)
         if key is None:
-            if not tape.closed or tape.left() >= _LONGEST_KEY:
+            if not tape.closed or tape.left() >= LONGEST_KEY:
                 return _BAD
             # A closer of the call may have come before the end of the text.
             ended = any(tape.text.find(stop, tape.at) >= 0 for stop in self.values.stops)
             return _BAD if ended else _CUT
         row = yield from self._middle(key, middles)
         if row is None:
-            near = tape.closed and tape.left() < _LONGEST_KEY
+            near = tape.closed and tape.left() < LONGEST_KEY
             return _CUT if near and middles.begin(tape.text[tape.at :]) else _BAD
         return (yield from self._value(key, row))
 
@@ -526,19 +529,22 @@ class EntryReader:
         if middles.spaced:
             yield from skip_space(tape)
         while True:
-            found = middles.ends.search(tape.text, tape.at, tape.at + _LONGEST_KEY)
+            found = middles.ends.search(tape.text, tape.at, tape.at + LONGEST_KEY)
             if found is not None:
                 self._skip_repeated(opening, found.start())
-                size = found.start() - tape.at
-                key = tape.take(size, SpanKind.ARGUMENTS).strip()
+                # A declared key may contain the text that ends keys, as in `ns:key:5`.
+                begun, size = tape.text[tape.at : found.end()], found.start() - tape.at
+                longer = [name for name in self.values.schema.names if name.startswith(begun)]
+                whole = (yield from self._whole_key(longer, middles)) if longer else ""
+                key = tape.take(len(whole) or size, SpanKind.ARGUMENTS).strip()
                 if key in self.values.schema.names:
                     return key
                 # Models also write names in quotes; a key with quotes inside is not a key.
                 key = key.strip("\"'")
                 return None if _NO_KEY.search(key) else key
-            if tape.closed or tape.left() >= _LONGEST_KEY:
+            if tape.closed or tape.left() >= LONGEST_KEY:
                 return None
-            tape.waits_for_any(middles.lasts, _LONGEST_KEY)
+            tape.waits_for_any(middles.lasts, LONGEST_KEY)
             yield
 
     def _middle(self, key: str, middles: _Middles) -> Reading[EntryRow | None]:
@@ -558,7 +564,7 @@ class EntryReader:
                     self.values.repaired = True
                     return row
                 continue
-            if tape.closed or tape.left() > _LONGEST_KEY:
+            if tape.closed or tape.left() > LONGEST_KEY:
                 return None
             yield
 
@@ -594,7 +600,7 @@ class EntryReader:
         """Return whether a value's closer comes before other markers, and the entry ends there."""
         others = [text for text in (*begin, *self.values.stops) if text != after.core]
         ends = one_of(after.core, tuple(others))
-        found = yield from ahead.first_of(ends, _LONGEST_KEY)
+        found = yield from ahead.first_of(ends, LONGEST_KEY)
         if not found or not (yield from ahead.row(after.units)):
             return False
         yield from ahead.space()
@@ -614,7 +620,8 @@ def _middles_of(texts: ArgumentTexts) -> dict[str, _Middles]:
 
 
 _MIDDLES: IdentityCache[dict[str, _Middles]] = IdentityCache(256)
-_LONGEST_KEY = 4096
+LONGEST_KEY = 4096
+"""Characters within which a key, a name or an id has to end."""
 _NO_KEY = lazy_pattern(r"[\"'\n{}()]|,\s|\[[\"'{]")
 """Any text that is not a declared key: the text before it is a value."""
 

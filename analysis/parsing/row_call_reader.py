@@ -26,7 +26,7 @@ from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.lazy_names import lazy_pattern
 
-from .argument_reader import read_arguments
+from .argument_reader import LONGEST_KEY, read_arguments
 from .call_ends import CallEnd, CallSurroundings
 from .json_text import ReadOutcome
 from .message_collector import MessageCollector
@@ -265,20 +265,20 @@ class RowReader:
         yield from skip_space(self.tape)
         while True:
             text, at = self.tape.text, self.tape.at
-            found = ends.search(text, at, at + _LONGEST_WORD)
+            found = ends.search(text, at, at + LONGEST_KEY)
             if found is not None and (
                 self.tape.closed or not _may_begin(texts, text, at, found.start())
             ):
                 break
-            if found is None and len(text) - at >= _LONGEST_WORD:
+            if found is None and len(text) - at >= LONGEST_KEY:
                 break
             if self.tape.closed:
                 self.tape.fell_short()
                 break
             if found is None:
-                self.tape.waits_for_any(_lasts_of(texts), _LONGEST_WORD)
+                self.tape.waits_for_any(_lasts_of(texts), LONGEST_KEY)
             yield
-        begun = text[at : at + _LONGEST_WORD if found is None else found.start()]
+        begun = text[at : at + LONGEST_KEY if found is None else found.start()]
         if found is not None and _IS_WORD.search(begun) and not _NO_WORD.search(begun):
             return self.tape.take(len(begun), kind)
         size = self._glued_name(following, begun) if kind is SpanKind.NAME else 0
@@ -396,7 +396,6 @@ def _lasts_of(stops: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join([*(re.escape(stop[-1]) for stop in stops), r"\s"]))
 
 
-_LONGEST_WORD = 256
 _PAIR = 2
 _LONGEST_NOISE = 256
 _NAME_SIGNS = lazy_pattern(r"[\w.-]+")
