@@ -15,6 +15,8 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from autoparser.lazy_names import lazy_pattern
+
 from .conversation import Json
 from .schema_keywords import (
     BY_NAME,
@@ -223,6 +225,9 @@ def schema_place(schema: Schema, otherwise: str) -> str:
     return place if isinstance(place, str) else otherwise
 
 
+_SIGN = lazy_pattern(r"[^\w$.-]")
+
+
 class SchemaDocument(Struct, frozen=True, dict=True):
     """The whole schema; every reference in it that leads anywhere is a pointer from its root."""
 
@@ -235,6 +240,12 @@ class SchemaDocument(Struct, frozen=True, dict=True):
     def known_kinds(self) -> dict[str, frozenset[JsonType]]:
         """The types that were found after a reference."""
         return {}
+
+    @cached_property
+    def signed_names(self) -> tuple[str, ...]:
+        """Names with signs in them that a notation may write around names, the longest first."""
+        names = filter(_SIGN.search, keys_within(self.root))
+        return tuple(sorted(names, key=len, reverse=True))
 
     @classmethod
     def of(cls, schema: Json) -> SchemaDocument:

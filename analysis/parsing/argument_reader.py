@@ -262,7 +262,8 @@ class ValueReader(ArgumentsAround):
         if scan.passed is not None and (tape.complete or size) and self._may_be_text(types):
             # An incomplete value is a text that begins like an array or object.
             front = tape.text[tape.at : tape.at + (size or 0)].strip()
-            size = size if size and is_value(front, self.arguments.values) else scan.passed
+            whole = is_value(front, self.arguments.values, schema.document.signed_names)
+            size = size if size and whole else scan.passed
         if size is None:
             # Without its closing quote, the text is not a value.
             if tape.complete and scan.in_foreign_quote:
@@ -276,9 +277,10 @@ class ValueReader(ArgumentsAround):
             own = True
             if self.arguments.values.string.open.strip() and not row.quote:
                 # The template quotes every string, so other text is not in the template's form.
-                if not is_value(text, self.arguments.values) and _FOREIGN.search(text):
+                names = schema.document.signed_names
+                if not is_value(text, self.arguments.values, names) and _FOREIGN.search(text):
                     return _BAD
-                own = _is_own(text, self.arguments.values)
+                own = _is_own(text, self.arguments.values, names)
             read = raw_value_json(text, schema, types, self.arguments.values, quoted=False)
             self.repaired = self.repaired or not (own and read.own)
             self.emit(read.json)
@@ -299,7 +301,8 @@ class ValueReader(ArgumentsAround):
         # The beginning of a truncated closer is not part of the value.
         begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
         text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
-        if not tape.complete or not is_value(text, self.arguments.values):
+        names = schema.document.signed_names
+        if not tape.complete or not is_value(text, self.arguments.values, names):
             return _CUT
         tape.take(tape.left(), SpanKind.MARKUP)
         self.emit(raw_value_json(text, schema, types, self.arguments.values, quoted=False).json)
@@ -344,12 +347,12 @@ def _quotes_by_marker(notation: ValueNotation) -> bool:
     return len(notation.string.open.strip()) > 1
 
 
-def _is_own(text: str, notation: ValueNotation) -> bool:
+def _is_own(text: str, notation: ValueNotation, names: Sequence[str]) -> bool:
     """Return whether a text without the quotes of the notation is a value of it.
 
     `{city:Oslo}` is not where strings are written `<q>Oslo<q>`, and neither is `{city:'Oslo'}`.
     """
-    decoder = ValueDecoder(text)
+    decoder = ValueDecoder(text, names)
     try:
         decoder.value(notation)
     except (UnreadableValueError, ValueError, RecursionError):

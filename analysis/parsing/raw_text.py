@@ -765,14 +765,17 @@ def raw_value_json(
         value = read_elements(text, notation, schema)
         return ReadValue(json.dumps(value, ensure_ascii=False), own=True)
     except UnreadableValueError:
-        value = decode_typed(text, types, notation)
+        names = schema.document.signed_names
+        value = decode_typed(text, types, notation, names)
     if isinstance(value, str):
         if (types is None or types & _NUMBERED) and is_huge(text.strip()):
             return ReadValue(text.strip(), own=True)
         if types is None or "string" in types:
             return _string_of(value, string, quoted=False)
         value = _of_other_type(text, types, notation)
-    own = is_written_value(text, notation) or (isinstance(value, str) and _is_bare(text, string))
+    own = is_written_value(text, notation, names) or (
+        isinstance(value, str) and _is_bare(text, string)
+    )
     return ReadValue(json.dumps(value, ensure_ascii=False), own)
 
 

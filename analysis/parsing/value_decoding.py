@@ -94,6 +94,11 @@ class ValueDecoder(_Cursor):
     """Whether a word or an escape is another notation's, or a key stands twice, as in
     `[True, null]`."""
 
+    def __init__(self, text: str, names: Sequence[str] = ()) -> None:
+        """Start at the text's front; `names` may contain the text that ends names."""
+        super().__init__(text)
+        self._names = names
+
     def value(self, notation: ValueNotation) -> Json:
         """Decode the next value. Raises UnreadableValueError."""
         self._space()
@@ -219,7 +224,8 @@ class ValueDecoder(_Cursor):
         if quoted is not None:
             return quoted
         stop = str(following).strip()
-        end = self.text.find(stop, self.at) if stop else -1
+        known = (name for name in self._names if self.text.startswith(name + stop, self.at))
+        end = self.text.find(stop, self.at + len(next(known, ""))) if stop else -1
         if end < 0:
             raise UnreadableValueError
         written = self.text[self.at : end].strip()
@@ -255,12 +261,13 @@ _PYTHON = tuple("'\"[({")
 """First characters of Python literals, except numbers, which JSON covers."""
 
 
-def decode_value(text: str, notation: ValueNotation) -> Json:
+def decode_value(text: str, notation: ValueNotation, names: Sequence[str] = ()) -> Json:
     """Decode a whole text as one value of the notation, JSON or Python.
 
-    Raises UnreadableValueError if it is none of these.
+    `names` are declared ones that may contain the text that ends names. Raises UnreadableValueError
+    if it is none of these.
     """
-    decoder = ValueDecoder(text)
+    decoder = ValueDecoder(text, names)
     try:
         value = decoder.value(notation)
         if decoder.end():
@@ -286,12 +293,12 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
         raise UnreadableValueError from None
 
 
-def is_written_value(text: str, notation: ValueNotation) -> bool:
+def is_written_value(text: str, notation: ValueNotation, names: Sequence[str] = ()) -> bool:
     """Return whether a text is a value as the notation writes it, or JSON or Python do."""
     if notation.string.escape in _HTML and StringText(escape=StringEscape.HTML).has_written(text):
         text = from_html(text)
     for spelling in (notation, *_SPELLINGS):
-        decoder = ValueDecoder(text)
+        decoder = ValueDecoder(text, names)
         try:
             decoder.value(spelling)
         except (UnreadableValueError, ValueError, RecursionError):
@@ -301,10 +308,10 @@ def is_written_value(text: str, notation: ValueNotation) -> bool:
     return False
 
 
-def is_value(text: str, notation: ValueNotation) -> bool:
+def is_value(text: str, notation: ValueNotation, names: Sequence[str] = ()) -> bool:
     """Return whether `decode_value` decodes a text."""
     try:
-        decode_value(text, notation)
+        decode_value(text, notation, names)
     except UnreadableValueError:
         return False
     return True
@@ -371,7 +378,9 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 )
 
 
-def decode_typed(text: str, types: frozenset[str] | None, notation: ValueNotation) -> Json:
+def decode_typed(
+    text: str, types: frozenset[str] | None, notation: ValueNotation, names: Sequence[str] = ()
+) -> Json:
     """Decode the raw text of a value whose notation does not quote strings.
 
     By the schema's types: a string stays as it is; of several types, the first that the text
@@ -382,7 +391,7 @@ def decode_typed(text: str, types: frozenset[str] | None, notation: ValueNotatio
     if types == STRING_ONLY:
         return text
     try:
-        value = decode_value(text, notation)
+        value = decode_value(text, notation, names)
     except UnreadableValueError:
         return _number(text, types)
     if types is None:
