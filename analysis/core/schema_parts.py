@@ -449,16 +449,11 @@ class SchemaPart(Struct, frozen=True, dict=True):
 
         Of these options, the ones that declare the member decide.
         """
-        if self.tells_members_alone:
-            return self.member(name)
-        inner = _InnerCollector(
-            self, JsonType.OBJECT, lambda own: fits(own) and _member_schema(own, name)
-        )
-        inner.prefers_declared = True
-        try:
-            found = inner.collect(self.schema, frozenset())
-        except RecursionError:
-            found = True
+        found: Json = False
+        if not self.tells_members_alone:
+            found = self._inside(
+                JsonType.OBJECT, lambda own: fits(own) and _member_schema(own, name), declared=True
+            )
         return self.member(name) if found is False else SchemaPart(self.document, found)
 
     @property
@@ -516,9 +511,9 @@ class SchemaPart(Struct, frozen=True, dict=True):
         except SchemaError:
             return None
 
-    def _inside(self, kind: JsonType, own: _Own) -> Json:
+    def _inside(self, kind: JsonType, own: _Own, *, declared: bool = False) -> Json:
         try:
-            return _InnerCollector(self, kind, own).collect(self.schema, frozenset())
+            return _InnerCollector(self, kind, own, declared).collect(self.schema, frozenset())
         except RecursionError:
             return True
 
@@ -538,11 +533,9 @@ class SchemaPart(Struct, frozen=True, dict=True):
 class _InnerCollector:
     """Collects the constraints of a schema on a value inside its values of one type."""
 
-    prefers_declared = False
-    """Whether an option that allows every value decides only if no other option fits."""
-
-    def __init__(self, part: SchemaPart, kind: JsonType, own: _Own) -> None:
-        self.part, self.kind, self.own = part, kind, own
+    def __init__(self, part: SchemaPart, kind: JsonType, own: _Own, declared: bool) -> None:
+        """Store them; with `declared`, an option that allows every value decides only alone."""
+        self.part, self.kind, self.own, self.declared = part, kind, own, declared
         self.left = MOST_STEPS
 
     def collect(self, schema: Json, above: frozenset[str]) -> Json:
@@ -566,7 +559,7 @@ class _InnerCollector:
         """Return a union of several schemas, without those that do not allow the type."""
         fitting = [option for option in options if self.kind in self.part.allowed(option)]
         ways = [way for option in fitting if (way := self.collect(option, above)) is not False]
-        if self.prefers_declared:
+        if self.declared:
             ways = [way for way in ways if way is not True] or ways
         # If no option allows the type, or one option allows every value, nothing is known.
         return {"anyOf": ways} if ways and True not in ways else bool(ways) or not fitting

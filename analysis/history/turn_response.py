@@ -52,7 +52,7 @@ class PromptEnd:
     `"r", "degrees": 10}\n</tool_response><|im_end|>\n<|im_start|>assistant\n"`."""
     opening: str
     r"""The generation prompt, such as `"<|im_start|>assistant\n"`, or the part of it that opens the
-    reasoning; empty if the turn goes on behind a tool result, or for an unknown prompt."""
+    reasoning; empty if the turn continues after a tool result, or if the prompt is unknown."""
 
 
 class Responses:

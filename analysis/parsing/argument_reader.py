@@ -251,7 +251,7 @@ class ValueReader(ArgumentsAround):
 
         A `literal` keeps its value, whatever its type should be.
         """
-        tape = self.tape
+        tape, names = self.tape, schema.document.signed_names
         ends = self._ends()
         notation = python_notation() if row.quote else self.arguments.values
         scan = BracketScan(notation, literal=literal, foreign=_quotes_by_marker(notation))
@@ -262,8 +262,7 @@ class ValueReader(ArgumentsAround):
         if scan.passed is not None and (tape.complete or size) and self._may_be_text(types):
             # An incomplete value is a text that begins like an array or object.
             front = tape.text[tape.at : tape.at + (size or 0)].strip()
-            whole = is_value(front, self.arguments.values, schema.document.signed_names)
-            size = size if size and whole else scan.passed
+            size = size if size and is_value(front, self.arguments.values, names) else scan.passed
         if size is None:
             # Without its closing quote, the text is not a value.
             if tape.complete and scan.in_foreign_quote:
@@ -277,7 +276,6 @@ class ValueReader(ArgumentsAround):
             own = True
             if self.arguments.values.string.open.strip() and not row.quote:
                 # The template quotes every string, so other text is not in the template's form.
-                names = schema.document.signed_names
                 if not is_value(text, self.arguments.values, names) and _FOREIGN.search(text):
                     return _BAD
                 own = _is_own(text, self.arguments.values, names)
