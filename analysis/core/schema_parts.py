@@ -430,6 +430,12 @@ class SchemaPart(Struct, frozen=True, dict=True):
         """Whether only its own `properties` and `additionalProperties` constrain members."""
         return isinstance(self.schema, dict) and self.schema.keys() <= _ALONE
 
+    @property
+    def required(self) -> frozenset[str]:
+        """The members that it requires itself."""
+        own = self.schema if isinstance(self.schema, dict) else {}
+        return frozenset(keyword_names(own, "required"))
+
     def member(self, name: str) -> SchemaPart:
         """Return the schema of a member of its objects; schemas of named members are cached."""
         found = self._members.get(name)

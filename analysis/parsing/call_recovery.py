@@ -25,10 +25,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import json_notation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.error_words import (
-    is_mapping,
-    is_row,
-)
+from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 
@@ -222,6 +219,11 @@ class CallRecovery:
         alike = (f"(?P<{key}>{lookalike_pattern(text)})" for key, text in self._spelled.items())
         return re.compile("|".join([f"(?P<exact>{exact})", *alike]))
 
+    def names_in(self, text: str) -> list[int]:
+        """Return the offsets of the offered names in a text."""
+        starts = (match.start("name") for match in self._name.finditer(text))
+        return [start for start in starts if not text[start - 1 : start].isalnum()]
+
     def may_hold(self, text: str) -> bool:
         """Return whether calls may come in a text of which more may follow.
 
@@ -267,7 +269,7 @@ class CallRecovery:
         They are `marked` by what opened the call before them, if that did not close: its closer
         ends them, too, and text may follow.
         """
-        within = marked
+        within, marked = marked, marked or not self.markers
         if not self._names or self._list is None:
             return None
         text, moves = self._normalized(text)
@@ -405,10 +407,8 @@ class CallRecovery:
         if not found.whole and any(marker in found.values for marker in self._inside):
             # A value contains markup, so a closer was overlooked.
             return False
-        required = part.schema.get("required") if is_mapping(part.schema) else None
-        needed = set(map(str, required)) if is_row(required) else set[str]()
         declared = keys <= part.names or (not part.names and part.invites_other_names)
-        return declared and keys >= needed
+        return declared and keys >= part.required
 
     def _object(self, text: str, at: int, schemas: CallSchemas) -> _Found | None:
         """Return a call that is a JSON object with its name inside."""

@@ -114,7 +114,8 @@ class JsonReader:
                 return CallEnd.CLOSED
             if self.collector.calling and (yield from self._behind(char)):
                 self.repaired = True
-                return CallEnd.CLOSED
+                # Without the brace, more arguments may have been meant to come.
+                return CallEnd.NO_CALL if self.collector.lacks_argument else CallEnd.CLOSED
             if char not in "\"'":
                 return CallEnd.NO_CALL
             self.repaired = self.repaired or not separated
@@ -134,7 +135,8 @@ class JsonReader:
 
     def _at_end(self) -> CallEnd:
         """Return how a call ends at the end of the text: closed if only closers are missing."""
-        if not self.tape.complete or not self.collector.calling or not self.is_filled:
+        read = self.collector.calling and self.is_filled and not self.collector.lacks_argument
+        if not self.tape.complete or not read:
             return self._cut()
         self.repaired = True
         return CallEnd.CLOSED

@@ -28,6 +28,7 @@ The name and the beginning of the arguments wait for the end of a short call:
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -163,8 +164,9 @@ class MessageCollector:
     """Whether calls opened from now on are surplus: read but not passed on."""
     strays = False
     """Whether there was a closer without an opening."""
-    broken = False
-    """Whether markup of calls has become content, so that closers of calls do, too."""
+    broken_at: int | None = None
+    """The offset of the first markup of calls that has become content, so that closers of calls do,
+    too, or None if none has."""
     unclosed_section: tuple[int, int] | None = None
     """Where calls ended whose section did not close: offset, and number of content pieces."""
     _call: tuple[str, str] | None = None
@@ -333,8 +335,17 @@ class MessageCollector:
     @property
     def last_character(self) -> str:
         """The last character of the content so far; empty before the first."""
-        pieces = self._content.pieces
-        return pieces[-1][-1] if pieces else ""
+        return self.content_end(1)
+
+    def content_end(self, most: int) -> str:
+        """Return the end of the content so far, at most so many characters."""
+        pieces: list[str] = []
+        for piece in reversed(self._content.pieces):
+            if most <= 0:
+                break
+            pieces.append(piece[-most:])
+            most -= len(piece)
+        return "".join(reversed(pieces))
 
     def drop_blank(self) -> None:
         """Forget whitespace that no text followed: it separates two parts."""
@@ -428,6 +439,17 @@ class MessageCollector:
         return self._call is not None and (
             self.tool_names is None or self._call[0] in self.tool_names
         )
+
+    @property
+    def lacks_argument(self) -> bool:
+        """Whether the open call, if it is passed on, has no value yet for a required argument."""
+        if self._call is None or self._surplus:
+            return False
+        needed = self.schemas.of(self._call[0]).required
+        try:
+            return bool(needed) and not needed <= set(json.loads("".join(self._pieces) or "{}"))
+        except (ValueError, TypeError, RecursionError):
+            return False
 
     @property
     def has_begun(self) -> bool:

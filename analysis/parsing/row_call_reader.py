@@ -96,6 +96,8 @@ class RowReader:
         self.early: str | None = None
         """JSON text of arguments that came before the name."""
         self.status = Status.OK
+        self.closed = False
+        """Whether the arguments have a closer of their own, such as a brace."""
         # A name may end at what closes a call without arguments.
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, TemplateLiteral) else ()
@@ -190,10 +192,14 @@ class RowReader:
 
     def _closing(self, literal: TemplateLiteral) -> Reading[CallEnd | None]:
         """Take the closers of the call that are there; return how it ends, or None if all were."""
+        start = self.tape.position
         whole = yield from self._closers_there(literal)
         if whole is None:
             return CallEnd.CUT
         if not whole:
+            # Without any closer, more arguments may have been meant to come.
+            if self.tape.position == start and not self.closed and self.collector.lacks_argument:
+                return CallEnd.NO_CALL if self.tape.left() else CallEnd.CUT
             return self._close(Status.REPAIRED)
         yield from skip_written(self.tape, literal.after if literal.core else literal.before)
         return None
@@ -333,6 +339,7 @@ class RowReader:
             return CallEnd.CUT
         if outcome is _REPAIRED:
             self.status = Status.REPAIRED
+        self.closed = bool(item.arguments.members.close.strip()) and outcome is not _REPAIRED
         yield from close_fence(self.tape, fence)
         return None
 

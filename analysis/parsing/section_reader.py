@@ -261,7 +261,7 @@ class SectionReader:
             collector.needs_all = True
             found = None
         if found is None:
-            behind = closes and bool(collector.closed_calls) and not collector.broken
+            behind = closes and bool(collector.closed_calls) and collector.broken_at is None
             # After a text, only a closer does not belong to the text.
             stray = collector.last is TurnPart.CALLS or text.lstrip().startswith(self._closers)
             junk = behind and stray and bool(text.strip()) and self.recovery.is_markup(text)
@@ -378,13 +378,7 @@ class SectionReader:
         opened, noise = yield from self._opens(tape)
         empty = noise is not None and opened and close.core
         if empty and (yield from self._close(tape, close)):
-            # The section has no calls: text in it may be an unreadable call.
-            if noise:
-                yield from self._give_up(tape, collector, start)
-                return False
-            tape.recorded()
-            collector.drop_blank()
-            yield from self._close_fence(tape, collector, start, fence)
+            yield from self._end_empty(tape, collector, start, noise or "", fence)
             return False
         if noise and self._holds_call(noise):
             # The opener of a call is missing, and the rest of that call precedes the next one.
@@ -398,6 +392,10 @@ class SectionReader:
             follows = self._another if ended is None else self._resumes
             if not (yield from follows(tape, collector, opened)):
                 break
+            if ended is not None and collector.status is not Status.MALFORMED:
+                # What broke is an element of a list of calls, even if it does not look like one.
+                collector.status = Status.MALFORMED
+                collector.attempted(start, tape.position, Status.MALFORMED)
             start = tape.position
             tape.record()
             ended = yield from self._call(tape, collector, start, first=False, opened=opened)
@@ -410,6 +408,30 @@ class SectionReader:
         if opened and close.core and not closed:
             collector.leave_section(tape.position)
         return False
+
+    def _end_empty(
+        self, tape: TextTape, collector: MessageCollector, start: int, noise: str, fence: str
+    ) -> Reading[None]:
+        """End a section without calls, of which the `noise` in it may be an unreadable call."""
+        if noise:
+            yield from self._give_up(tape, collector, start)
+            return
+        text = tape.recorded()
+        if self._around.tentative and not (yield from self._is_all(tape, collector)):
+            # `x = []`: where signs alone open calls, an empty list is text.
+            tape.put_back(text)
+            collector.content(tape.take(len(text), SpanKind.CONTENT))
+            return
+        collector.drop_blank()
+        yield from self._close_fence(tape, collector, start, fence)
+
+    def _is_all(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
+        """Return whether a text just taken has no content before it and the turn's end behind."""
+        if collector.last is TurnPart.CONTENT or collector.deferred:
+            return False
+        ahead = TextLookahead(tape, tape.position)
+        yield from ahead.space()
+        return (yield from ahead.ended()) or (yield from ahead.among(self._around.ends)) is not None
 
     def _close_fence(
         self, tape: TextTape, collector: MessageCollector, behind: int, opening: str
@@ -425,6 +447,21 @@ class SectionReader:
         if left is not None and self._holds_call(left[1]):
             collector.give_up_call()
             collector.attempted(left[0], tape.position, Status.MALFORMED)
+
+    def judge_content(self, tape: TextTape, collector: MessageCollector) -> None:
+        """Note a malformed call if the content has one whose name precedes its first marker.
+
+        When the marker came, a stream had sent the name.
+        """
+        if collector.broken_at is None or collector.status is not Status.OK:
+            return
+        text = collector.content_end(_MOST_HELD)
+        for start in self.recovery.names_in(text)[-_MOST_SEARCHES:]:
+            found = self.recovery.find(text[start:], collector.schemas)
+            if found is not None and not found.guessed:
+                collector.status = Status.MALFORMED
+                collector.attempted(collector.broken_at, tape.position, Status.MALFORMED)
+                return
 
     def _holds_call(self, noise: str) -> bool:
         """Return whether a text contains a closer of a call or a marker around its arguments."""
@@ -462,7 +499,7 @@ class SectionReader:
         if ended is _CUT and (collector.calls_offered or not tape.complete):
             return self._cut(tape, collector, start)
         if ended is not _CLOSED:
-            unread = yield from self._give_up(tape, collector, start)
+            unread = yield from self._give_up(tape, collector, start, sure=not around.tentative)
             if unread is _Unread.RECOVERED:
                 return unread
             if unread is _Unread.BEGUN:
@@ -556,22 +593,27 @@ class SectionReader:
             yield from self._stray_closers(tape, collector, self._closers)
             collector.drop_blank()
 
-    def _give_up(self, tape: TextTape, collector: MessageCollector, start: int) -> Reading[_Unread]:
-        """End a call that cannot be read: others are recovered from its text, or it is content."""
+    def _give_up(
+        self, tape: TextTape, collector: MessageCollector, start: int, *, sure: bool = True
+    ) -> Reading[_Unread]:
+        """End a call that cannot be read: others are recovered from its text, or it is content.
+
+        Unless it is `sure`, only an open call shows that the text is not content anyway.
+        """
         text = tape.recorded()
         # Nothing was passed on, so the text can still become another call, or content.
         if not collector.has_begun:
-            calling = collector.calling
+            sure = sure or collector.calling
             collector.drop_call()
             tape.put_back(text)
             if (yield from self.recover(tape, collector)):
                 return _Unread.RECOVERED
             # At least one character, or the same opening would be found again.
             text = tape.take(len(text) or min(1, tape.left()), SpanKind.CONTENT)
-            if not self._around.tentative or calling:
+            if sure:
                 collector.give_up_call()
                 collector.attempted(start, tape.position, Status.MALFORMED)
-            if collector.markup == "keep" or (self._around.tentative and not calling):
+            if collector.markup == "keep" or not sure:
                 collector.content(text)
                 return _Unread.CONTENT
             collector.unread(text)

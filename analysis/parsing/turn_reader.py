@@ -627,6 +627,7 @@ class TurnReader:
             mark = yield from self._block(tape, collector, opened, mark)
         if self._section is not None:
             self._section.judge_noise(tape, collector)
+            self._section.judge_content(tape, collector)
         while True:
             tape.take(tape.left(), SpanKind.JUNK)
             if tape.closed:
@@ -734,10 +735,13 @@ class TurnReader:
         begin, start = tape.offset + stop.start, tape.offset + stop.end
         space = tape.text[tape.at : stop.start]
         before = space[-1:] or collector.last_character
-        apart = not collector.within_line or "\n" in space
-        # A sentence that mentions a marker quotes it, or goes on in the same line.
-        text = before in _QUOTES or (stop.label is _SIGN_OF_LINE and not apart)
-        section = None if text else self._section
+        section = self._section
+        line = collector.content_end(_LONGEST_LINE).rpartition("\n")[2]
+        # A sentence that mentions a marker quotes it, or goes on in the same line; a marker that
+        # the format does not have may come before it.
+        within = "\n" not in space and section is not None and not section.recovery.is_markup(line)
+        text = before in _QUOTES or (stop.label is _SIGN_OF_LINE and within)
+        section = None if text else section
         if section is not None and (yield from section.recover(tape, collector, closes=True)):
             ended = yield from section.ends_turn(tape, collector)
             return _END if ended else _CALLS
@@ -749,7 +753,8 @@ class TurnReader:
             collector.status = Status.CUT
             return _END
         # Something began here that could not be read, whatever becomes of its text.
-        collector.broken = True
+        if collector.broken_at is None:
+            collector.broken_at = begin
         if collector.markup == "keep" or text or stop.label is _SIGN_OF_LINE:
             collector.content(tape.take(start - tape.position, SpanKind.CONTENT))
         else:
@@ -884,6 +889,8 @@ def _sure_opening(turn: TurnTree, stops: StopTable[StopMark]) -> tuple[str, ...]
 
 _QUOTES = tuple("`'\"(")
 """Characters before markup of calls that a sentence mentions."""
+_LONGEST_LINE = 256
+"""Characters in front of a sign that may be markup alone."""
 _BEFORE_QUOTED = tuple(" \t`'\"(")
 """Characters before a marker that a sentence mentions."""
 
