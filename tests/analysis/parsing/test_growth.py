@@ -83,8 +83,8 @@ def test_repeated_text_costs_linear_steps(
 ) -> None:
     fixture, head, unit = case.values()
     count = SHORT // len(unit)
-    # The first search for a lost call imports its module.
-    work(fixture, head + unit, monkeypatch)
+    # The first search for a lost call imports its module and compiles patterns.
+    work(fixture, head + unit * 2, monkeypatch)
     first, second, fourth = (
         work(fixture, head + unit * (count * times), monkeypatch) for times in (1, 2, 4)
     )
