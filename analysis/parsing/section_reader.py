@@ -453,7 +453,7 @@ class SectionReader:
 
         When the marker came, a stream had sent the name.
         """
-        if collector.broken_at is None or collector.status is not Status.OK:
+        if collector.broken_at is None or collector.status is not Status.OK or not tape.complete:
             return
         text = collector.content_end(_MOST_HELD)
         for start in self.recovery.names_in(text)[-_MOST_SEARCHES:]:
