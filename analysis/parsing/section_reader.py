@@ -639,6 +639,10 @@ class SectionReader:
         separator = section.separator.core
         if separator and (yield from take_behind_space(tape, separator)):
             yield from skip_space(tape)
+            # A separator behind the last call loses nothing.
+            if (yield from at_any(tape, (*section.close.units[:1], *self._ends))) is not None:
+                collector.strays = True
+                return False
             # Where each call is a turn, a model may write the header again.
             if self._turn.header.core:
                 yield from take_text(tape, self._turn.header.core)
