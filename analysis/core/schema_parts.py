@@ -430,12 +430,6 @@ class SchemaPart(Struct, frozen=True, dict=True):
         """Whether only its own `properties` and `additionalProperties` constrain members."""
         return isinstance(self.schema, dict) and self.schema.keys() <= _ALONE
 
-    @property
-    def required(self) -> frozenset[str]:
-        """The members that it requires itself."""
-        own = self.schema if isinstance(self.schema, dict) else {}
-        return frozenset(keyword_names(own, "required"))
-
     def member(self, name: str) -> SchemaPart:
         """Return the schema of a member of its objects; schemas of named members are cached."""
         found = self._members.get(name)
@@ -493,6 +487,12 @@ class SchemaPart(Struct, frozen=True, dict=True):
             (*schema_map(part, "properties"), *keyword_names(part, "required")) for part in parts
         )
         return frozenset(name for names in name_groups for name in names)
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The members that the schema itself requires, whatever its branches do."""
+        schema = self.schema if isinstance(self.schema, dict) else {}
+        return frozenset(keyword_names(schema, "required"))
 
     @cached_property
     def invites_other_names(self) -> bool:

@@ -30,6 +30,7 @@ from .json_text import (
     Emit,
     LiteralScan,
     ReadOutcome,
+    ends_in_number,
     ignore,
     in_json,
     read_json,
@@ -63,6 +64,7 @@ from .value_decoding import (
     is_value,
     nested_opening,
     python_text,
+    repeats_key,
     without_quotes,
 )
 
@@ -104,6 +106,7 @@ class ValueReader(ArgumentsAround):
 
     def _value(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value and its closer by its row and its type."""
+        self.repaired = self.repaired or name in self.seen_keys
         self.seen_keys.add(name)
         schema = self.schema.member(name)
         types: frozenset[str] | None = schema.kinds
@@ -168,7 +171,8 @@ class ValueReader(ArgumentsAround):
         # `read_json` emits the key itself, once the value begins.
         lead, self._lead = self._lead, ""
         stops = (*self._followers(row), *self.stops)
-        outcome = yield from read_json(self.tape, self.emit_json, stops, lead)
+        python = _escapes_as_python(self.arguments)
+        outcome = yield from read_json(self.tape, self.emit_json, stops, lead, python=python)
         if outcome in (_BAD, _CUT):
             return outcome
         self.repaired = self.repaired or outcome is _REPAIRED
@@ -300,7 +304,8 @@ class ValueReader(ArgumentsAround):
         begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
         text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
         names = schema.document.signed_names
-        if not tape.complete or not is_value(text, self.arguments.values, names):
+        whole = not ends_in_number(rest) and is_value(text, self.arguments.values, names)
+        if not (tape.complete and whole):
             return _CUT
         tape.take(tape.left(), SpanKind.MARKUP)
         self.emit(raw_value_json(text, schema, types, self.arguments.values, quoted=False).json)
@@ -333,6 +338,11 @@ class ValueReader(ArgumentsAround):
             yield from skip_space(self.tape)
             there = yield from take_text(self.tape, unit)
             self.repaired = self.repaired or not there
+
+
+def _escapes_as_python(arguments: ArgumentFormat) -> bool:
+    """Return whether strings have the escapes of Python."""
+    return arguments.values.string.escape is StringEscape.PYTHON
 
 
 def _is_backslashed(text: StringText) -> bool:
@@ -395,10 +405,11 @@ class EntryReader:
             if key is None:
                 yield from skip_space(tape)
                 if not (yield from tape.wait(1)):
-                    if tape.complete and self.count:
-                        self.emit("}")
-                        return _REPAIRED
-                    return _CUT
+                    whole = self.values.schema.required <= self.values.seen_keys
+                    if not (tape.complete and self.count and whole) or self.separated:
+                        return _CUT
+                    self.emit("}")
+                    return _REPAIRED
                 if prefix.fullmatch(tape.text, tape.at) and not tape.closed:
                     tape.waits_within(prefix)
                     yield
@@ -709,7 +720,12 @@ def read_arguments(
             return _REPAIRED if outcome is ReadOutcome.COMPLETE else outcome
         if tape.left() and tape.text[tape.at] != "{":
             return _BAD
-        return (yield from read_json(tape, emit, repairs, goes_on=goes_on))
+        required, python = schema.required, _escapes_as_python(arguments)
+        return (
+            yield from read_json(
+                tape, emit, repairs, goes_on=goes_on, required=required, python=python
+            )
+        )
     values = ValueReader(tape, arguments, schema, stops, emit, space, goes_on)
     values.exact = exact
     return (yield from EntryReader(values, emit).read())
@@ -732,7 +748,7 @@ def _read_encoded(tape: TextTape, emit: Emit, repairs: Sequence[str]) -> Reading
     elif not isinstance(inner, dict):
         return _BAD
     emit(text)
-    return outcome
+    return _REPAIRED if repeats_key(text) else outcome
 
 
 _NOTHING = ("null", "None")

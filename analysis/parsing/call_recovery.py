@@ -505,7 +505,10 @@ class CallRecovery:
         if not text.startswith("{", at):
             return None
         tape, pieces = _whole(text[at:]), list[str]()
-        if _finished(read_json(tape, pieces.append)) is not ReadOutcome.COMPLETE:
+        # Not even its braces may be missing.
+        tape.complete = False
+        outcome = _finished(read_json(tape, pieces.append))
+        if outcome not in (ReadOutcome.COMPLETE, ReadOutcome.REPAIRED):
             return None
         return self._read(name, "".join(pieces), tape, at, ("arguments as a JSON object",))
 

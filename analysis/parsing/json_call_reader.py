@@ -16,7 +16,7 @@ from autoparser.lazy_names import lazy_pattern
 
 from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings
-from .json_text import Emit, ReadOutcome, ignore, read_json
+from .json_text import Emit, ReadOutcome, ignore, is_json_string, read_json
 from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
@@ -46,6 +46,8 @@ class JsonReader:
         self.id = ""
         self.early: list[str] = []
         self.is_filled = False
+        self.seen: set[str] = set()
+        """The keys of members that came, each way to name the arguments as the format's."""
         self.repaired = False
         self.other: str | None = None
         """The bracket of the first object or array under a key that the format does not have, as
@@ -58,6 +60,7 @@ class JsonReader:
         """Read to the close of the call, from its opening or, if it has `begun`, its arguments."""
         if begun is not None:
             self.name = begun[0]
+            self.seen = {self.call.name_field, self.call.arguments_field}
             ended = self._open() or (yield from self._arguments())
             return ended or (yield from self._rest("", begun=True))
         if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
@@ -167,6 +170,7 @@ class JsonReader:
 
     def _name_is_key(self, key: str) -> Reading[CallEnd | None]:
         if self.name is not None:
+            self.repaired = True
             return (yield from self._value(ignore))
         self.name = key
         refused = self._open()
@@ -174,15 +178,19 @@ class JsonReader:
 
     def _inner(self, key: str) -> Reading[CallEnd | None]:
         call = self.call
+        filled = self.is_filled or bool(self.early)
+        holds = key == call.arguments_field or (yield from self._names_arguments(key))
+        # Which of two members is meant is unknown: the first one counts.
+        meant = call.arguments_field if holds else key
+        self.repaired = self.repaired or meant in self.seen
+        self.seen.add(meant)
         if key == call.name_field and self.name is None:
             name = yield from self._string(SpanKind.NAME)
             if name is None:
                 return self._unread()
             self.name = name
             return self._open()
-        if not self.is_filled and (
-            key == call.arguments_field or (yield from self._names_arguments(key))
-        ):
+        if holds and not filled:
             return (yield from self._arguments())
         if call.id_field and key == call.id_field:
             pieces: list[str] = []
@@ -263,6 +271,8 @@ class JsonReader:
                 self.tape.take(1, SpanKind.MARKUP)
                 self.tape.take(match.end() - self.tape.at - 1, kind)
                 self.tape.take(1, SpanKind.MARKUP)
+                escaped = match[1] is not None and "\\" in match[1]
+                self.repaired = self.repaired or (escaped and not is_json_string(match[0]))
                 return _UNESCAPE.sub(_unescaped, match.group(1) or match.group(2) or "")
             if self.tape.left() and text[self.tape.at] not in "\"'":
                 return None

@@ -11,6 +11,7 @@ string, `QuoteScan` for whether an offset is inside a string. They look at each 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from enum import Enum, StrEnum, auto
@@ -290,12 +291,16 @@ _WORDS = {
 }
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 _WRITTEN = {"(": "[", ")": "]"}
-_LONGEST_ESCAPE = 6
-_PYTHON = {"x": 2, "U": 8}
-"""The number of hex digits of Python's escapes that JSON lacks."""
-_HEX = lazy_pattern(r"[0-9a-fA-F]+")
-_LAST_CHARACTER = 0x10FFFF
+_SIZES = {"u": 6, "'": 2, "x": 4, "U": 10}
+"""The sizes of escapes other than JSON's of one character: JSON's `\\u`, and those of Python."""
 _UNICODE = lazy_pattern(r"\\u[0-9a-fA-F]{4}")
+_PYTHON = lazy_pattern(r"\\(?:'|x[0-9a-fA-F]{2}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})")
+"""Python's escapes that JSON lacks."""
+
+
+def is_json_string(text: str) -> bool:
+    """Return whether a text in quotes is a string of JSON, each of its escapes included."""
+    return _WHOLE.fullmatch(text) is not None
 
 
 def _passed(text: str) -> int | None:
@@ -321,10 +326,23 @@ class _JsonReader:
     """Reads one value."""
 
     def __init__(
-        self, tape: TextTape, emit: Emit, stops: Sequence[str], lead: str, goes_on: GoesOn
+        self,
+        tape: TextTape,
+        emit: Emit,
+        stops: Sequence[str],
+        lead: str,
+        goes_on: GoesOn,
+        required: frozenset[str],
+        *,
+        python: bool,
     ) -> None:
         self.tape, self.emit, self.stops, self.goes_on = tape, emit, tuple(stops), goes_on
+        self.required, self.python = required, python
         self.open: list[str] = []
+        self.names: dict[int, set[str]] = {}
+        """The keys so far, as JSON strings, of the open objects by their depth."""
+        self.outermost = 0 if lead else 1
+        """The number of containers that the end of the text may close: not those in a value."""
         self.gap = lead
         """Whitespace, a comma or a key, emitted only with the next value, which may never come."""
         self.keyed = bool(lead)
@@ -362,6 +380,7 @@ class _JsonReader:
             self._flush()
             tape.take(1, SpanKind.ARGUMENTS)
             self.open.append(_CLOSERS[char])
+            self.names[len(self.open)] = set()
             self.emit(_WRITTEN.get(char, char))
             self._expect()
         # A closer of an outer container also closes those inside that a model left open.
@@ -427,7 +446,16 @@ class _JsonReader:
         return ReadOutcome.CUT
 
     def _after_scalar(self) -> None:
-        self.next = _Next.COLON if self.next is _Next.KEY else _Next.END
+        if self.next is not _Next.KEY:
+            self.next = _Next.END
+            return
+        self.next = _Next.COLON
+        key, names = self.gap.lstrip(", \t\r\n"), self.names[len(self.open)]
+        if "\\" in key:
+            key = encode_basestring(json.loads(key))
+        # Which of two values is meant is unknown; both are passed on.
+        self.repaired = self.repaired or key in names
+        names.add(key)
 
     def _close(self, char: str) -> None:
         """Close a container and those inside it that were left open."""
@@ -461,7 +489,10 @@ class _JsonReader:
         return ReadOutcome.REPAIRED
 
     def _at_end(self) -> ReadOutcome:
-        if self.tape.complete and self._may_close():
+        """Return how the value ends with the text: repaired if it lacks nothing but closers."""
+        closes = self._may_close() and "," not in self.gap and len(self.open) <= self.outermost
+        wanted = set(map(encode_basestring, self.required))
+        if self.tape.complete and closes and wanted <= self.names[len(self.open)]:
             return self._repair()
         return self._cut()
 
@@ -491,12 +522,13 @@ class _JsonReader:
             self.emit(_WORDS.get(word, word))
         else:
             # The text ends inside a word, which might have become a value.
-            if tape.closed and not tape.complete and match.end() == len(tape.text):
-                return self._cut()
-            return ReadOutcome.BAD
+            ends = tape.closed and match.end() == len(tape.text)
+            return self._cut() if ends else ReadOutcome.BAD
         tape.take(len(word), SpanKind.ARGUMENTS)
         self._after_scalar()
-        return None
+        # More digits may be missing where a text ends.
+        unsure = tape.closed and not tape.left() and ends_in_number(word)
+        return self._cut() if unsure else None
 
     def _value_before_stop(self, word: str) -> Reading[str]:
         """Return the value at the front of a word before a stop, or an empty text.
@@ -517,6 +549,7 @@ class _JsonReader:
         tape.take(1, SpanKind.ARGUMENTS)
         emit('"')
         run, escape = _RUNS[quote], "\\" if quote == '"' else ""
+        python = self.python or quote == "'"
         lane = TextLane(
             _OTHER[quote].match,
             SpanKind.ARGUMENTS,
@@ -546,55 +579,34 @@ class _JsonReader:
                 emit('"')
                 return True
             if char == "\\":
-                if not (yield from self._escape(emit)):
+                if not (yield from self._escape(emit, python=python)):
                     return False
                 continue
             # JSON escapes every control character.
             self.repaired = self.repaired or char < " "
             emit(in_json(tape.take(1, SpanKind.ARGUMENTS)))
 
-    def _escape(self, emit: Emit) -> Reading[bool]:
+    def _escape(self, emit: Emit, *, python: bool) -> Reading[bool]:
+        """Read an escape, of Python where its strings are; return False if the text ends in it."""
         tape = self.tape
         if not (yield from tape.wait(2)):
             return False
         char = tape.text[tape.at + 1]
         if char in '"\\/bfnrt':
             emit(tape.take(2, SpanKind.ARGUMENTS))
-        elif char == "u":
-            whole = yield from tape.wait(_LONGEST_ESCAPE)
-            if whole and _UNICODE.match(tape.text, tape.at):
-                emit(tape.take(_LONGEST_ESCAPE, SpanKind.ARGUMENTS))
-            elif not whole:
-                return False
-            else:
-                # `\u` without four digits, as in a path of Windows, is a backslash and a letter.
-                emit("\\\\" + tape.take(2, SpanKind.ARGUMENTS)[1:])
-        # Python escapes this quote, JSON does not.
-        elif char == "'":
-            tape.take(2, SpanKind.ARGUMENTS)
-            emit("'")
-        elif char in _PYTHON:
-            return (yield from self._python(char, emit))
-        else:
-            # A backslash before any other character is a literal backslash.
-            tape.take(1, SpanKind.ARGUMENTS)
-            emit("\\\\")
-        return True
-
-    def _python(self, char: str, emit: Emit) -> Reading[bool]:
-        """Read an escape that Python has and JSON does not; return False if the text ends in it."""
-        tape = self.tape
-        size = 2 + _PYTHON[char]
+            return True
+        size = _SIZES.get(char, 1)
         if not (yield from tape.wait(size)):
             return False
-        digits = tape.text[tape.at + 2 : tape.at + size]
-        # Without the number of a character, the backslash stands for itself.
-        if not _HEX.fullmatch(digits) or int(digits, 16) > _LAST_CHARACTER:
-            tape.take(1, SpanKind.ARGUMENTS)
-            emit("\\\\")
+        if _UNICODE.match(tape.text, tape.at):
+            emit(tape.take(size, SpanKind.ARGUMENTS))
             return True
-        tape.take(size, SpanKind.ARGUMENTS)
-        emit(in_json(chr(int(digits, 16))))
+        known = _PYTHON.match(tape.text, tape.at)
+        self.repaired = self.repaired or not (known and python)
+        # A backslash before any other character is a literal backslash, as in a path of Windows.
+        taken = tape.take(size if known else 1, SpanKind.ARGUMENTS)
+        digits = taken[2:]
+        emit(in_json(chr(int(digits, 16)) if digits else taken[-1]))
         return True
 
 
@@ -604,14 +616,23 @@ def read_json(
     stops: Sequence[str] = (),
     lead: str = "",
     goes_on: GoesOn = ends_nowhere,
+    required: frozenset[str] = frozenset(),
+    *,
+    python: bool = False,
 ) -> Reading[ReadOutcome]:
     """Read one value and emit it as JSON text, after the key in `lead`, if any.
 
     Valid JSON passes byte for byte. The missing closers of an open value are emitted if one of
-    `stops` comes, if `goes_on` recognizes the text that follows a call's arguments, or if a
-    complete text ends.
+    `stops` comes, or if `goes_on` recognizes the text that follows a call's arguments; if a
+    complete text ends, only that of an object whose members are whole and include those that are
+    `required`. With `python` the format's strings have the escapes of Python.
     """
-    return _JsonReader(tape, emit, stops, lead, goes_on).read()
+    return _JsonReader(tape, emit, stops, lead, goes_on, required, python=python).read()
+
+
+def ends_in_number(text: str) -> bool:
+    """Return whether a value ends in a digit, so that more of it may follow."""
+    return text[-1:].isdigit()
 
 
 def missing_closers(text: str) -> str:

@@ -620,7 +620,7 @@ class RawReader:
             self.scanned = self.around.tape.position
 
     def _at_end(self) -> ReadOutcome:
-        """Take the rest of the text: whole if the model has ended, cut if it was stopped."""
+        """Take the rest of the text: whole if a closer has begun or none is written, else cut."""
         tape = self.around.tape
         if not tape.complete:
             # Leave the beginning of a possible closer, as if more text could follow.
@@ -633,6 +633,10 @@ class RawReader:
             self._pass(first.cut - tape.offset)
             return ReadOutcome.COMPLETE if first.sight is _QUOTED else ReadOutcome.REPAIRED
         rest = len(tape.text) - self._begun_closer()
+        if self.after.core and rest == len(tape.text):
+            # More of the value may be missing, and not its closer alone.
+            self._pass(rest)
+            return ReadOutcome.CUT
         # The whitespace before the closer that never came is the template's.
         for char in reversed(self.after.before):
             if rest > tape.at and tape.text[rest - 1] == char:

@@ -354,6 +354,27 @@ JSON_DECODER = json.JSONDecoder(parse_constant=_no_number)
 """Decodes strict JSON, without NaN and Infinity."""
 
 
+def repeats_key(text: str) -> bool:
+    """Return whether an object in a JSON text has a key twice."""
+    try:
+        _UNIQUE_DECODER.decode(text)
+    except _RepeatedKeyError:
+        return True
+    return False
+
+
+class _RepeatedKeyError(Exception):
+    """A key stands twice in an object."""
+
+
+def _members(pairs: list[tuple[str, Json]]) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise _RepeatedKeyError
+
+
+_UNIQUE_DECODER = json.JSONDecoder(object_pairs_hook=_members)
+
+
 def require_finite(value: Json) -> Json:
     """Return the value. Raises ValueError for a number that JSON cannot express, such as inf."""
     if isinstance(value, float) and not math.isfinite(value):

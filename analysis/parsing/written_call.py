@@ -35,7 +35,7 @@ from .turn_request import (
     RowItem,
     SingleWord,
 )
-from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, nested_opening
+from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, nested_opening, repeats_key
 
 _Parts: TypeAlias = list[tuple[int, SpanKind]]
 """The end of each part of a call in the text, and its kind."""
@@ -234,11 +234,14 @@ def _json_finder(around: CallSurroundings) -> _Finder:
         if not text.startswith("{", at):
             return None
         try:
-            _, end = JSON_DECODER.raw_decode(text, at)
+            value, end = JSON_DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return None
         # A marker in a string may also be the next call, if this one lacks its closer.
         if foreign.search(text, at, end):
+            return None
+        # Every key has a colon: with as few as the members are, no key stands twice.
+        if text.count(":", at, end) != len(value) and repeats_key(text[at:end]):
             return None
         parts.append((end, _ARGUMENTS))
         return text[at:end]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -47,10 +48,29 @@ def test_json_passes_byte_for_byte(value: object, indent: int | None) -> None:
     assert read(text) == ParsedCall("f", text)
 
 
+_DOUBLE = re.compile(r'^".*(?<!\\)(?:\\\\)*\\[xU]')
+"""A string of Python in double quotes with an escape that JSON lacks."""
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Return all strings in a value as Python writes them."""
+    if isinstance(value, str):
+        yield repr(value)
+    elif isinstance(value, dict):
+        yield from map(repr, value)
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
 @given(VALUES, st.integers(1, 7))
 def test_literals_of_python_become_json_however_they_are_cut(value: object, size: int) -> None:
     call = read(repr(value))
-    assert (json.loads(call.arguments), call.status) == (value, Status.OK)
+    # In double quotes, only the escapes of JSON are sure.
+    status = Status.REPAIRED if any(map(_DOUBLE.search, _strings(value))) else Status.OK
+    assert (json.loads(call.arguments), call.status) == (value, status)
     text = f"[TOOL_CALLS]f[ARGS]{value!r}</s>"
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     assert not disagreement(parser(), text, pieces)
