@@ -725,11 +725,16 @@ def skip_written(tape: TextTape, space: str) -> Reading[str]:
     if tape.text.startswith(space, tape.at):
         return tape.take(len(space), _MARKUP)
     # Models write less of it than the template, such as one line break of two.
-    for at, char in enumerate(space):
-        if not (yield from tape.wait(1)) or tape.text[tape.at] != char:
-            return space[:at]
-        tape.take(1, SpanKind.MARKUP)
-    return space
+    taken = ""
+    for char in space:
+        if not (yield from tape.wait(1)):
+            break
+        # A line break of Windows is one line break.
+        wide = char == "\n" and tape.text[tape.at] == "\r" and (yield from tape.wait(2))
+        if tape.text[tape.at + wide] != char:
+            break
+        taken += tape.take(1 + wide, SpanKind.MARKUP)
+    return taken
 
 
 def at_text(tape: TextTape, wanted: str) -> Reading[bool]:
