@@ -303,8 +303,9 @@ class ValueReader(ArgumentsAround):
         # The beginning of a truncated closer is not part of the value.
         begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
         text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
+        goes_on = ends_in_number(rest) and not tape.bounded
         names = schema.document.signed_names
-        whole = not ends_in_number(rest) and is_value(text, self.arguments.values, names)
+        whole = not goes_on and is_value(text, self.arguments.values, names)
         if not (tape.complete and whole):
             return _CUT
         tape.take(tape.left(), SpanKind.MARKUP)
@@ -405,8 +406,9 @@ class EntryReader:
             if key is None:
                 yield from skip_space(tape)
                 if not (yield from tape.wait(1)):
-                    whole = self.values.schema.required <= self.values.seen_keys
-                    if not (tape.complete and self.count and whole) or self.separated:
+                    needed = self.values.schema.required - self.values.seen_keys
+                    whole = tape.bounded or not (needed or self.separated)
+                    if not (tape.complete and self.count and whole):
                         return _CUT
                     self.emit("}")
                     return _REPAIRED
@@ -748,7 +750,7 @@ def _read_encoded(tape: TextTape, emit: Emit, repairs: Sequence[str]) -> Reading
     elif not isinstance(inner, dict):
         return _BAD
     emit(text)
-    return _REPAIRED if repeats_key(text) else outcome
+    return _REPAIRED if repeats_key(text.lstrip()) else outcome
 
 
 _NOTHING = ("null", "None")

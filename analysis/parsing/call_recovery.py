@@ -18,6 +18,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import NamedTuple, cast
 
@@ -158,6 +159,9 @@ def lookalike_pattern(marker: str) -> str:
 class CallRecovery:
     """Finds calls of offered tools among markup that is not as the format writes it."""
 
+    bounded = True
+    """Whether a marker follows the texts, so that their last values are whole."""
+
     def __init__(self, turn: TurnTree, section: CallSection, around: CallSurroundings) -> None:
         """Prepare for the calls of a turn; without offered tools nothing is found."""
         call = section.call
@@ -223,6 +227,12 @@ class CallRecovery:
         """Return the offsets of the offered names in a text."""
         starts = (match.start("name") for match in self._name.finditer(text))
         return [start for start in starts if not text[start - 1 : start].isalnum()]
+
+    def at_end(self) -> CallRecovery:
+        """Return the search in a text that nothing follows, so that its last value may go on."""
+        other = copy(self)
+        other.bounded = False
+        return other
 
     def may_hold(self, text: str) -> bool:
         """Return whether calls may come in a text of which more may follow.
@@ -414,7 +424,7 @@ class CallRecovery:
         """Return a call that is a JSON object with its name inside."""
         if self._json is None:
             return None
-        tape, collector = _whole(text[at:]), _collector(schemas)
+        tape, collector = _whole(text[at:], bounded=self.bounded), _collector(schemas)
         nothing = TemplateLiteral()
         call = replace(self._json, before=nothing, after=nothing)
         around = replace(self._around, offered=None, stops=(), tentative=False)
@@ -480,7 +490,7 @@ class CallRecovery:
         """Read arguments in the format's notation."""
         if self._list is None or isinstance(self._call, JsonCall):
             return None
-        tape, pieces = _whole(text[at:]), list[str]()
+        tape, pieces = _whole(text[at:], bounded=self.bounded), list[str]()
         closers = _closers_behind(self._call)
         stops = (*closers, *self._around.closers, *self._around.stops)
         reading = read_arguments(
@@ -504,7 +514,7 @@ class CallRecovery:
         del part
         if not text.startswith("{", at):
             return None
-        tape, pieces = _whole(text[at:]), list[str]()
+        tape, pieces = _whole(text[at:], bounded=self.bounded), list[str]()
         # Not even its braces may be missing.
         tape.complete = False
         outcome = _finished(read_json(tape, pieces.append))
@@ -632,11 +642,12 @@ def _moved(call: RecoveredCall, moves: Sequence[tuple[int, str, str]]) -> Recove
     return call._replace(end=before(call.end), spans=tuple(spans))
 
 
-def _whole(text: str) -> TextTape:
-    """Return a tape with all of a text."""
+def _whole(text: str, *, bounded: bool) -> TextTape:
+    """Return a tape with all of a text, which a marker follows if it is `bounded`."""
     tape = TextTape()
     tape.feed(text)
     tape.closed = tape.complete = True
+    tape.bounded = bounded
     return tape
 
 

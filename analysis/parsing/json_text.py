@@ -490,11 +490,12 @@ class _JsonReader:
 
     def _at_end(self) -> ReadOutcome:
         """Return how the value ends with the text: repaired if it lacks nothing but closers."""
-        closes = self._may_close() and "," not in self.gap and len(self.open) <= self.outermost
+        tape, depth = self.tape, len(self.open)
+        if not tape.complete or not self._may_close():
+            return self._cut()
         wanted = set(map(encode_basestring, self.required))
-        if self.tape.complete and closes and wanted <= self.names[len(self.open)]:
-            return self._repair()
-        return self._cut()
+        whole = "," not in self.gap and depth <= self.outermost and wanted <= self.names[depth]
+        return self._repair() if whole or tape.bounded else self._cut()
 
     def _word(self) -> Reading[ReadOutcome | None]:
         tape = self.tape
@@ -523,12 +524,12 @@ class _JsonReader:
         else:
             # The text ends inside a word, which might have become a value.
             ends = tape.closed and match.end() == len(tape.text)
-            return self._cut() if ends else ReadOutcome.BAD
+            return self._cut() if ends and not tape.bounded else ReadOutcome.BAD
         tape.take(len(word), SpanKind.ARGUMENTS)
         self._after_scalar()
         # More digits may be missing where a text ends.
-        unsure = tape.closed and not tape.left() and ends_in_number(word)
-        return self._cut() if unsure else None
+        ends = tape.closed and not tape.left() and not tape.bounded
+        return self._cut() if ends and ends_in_number(word) else None
 
     def _value_before_stop(self, word: str) -> Reading[str]:
         """Return the value at the front of a word before a stop, or an empty text.

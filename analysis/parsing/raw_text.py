@@ -29,7 +29,7 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.lazy_names import lazy_pattern
 
-from .json_text import Emit, QuoteScan, ReadOutcome, in_json
+from .json_text import Emit, QuoteScan, ReadOutcome, ends_in_number, in_json
 from .text_lookahead import (
     FoundStop,
     GoesOn,
@@ -556,7 +556,7 @@ class RawReader:
         tried = (_QUOTED, _DOUBT) if self.nests and repaired else (_QUOTED,)
         # Decoding the text is costly, so it is tried only if an earlier end is at hand.
         may_break = any(doubt.sight in tried for doubt in self.doubts)
-        broken = may_break and not self._is_whole(end - tape.offset)
+        broken = may_break and not self._is_whole(self._until(end - tape.offset))
         for doubt in self.doubts:
             if (broken and doubt.sight in tried) or (doubt.sight in _UNCLOSED and repaired):
                 self._pass(doubt.cut - tape.offset)
@@ -588,10 +588,14 @@ class RawReader:
                 self._pass(self.doubts[0].cut - tape.offset)
         return False
 
-    def _is_whole(self, end: int) -> bool:
-        """Return whether the text up to `end` can be decoded as a value."""
-        tape, notation = self.around.tape, self.around.arguments.values
-        text = "".join(self.pieces) + tape.text[tape.at : end]
+    def _until(self, end: int) -> str:
+        """Return the text of the value up to `end`."""
+        tape = self.around.tape
+        return "".join(self.pieces) + tape.text[tape.at : end]
+
+    def _is_whole(self, text: str) -> bool:
+        """Return whether a text can be decoded as a value."""
+        notation = self.around.arguments.values
         try:
             read_elements(text, notation, SchemaPart.of(True))
         except UnreadableValueError:
@@ -620,7 +624,7 @@ class RawReader:
             self.scanned = self.around.tape.position
 
     def _at_end(self) -> ReadOutcome:
-        """Take the rest of the text: whole if a closer has begun or none is written, else cut."""
+        """Take the rest of the text: whole if only its closer may be missing, else cut."""
         tape = self.around.tape
         if not tape.complete:
             # Leave the beginning of a possible closer, as if more text could follow.
@@ -632,8 +636,9 @@ class RawReader:
             self.around.unclosed = True
             self._pass(first.cut - tape.offset)
             return ReadOutcome.COMPLETE if first.sight is _QUOTED else ReadOutcome.REPAIRED
-        rest = len(tape.text) - self._begun_closer()
-        if self.after.core and rest == len(tape.text):
+        begun = self._begun_closer()
+        rest = len(tape.text) - begun
+        if not (begun or tape.bounded or not self.after.core or self._ends_alone(rest)):
             # More of the value may be missing, and not its closer alone.
             self._pass(rest)
             return ReadOutcome.CUT
@@ -644,6 +649,11 @@ class RawReader:
         self._pass(rest)
         tape.take(tape.left(), SpanKind.MARKUP)
         return ReadOutcome.REPAIRED
+
+    def _ends_alone(self, end: int) -> bool:
+        """Return whether the text up to `end` is a value that ends by its quotes or brackets."""
+        text = self._until(end)
+        return self.quotes is not None and not ends_in_number(text) and self._is_whole(text)
 
     def _begun_closer(self) -> int:
         """Return the length of the front of a marked closer in which the text ends."""

@@ -255,7 +255,9 @@ class SectionReader:
         text = yield from self._held(tape, self._opener if closes else "")
         if text is None or (self.section.single and collector.closed_calls):
             return False
-        found = self.recovery.find(text, collector.schemas, marked=closes and collector.unclosed)
+        ends = tape.closed and len(text) == tape.left()
+        recovery = self.recovery.at_end() if ends else self.recovery
+        found = recovery.find(text, collector.schemas, marked=closes and collector.unclosed)
         # The status then reports that `forgive="all"` would read it.
         if found is not None and found.guessed and collector.forgive != "all":
             collector.needs_all = True

@@ -178,6 +178,8 @@ class TextTape:
         """Whether no more text will come."""
         self.complete = False
         """Whether the closed text came to its own end; otherwise it was cut."""
+        self.bounded = False
+        """Whether a marker follows the closed text, so that its last value is whole."""
         self._spans: list[_Growing] = []
         self.junk_letter: int | None = None
         """The offset of the first letter of junk; the template's own noise has none. None if all

@@ -354,10 +354,10 @@ JSON_DECODER = json.JSONDecoder(parse_constant=_no_number)
 """Decodes strict JSON, without NaN and Infinity."""
 
 
-def repeats_key(text: str) -> bool:
-    """Return whether an object in a JSON text has a key twice."""
+def repeats_key(text: str, at: int = 0) -> bool:
+    """Return whether an object in the JSON value that begins at an offset has a key twice."""
     try:
-        _UNIQUE_DECODER.decode(text)
+        _UNIQUE_DECODER.raw_decode(text, at)
     except _RepeatedKeyError:
         return True
     return False

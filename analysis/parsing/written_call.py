@@ -241,7 +241,7 @@ def _json_finder(around: CallSurroundings) -> _Finder:
         if foreign.search(text, at, end):
             return None
         # Every key has a colon: with as few as the members are, no key stands twice.
-        if text.count(":", at, end) != len(value) and repeats_key(text[at:end]):
+        if text.count(":", at, end) != len(value) and repeats_key(text, at):
             return None
         parts.append((end, _ARGUMENTS))
         return text[at:end]
