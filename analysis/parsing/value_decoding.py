@@ -358,7 +358,7 @@ def repeats_key(text: str, at: int = 0) -> bool:
     """Return whether an object in the JSON value that begins at an offset has a key twice."""
     try:
         _UNIQUE_DECODER.raw_decode(text, at)
-    except _RepeatedKeyError:
+    except (_RepeatedKeyError, RecursionError):
         return True
     return False
 
