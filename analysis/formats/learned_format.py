@@ -219,6 +219,7 @@ class LearnedFormat(Shown, ABC):
         RequestError if the request contradicts itself; a grammar that cannot be written raises
         GrammarError or SchemaError when it is written.
         """
+        from autoparser.analysis.grammar.continued_turns import turn_after_prompt  # noqa: PLC0415 - grammars
         from autoparser.analysis.grammar.request_grammar import make_grammar  # noqa: PLC0415 - grammars
 
         begun = self._setting_format(tools, chat_template_kwargs)
@@ -229,7 +230,8 @@ class LearnedFormat(Shown, ABC):
             return grammar
         # A parser without tools accepts any call, a grammar without tools none.
         request = read_request(tools or [], begun_turn=begun, **options)
-        return replace(grammar, alternative=self._alternative(request))
+        other = self._alternative(request)
+        return replace(grammar, alternative=None if other is None else turn_after_prompt(other))
 
     def _alternative(self, request: ParserRequest) -> TurnTree | None:
         """Return the turn with the learned calls, or None if none were learned or none may come."""

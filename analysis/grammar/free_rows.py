@@ -37,6 +37,8 @@ _TEXT, _CALLS = PartBody(TurnPart.CONTENT), PartBody(TurnPart.CALLS)
 
 def free_rows(turn: TurnTree, *, parallel: bool) -> tuple[StrictRow, ...]:
     """Return the rows of a turn, widened; without `parallel` nothing follows calls."""
+    if turn.strict.free is not None:
+        return turn.strict.free
     if turn.calls is None:
         return turn.strict.rows
     marked = is_marked(turn.calls)
@@ -160,7 +162,7 @@ _SAMPLES = {TurnPart.CONTENT: "Done.", TurnPart.REASONING: "Wait."}
 
 def _without_reasoning(turn: TurnTree) -> tuple[StrictRow, ...]:
     """Return the rows after the reasoning, if every row opens it: a model need not reason."""
-    if turn.reasoning is None or turn.start is TurnStart.REASONING:
+    if turn.reasoning is None or turn.rows_start is TurnStart.REASONING:
         return ()
     rests = [row_after_reasoning(row, turn.reasoning.close.core) for row in turn.strict.rows]
     found: dict[StrictRow, None] = {}
@@ -260,7 +262,7 @@ def _with_free_edges(turn: TurnTree, row: StrictRow) -> StrictRow:
     found: list[StrictItem] = []
     for at, item in enumerate(row.items):
         if isinstance(item, PartBody):
-            found.append(PartBody(item.part, written_start=item.written_start))
+            found.append(replace(item, edges=StrippedEdges()))
             continue
         before = row.items[at - 1] if at else _CALLS
         after_text = isinstance(before, PartBody) and before != _CALLS

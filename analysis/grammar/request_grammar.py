@@ -40,7 +40,6 @@ from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     RequestError,
     RequestOptions,
-    StrictTurn,
     TurnStart,
     TurnTree,
     read_request,
@@ -51,6 +50,7 @@ from autoparser.shown import Shown
 
 from .acceptance import GrammarDialect, TextAcceptance, accept_text, byte_tokens, text_tokens
 from .call_writer import GrammarError
+from .continued_turns import turn_after_prompt
 from .gbnf_writer import NO_TOKENS, SchemaTable, write_gbnf
 from .grammar_rules import GrammarRules
 from .lark_writer import LarkGrammar, write_lark
@@ -68,7 +68,7 @@ def turn_after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
     Raises GrammarError for a turn that the prompt has not left in its reasoning.
     """
     reasoning = turn.reasoning
-    if reasoning is None or not (turn.start is TurnStart.REASONING or reasoning.leads):
+    if reasoning is None or not (turn.rows_start is TurnStart.REASONING or reasoning.leads):
         raise GrammarError(
             "the model is not reasoning at this point",
             place="the end of the prompt",
@@ -83,7 +83,7 @@ def turn_after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
             place="the end of the prompt",
             hint="apply the grammar from the first token",
         )
-    return structs.replace(turn, strict=StrictTurn(rest, turn.strict.calls)), close
+    return structs.replace(turn, strict=structs.replace(turn.strict, rows=rest, free=None)), close
 
 
 _ALL_TEXT = OpaqueTokens()
@@ -523,7 +523,7 @@ def make_grammar(
         for function in map(tool_function, tools or ())
     }
     return Grammar(
-        build_expression(formats, request),
+        turn_after_prompt(build_expression(formats, request)),
         {name: _bound_schema(schema, strict, marked[name]) for name, schema in offered.items()},
         parallel=request.parallel,
         required=request.required,

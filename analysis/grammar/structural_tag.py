@@ -388,12 +388,12 @@ def _begun_by_token(tag: TagFormat, triggers: Sequence[str], elements: TagElemen
 def _thought(turn: TurnTree, elements: TagElements) -> TagFormat | None:
     """Write the reasoning that a model may begin with: a trigger in it begins no call."""
     reasoning = turn.reasoning
-    if reasoning is None or not reasoning.close.core or turn.start is TurnStart.CONTENT:
+    if reasoning is None or not reasoning.close.core or turn.rows_start is TurnStart.CONTENT:
         return None
-    close = reasoning.close.core
+    close, opened = reasoning.close.core, turn.rows_start is TurnStart.REASONING
     return {
         "type": "tag",
-        "begin": "" if turn.start is TurnStart.REASONING else elements.edge(reasoning.open.core),
+        "begin": "" if opened else elements.edge(reasoning.open.core),
         "content": {"type": "any_text", "excludes": [close]},
         "end": elements.edge(close),
     }

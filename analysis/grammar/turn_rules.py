@@ -261,9 +261,13 @@ def without_ends(turn: TurnTree, eos: Sequence[str] = ()) -> TurnTree:
 
 
 def _unended(strict: StrictTurn, ends: Sequence[str], eos: Sequence[str]) -> StrictTurn:
-    rows = dict.fromkeys(_row_without_end(row, ends) for row in strict.rows)
-    calls = strict.calls
-    return StrictTurn(tuple(rows), None if calls is None else _unended_calls(calls, ends, eos))
+    def unended(rows: Iterable[StrictRow]) -> tuple[StrictRow, ...]:
+        return tuple(dict.fromkeys(_row_without_end(row, ends) for row in rows))
+
+    rows, calls, free = unended(strict.rows), strict.calls, strict.free
+    calls = None if calls is None else _unended_calls(calls, ends, eos)
+    free = None if free is None else unended(free)
+    return structs.replace(strict, rows=rows, calls=calls, free=free)
 
 
 def _row_without_end(row: StrictRow, ends: Sequence[str]) -> StrictRow:
@@ -429,6 +433,12 @@ class TurnRules:
         all_heads: Sequence[str] = (),
     ) -> None:
         """Store a turn; `all_heads` begin the calls of any format that the grammar allows."""
+        if turn.strict.stopped:
+            raise GrammarError(
+                turn.strict.stopped,
+                place="the end of the prompt",
+                hint="end the prompt with the template's generation prompt",
+            )
         self.turn = turn
         self.table = table
         self.json_schema = json_schema
@@ -636,6 +646,7 @@ class TurnRules:
             self.forgiven if content else (),
             item.edges.left,
             item.edges.right,
+            may_be_empty=item.begun,
             part=item.part.value,
         )
 

@@ -47,7 +47,6 @@ from .turn_request import (
     TurnStart,
     TurnTree,
     leading_whitespace,
-    prefilled_text,
     read_prompt_end,
 )
 
@@ -231,19 +230,20 @@ def written_of(format_: TurnFormat, opening: TurnOpening | None, request: Parser
         space = opening.text[len(opening.text.rstrip()) :]
         given = "" if prompt is None else prompt[len(prompt.rstrip()) :]
         return opening.stands_for.removesuffix(space.removeprefix(given) if given != space else "")
-    if opening is not None:
-        # Callers strip the whitespace at the end of prompts.
-        core = opening.text.rstrip()
-        if prompt is not None and core:
-            return prompt[prompt.rindex(core) :]
-        if prompt is None or not prefilled_text(format_, prompt):
-            return opening.text
+    begun = header if opening is None else opening.text
+    # Callers strip the whitespace at the end of prompts.
+    core = "" if opening is None else begun.rstrip()
     if prompt is None:
-        return header
-    bare = header.strip()
-    if bare and bare in prompt:
+        return begun
+    if core:
+        return prompt[prompt.rindex(core) :]
+    bare, reasoning = header.strip(), format_.reasoning
+    if opening is None and bare and bare in prompt:
         return bare + prompt.rpartition(bare)[2]
-    return header if bare else header + prefilled_text(format_, prompt)
+    if reasoning is None or reasoning.opened_by(prompt) is None:
+        return begun
+    # Turns without a header, such as `[/INST][THINK]`, or a tail of the prompt without it.
+    return header + prompt[prompt.rindex(reasoning.open.mark) :]
 
 
 def _rest_of_layout(
@@ -460,8 +460,11 @@ def _tree(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
     format_, calls, frame = _FRAMES.of(
         (begun_turn.format,), None, lambda: _frame(begun_turn.format.whole)
     )
-    prompted = read_prompt_end(format_, begun_turn.opening, request)
-    written = written_of(format_, begun_turn.opening, request)
+    opening = begun_turn.opening
+    prompted = read_prompt_end(format_, opening, request)
+    continues = bool(prompted.prefill) and (opening is None or not opening.text.strip())
+    # The message that a prompt continues is read, and its rows are cut, from its beginning.
+    written = format_.header if continues else written_of(format_, opening, request)
     key = (written, prompted.start, request.calls, request.required)
     section = None
     if request.calls and format_.calls is not None:
@@ -477,6 +480,7 @@ def _tree(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
         unwritten=prompted.unwritten,
         json=request.json,
         prefill=prompted.prefill,
+        continues=continues,
         strict=_ROWS.of(
             (frame,), key, lambda: strict_rows(format_, request, written, prompted.start)
         ),

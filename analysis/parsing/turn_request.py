@@ -199,6 +199,8 @@ class PartBody(Struct, frozen=True):
     """The whitespace that the template strips from it, e.g. `EdgeStrip.WHITESPACE` at both."""
     written_start: str = ""
     """The beginning of it that the prompt has already written, e.g. ">>>"."""
+    begun: bool = False
+    """Whether the prompt has written a part of it, e.g. "Sure", so that the rest may be empty."""
 
 
 StrictItem: TypeAlias = str | PartBody
@@ -225,6 +227,14 @@ class StrictTurn(Struct, frozen=True):
     calls: CallFormat | None = None
     """How calls are written if a row has any, e.g. '<invoke name="', the name and the arguments, or
     None if the format has none."""
+    free: tuple[StrictRow, ...] | None = None
+    """The rows of a free answer if the prompt has continued a message, e.g. with content after
+    calls; None if they are to be made of `rows`."""
+    start: TurnStart | None = None
+    """Where in the turn the rows begin if the prompt has continued a message, e.g.
+    `TurnStart.CONTENT` after "<think></think>Sure"; None if they begin as the turn does."""
+    stopped: str = ""
+    """Why nothing can be written after the prompt, e.g. "the prompt ends inside a tool call"."""
 
 
 class TurnTree(Struct, frozen=True):
@@ -258,6 +268,9 @@ class TurnTree(Struct, frozen=True):
     """Whether the answer is JSON, e.g. with `json_schema`."""
     prefill: str = ""
     """The beginning of the message that the prompt has already written, e.g. ">>>"."""
+    continues: bool = False
+    """Whether the prompt has written more of the message than its generation prompt, e.g. "Sure";
+    `strict` then has the rows of the whole message, from its beginning."""
     strict: StrictTurn = StrictTurn()
     """The rows that a strict writer may write, e.g. content and then calls."""
     offered: frozenset[str] | None = None
@@ -265,6 +278,11 @@ class TurnTree(Struct, frozen=True):
     schemas: Mapping[str, Json] = {}
     """JSON schema of the parameters by function name, e.g. {"get_weather": {"type": "object"}}; the
     nodes do not depend on it."""
+
+    @property
+    def rows_start(self) -> TurnStart:
+        """Where in the turn the rows of `strict` begin."""
+        return self.strict.start or self.start
 
 
 class CallSchemas:

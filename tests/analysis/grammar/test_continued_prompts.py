@@ -1,0 +1,155 @@
+"""Grammars after prompts that continue the assistant's message, cut at every character."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.grammar.call_writer import GrammarError
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.turn_rules import text_without_end
+from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from tests.analysis.parsing.loop import analysis_of
+from tests.offers import tool
+
+TOOLS = (tool("book", {"room": {"type": "string"}}, "room"),)
+NAMED = {"type": "function", "function": {"name": "book"}}
+CALL = ToolCall("book", {"room": "R1"}, "abcDEF123")
+HERMES = "j1-json-in-tags"
+PROMPT = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+BOOK = '<tool_call>\n{"name": "book", "arguments": {"room": "R1"}}\n</tool_call>'
+THOUGHT = "<think>\nHm.\n</think>\n\n"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A prompt that stops in the text of a message, and the rest of the template's turn."""
+
+    prompt: str
+    rest: str
+    choices: tuple[Any, ...]
+
+
+def _cuts(name: str) -> Iterator[Cut]:
+    """Return a cut after every character of reasoning and content."""
+    analysis = analysis_of(name)
+    writer = analysis.turns(TOOLS)
+    for reasoning in ("Hm.", ""):
+        for calls in ((CALL,), ()):
+            turn = writer.written_turn(Message("Ok.", reasoning, calls))
+            if turn.continuation is None:
+                continue
+            text = text_without_end(analysis.format.end_literals, turn.continuation)
+            choices = ("required", NAMED, "auto") if calls else ("none", "auto")
+            for span in analysis.parser(TOOLS, prompt=turn.prompt).parse(text).spans:
+                if span.kind in (SpanKind.REASONING, SpanKind.CONTENT):
+                    for at in range(span.start + 1, span.end + 1):
+                        yield Cut(turn.prompt + text[:at], text[at:], choices)
+
+
+def _grammar(name: str, prompt: str, choice: object) -> Grammar:
+    return analysis_of(name).grammar(TOOLS, tool_choice=choice, prompt=prompt)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        HERMES,
+        "a1-function-parameter",
+        "a2-5-section-and-separator",
+        "t2-recipient-header",
+        "content-wrapped-with-reasoning",
+        "reasoning-delimiter",
+        "t1-name-then-json",
+    ],
+)
+def test_the_rest_of_a_turn_is_accepted_after_every_cut_in_a_text(name: str) -> None:
+    cuts = [*_cuts(name)]
+    assert len(cuts) >= 6
+    for cut in cuts:
+        for choice in cut.choices:
+            grammar = _grammar(name, cut.prompt, choice)
+            for dialect in GrammarDialect:
+                accepted = grammar.accepts(cut.rest, dialect=dialect).accepted
+                assert accepted, (cut.prompt, cut.rest, choice, dialect)
+
+
+@pytest.mark.parametrize("dialect", GrammarDialect)
+@pytest.mark.parametrize("begun", ["Sure", f"{THOUGHT}Sure", "<think>\n\n</think>\n\nSure"])
+@pytest.mark.parametrize(
+    ("choice", "rest", "expected"),
+    [
+        ("required", f" thing.\n{BOOK}", True),
+        ("required", f"\n{BOOK}", True),
+        ("required", f" thing.\n</think>\n\n{BOOK}", False),
+        ("required", f"<think>\nHm.\n</think>\n\n{BOOK}", False),
+        ("required", " thing.", False),
+        ("none", " thing.", True),
+        ("none", "", True),
+        ("none", " thing.\n</think>\n\nYes", False),
+        ("none", f"\n{BOOK}", False),
+        ("auto", " thing.", True),
+        ("auto", f"\n{BOOK}", True),
+        ("auto", " thing.\n</think>\n\nYes", False),
+    ],
+)
+def test_begun_content_goes_on_and_opens_no_reasoning(
+    choice: str, rest: str, expected: bool, begun: str, dialect: GrammarDialect
+) -> None:
+    grammar = _grammar(HERMES, PROMPT + begun, choice)
+    assert grammar.accepts(rest, dialect=dialect).accepted is expected
+
+
+@pytest.mark.parametrize("choice", ["required", "none", "auto"])
+@pytest.mark.parametrize("begun", ["<think>\nHm.", "<think>\nHm.\n"])
+def test_begun_reasoning_is_closed_by_its_marker(begun: str, choice: str) -> None:
+    grammar = _grammar(HERMES, PROMPT + begun, choice)
+    rest = BOOK if choice == "required" else "Sure."
+    assert grammar.accepts(f"\n</think>\n\n{rest}").accepted
+    assert grammar.accepts(f" I see.\n</think>\n\n{rest}").accepted
+    assert not grammar.accepts(rest).accepted
+    after, close = grammar.after_reasoning()
+    assert close == "</think>"
+    assert after.accepts(f"\n\n{rest}").accepted
+
+
+@pytest.mark.parametrize(
+    ("begun", "reason"),
+    [
+        ("Sure\n<tool_ca", "inside a marker or a tool call: '<tool_ca'"),
+        ("<think>\nHm.\n</thi", "inside a marker or a tool call: '</thi'"),
+        (f"{THOUGHT}Sure\n{BOOK[:25]}", "inside a marker or a tool call"),
+        (f"Sure\n{BOOK}\n", "inside or after a tool call"),
+    ],
+)
+@pytest.mark.parametrize("form", ["lark", "gbnf", "ebnf", "structural_tag"])
+def test_a_prompt_that_ends_in_markup_is_refused(begun: str, reason: str, form: str) -> None:
+    grammar = _grammar(HERMES, PROMPT + begun, "required")
+    arguments = (OpaqueTokens(),) if form == "lark" else ()
+    with pytest.raises(GrammarError, match=reason) as raised:
+        getattr(grammar, form)(*arguments)
+    assert raised.value.place == "the end of the prompt"
+    assert "generation prompt" in (raised.value.hint or "")
+
+
+def test_a_prompt_that_begins_the_json_of_an_answer_is_refused() -> None:
+    grammar = analysis_of(HERMES).grammar(
+        json_schema={"type": "object"}, prompt=f'{PROMPT}{{"answer": '
+    )
+    with pytest.raises(GrammarError, match="begun the JSON"):
+        grammar.gbnf()
+
+
+def test_grammars_after_longer_prompts_are_one() -> None:
+    def rows(size: int) -> set[int]:
+        prompts = (f"{PROMPT}{'word ' * count}end" for count in range(1, size))
+        grammars = [_grammar(HERMES, prompt, "required") for prompt in prompts]
+        return {id(grammar.turn.strict) for grammar in grammars}
+
+    assert len(rows(40)) == 1
