@@ -473,6 +473,9 @@ def _tree(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
             request.parallel,
             lambda: find_call_section(format_, calls, single=not request.parallel),
         )
+    strict = _ROWS.of((frame,), key, lambda: strict_rows(format_, request, written, prompted.start))
+    if frame.goes_on and opening is None and _ends_before_header(format_, request.prompt or ""):
+        strict = replace(strict, stopped="the prompt ends between two parts of the turn")
     return replace(
         frame,
         start=prompted.start,
@@ -481,9 +484,17 @@ def _tree(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
         json=request.json,
         prefill=prompted.prefill,
         continues=continues,
-        strict=_ROWS.of(
-            (frame,), key, lambda: strict_rows(format_, request, written, prompted.start)
-        ),
+        strict=strict,
+    )
+
+
+def _ends_before_header(format_: TurnFormat, prompt: str) -> bool:
+    """Return whether a prompt ends after the end of a part, before the header of the next one."""
+    header = format_.header.strip()
+    written = prompt.rpartition(header)[2] if header and header in prompt else ""
+    return any(
+        end in written and header.startswith(written.rpartition(end)[2].strip())
+        for end in format_.stop_strings
     )
 
 

@@ -138,6 +138,14 @@ def test_a_prompt_that_ends_in_markup_is_refused(begun: str, reason: str, form: 
     assert "generation prompt" in (raised.value.hint or "")
 
 
+@pytest.mark.parametrize("begun", ["<|end|>", "<|end|><|start|>assis"])
+def test_a_prompt_that_ends_before_the_next_header_is_refused(begun: str) -> None:
+    header = analysis_of("t8-3-id-name-arguments").format.header
+    prompt = f"{header}<|think|>Hm.{begun}"
+    with pytest.raises(GrammarError, match="between two parts"):
+        _grammar("t8-3-id-name-arguments", prompt, "auto").gbnf()
+
+
 def test_a_prompt_that_begins_the_json_of_an_answer_is_refused() -> None:
     grammar = analysis_of(HERMES).grammar(
         json_schema={"type": "object"}, prompt=f'{PROMPT}{{"answer": '
