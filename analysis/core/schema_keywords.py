@@ -3,7 +3,7 @@
 For example, a `oneOf` that only requires one of two members becomes an `anyOf`:
 
     >>> schema = {"oneOf": [{"required": ["path"]}, {"required": ["id"]}]}
-    >>> for option in with_names_told_apart(schema)["anyOf"]:
+    >>> for option in with_simple_names(schema)["anyOf"]:
     ...     print(option)
     {'type': 'object', 'required': ['path'], 'properties': {'id': False}}
     {'type': 'object', 'required': ['id'], 'properties': {'path': False}}
