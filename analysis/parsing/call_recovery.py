@@ -279,7 +279,7 @@ class CallRecovery:
         They are `marked` by what opened the call before them, if that did not close: its closer
         ends them, too, and text may follow.
         """
-        within, marked = marked, marked or not self.markers
+        within = marked
         if not self._names or self._list is None:
             return None
         text, moves = self._normalized(text)

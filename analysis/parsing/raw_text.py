@@ -638,7 +638,9 @@ class RawReader:
             return ReadOutcome.COMPLETE if first.sight is _QUOTED else ReadOutcome.REPAIRED
         begun = self._begun_closer()
         rest = len(tape.text) - begun
-        if not (begun or tape.bounded or not self.after.core or self._ends_alone(rest)):
+        # Without a closer of its own, only what follows the arguments shows that it has ended.
+        ends = self._ends_alone(rest) if self.after.core else not any(self.around.texts.stops)
+        if not (begun or tape.bounded or ends):
             # More of the value may be missing, and not its closer alone.
             self._pass(rest)
             return ReadOutcome.CUT

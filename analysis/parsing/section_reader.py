@@ -455,7 +455,8 @@ class SectionReader:
 
         When the marker came, a stream had sent the name.
         """
-        if collector.broken_at is None or collector.status is not Status.OK or not tape.complete:
+        truncated = tape.closed and not tape.complete
+        if collector.broken_at is None or collector.status is not Status.OK or truncated:
             return
         text = collector.content_end(_MOST_HELD)
         for start in self.recovery.names_in(text)[-_MOST_SEARCHES:]:

@@ -145,10 +145,12 @@ def test_undeclared_arguments_may_move_or_repeat() -> None:
         ("city:1,name:2,zip:3", MessageRendering.CLOSED),
         ("city:1,zip:3,name:2", MessageRendering.SPELLING),
         ("zip:3,city:1", MessageRendering.SPELLING),
-        ("city:1,zip:2,zip:3", MessageRendering.SPELLING),
     ):
         found = judgment(asked, f"<|tool_call>call:note{{{arguments}}}<tool_call|><turn|>\n")
         assert (found.complaints, found.rendering) == ((), rendering), found.difference
+    # No grammar can refuse a name twice, and the parser does not call it ok.
+    text = "<|tool_call>call:note{city:1,zip:2,zip:3}<tool_call|><turn|>\n"
+    assert judgment(asked, text).faults == {AnswerFault.NOT_READ}
     report = judge_answers(asked.walks(20, seed=0, limit=2000), asked.judge)
     assert AnswerFault.NOT_ENDED not in report.examples
 
