@@ -244,11 +244,16 @@ class CallWriter:
 
         A grammar may have the calls of two formats, whose rules of one tool differ.
         """
-        return _FORMAT_TEXTS.of(
-            self._owners,
-            (self._key, *self.stops),
-            lambda: repr((self.calls, self.stops, self._header)),
-        )
+
+        def written() -> str:
+            arguments, calls = self.calls.arguments, self.calls
+            if arguments.refused:
+                # The order of a set differs from process to process.
+                kinds = tuple(sorted(arguments.refused))
+                calls = replace(calls, arguments=replace(arguments, refused=kinds))
+            return repr((calls, self.stops, self._header))
+
+        return _FORMAT_TEXTS.of(self._owners, (self._key, *self.stops), written)
 
     def tool_paths(self, name: str, schema: Json, first: bool) -> list[Path]:
         """Return the ways to call one tool."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from copy import deepcopy
 from typing import Any
 
@@ -166,3 +169,36 @@ def test_a_grammar_of_two_formats_allows_the_calls_of_both() -> None:
 
 def test_texts_that_differ_in_a_lone_surrogate_have_different_names() -> None:
     assert text_mark("a\ud800") != text_mark("a?")
+
+
+LARK_OF_REFUSED_KINDS = """
+from msgspec.structs import replace
+from autoparser.analysis.core.format_choice import Formats
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.grammar.request_grammar import make_grammar
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from tests.analysis.parsing.loop import analysis_of
+from tests.offers import tool
+
+known = analysis_of("a1-function-parameter").format
+refused = frozenset({JsonType.ARRAY, JsonType.OBJECT, JsonType.NUMBER, JsonType.INTEGER})
+calls = replace(known.calls, arguments=replace(known.calls.arguments, refused=refused))
+offered = [tool("note", {"text": {"type": "string"}})]
+made = make_grammar(Formats.of(replace(known, calls=calls)), offered)
+print(made.lark(OpaqueTokens()))
+"""
+
+
+def test_the_names_of_rules_do_not_depend_on_the_order_of_a_set() -> None:
+    def written(seed: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", LARK_OF_REFUSED_KINDS],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    first, *others = map(written, "123")
+    assert "_member_" in first
+    assert set(others) == {first}
