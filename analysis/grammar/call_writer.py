@@ -247,7 +247,7 @@ class CallWriter:
 
         def written() -> str:
             arguments, calls = self.calls.arguments, self.calls
-            if arguments.refused:
+            if len(arguments.refused) > 1:
                 # The order of a set differs from process to process.
                 kinds = tuple(sorted(arguments.refused))
                 calls = replace(calls, arguments=replace(arguments, refused=kinds))
