@@ -609,7 +609,7 @@ def fix(
 
 
 def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
-    """Fix the files of templates, name what was fixed in each, and each that was not written."""
+    """Fix the files of templates; name the fixed rules of each, and files not written."""
     run = _fix_sources(request, unsafe=unsafe)
     unwritten = {problem.path: problem for problem in write_fixes(run)}
     for template in run.templates:

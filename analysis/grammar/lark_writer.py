@@ -600,18 +600,15 @@ class _LarkWriter:
             for exit_, is_plain in zip(exits, plain, strict=True)
             if exit_.prose
         ]
-        return [
-            is_plain
-            and (
-                exit_.prose is not None
-                or not (
-                    exit_.close.isspace()
-                    or all(
-                        not closed and any(text in exit_.close for text in prose.exclude)
-                        for prose, closed in texts
-                    )
-                )
+
+        def may_hold(close: str) -> bool:
+            return not close.isspace() and any(
+                closed or not any(text in close for text in prose.exclude)
+                for prose, closed in texts
             )
+
+        return [
+            is_plain and (exit_.prose is not None or may_hold(exit_.close))
             for exit_, is_plain in zip(exits, plain, strict=True)
         ]
 

@@ -448,7 +448,7 @@ def open_texts(signs: str, texts: Sequence[str], most: float, first: str = "") -
     any_ = regex_without(signs)
     either = _one_of([any_, *_other_signs(signs, texts)])
     if first:
-        # While the first character is repeated, there is no slice of what follows it alone.
+        # A repeated first character hides the slice of what follows, so it is written once, too.
         head = f"{first[:-1]}{any_[2:]}"
         yield from (f"{head}+{either}*{any_}*", f"{head}{either}*{any_}*")
     elif most == inf:

@@ -292,7 +292,7 @@ _WORDS = {
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 _WRITTEN = {"(": "[", ")": "]"}
 _SIZES = {"u": 6, "'": 2, "x": 4, "U": 10}
-"""The sizes of escapes other than JSON's of one character: JSON's `\\u`, and those of Python."""
+"""Characters of an escape by the letter after its backslash: JSON's `\\u`, and Python's own."""
 _UNICODE = lazy_pattern(r"\\u[0-9a-fA-F]{4}")
 _PYTHON = lazy_pattern(r"\\(?:'|x[0-9a-fA-F]{2}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})")
 """Python's escapes that JSON lacks."""
@@ -624,9 +624,9 @@ def read_json(
     """Read one value and emit it as JSON text, after the key in `lead`, if any.
 
     Valid JSON passes byte for byte. The missing closers of an open value are emitted if one of
-    `stops` comes, or if `goes_on` recognizes the text that follows a call's arguments; if a
-    complete text ends, only that of an object whose members are whole and include those that are
-    `required`. With `python` the format's strings have the escapes of Python.
+    `stops` comes, or if `goes_on` recognizes the text that follows a call's arguments. At the end
+    of a complete text, the closer of one object is emitted if its members are whole and none of
+    `required` is missing. With `python`, strings may have Python's escapes.
     """
     return _JsonReader(tape, emit, stops, lead, goes_on, required, python=python).read()
 

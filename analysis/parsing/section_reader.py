@@ -150,8 +150,8 @@ class SectionTexts:
         self.turn_ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
         self.joints = MarkupJoints(_behind_call(turn))
         self.next_call = ""
-        """What the template writes between two calls, up to the name of the second one, if it is
-        sure to be read as that."""
+        """What the template writes between two calls, up to the second name; empty if it could be
+        read as anything else."""
         between = next(_behind_call(turn), "")
         bare = between.lstrip()
         sure = not section.separator.core and not any(

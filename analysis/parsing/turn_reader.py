@@ -735,13 +735,11 @@ class TurnReader:
         begin, start = tape.offset + stop.start, tape.offset + stop.end
         space = tape.text[tape.at : stop.start]
         before = space[-1:] or collector.last_character
-        section = self._section
-        line = collector.content_end(_LONGEST_LINE).rpartition("\n")[2]
-        # A sentence that mentions a marker quotes it, or goes on in the same line; a marker that
-        # the format does not have may come before it.
-        within = "\n" not in space and section is not None and not section.recovery.is_markup(line)
-        text = before in _QUOTES or (stop.label is _SIGN_OF_LINE and within)
-        section = None if text else section
+        # A sentence that mentions a marker quotes it, or goes on in the same line.
+        text = before in _QUOTES or (
+            stop.label is _SIGN_OF_LINE and "\n" not in space and self._is_line_of_text(collector)
+        )
+        section = None if text else self._section
         if section is not None and (yield from section.recover(tape, collector, closes=True)):
             ended = yield from section.ends_turn(tape, collector)
             return _END if ended else _CALLS
@@ -760,6 +758,11 @@ class TurnReader:
         else:
             collector.unread(tape.take(start - tape.position, SpanKind.JUNK))
         return _CONTENT
+
+    def _is_line_of_text(self, collector: MessageCollector) -> bool:
+        """Return whether the last line of the content is more than markup, known or not."""
+        line = collector.content_end(_LONGEST_LINE).rpartition("\n")[2]
+        return self._section is not None and not self._section.recovery.is_markup(line)
 
     def _read_stop(
         self,

@@ -119,7 +119,7 @@ class WrittenCall:
     def hold(self, opening: str) -> TextHold | None:
         """Return the wait for the closer of a call behind whitespace, or None for other openings.
 
-        It is that of `read`, for a reader that knows that a call comes.
+        `read` waits the same way; here the reader already knows that a call comes.
         """
         core, bare = self._close.core, opening.lstrip()
         if not bare or core in opening:
