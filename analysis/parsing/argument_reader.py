@@ -258,8 +258,8 @@ class ValueReader(ArgumentsAround):
         tape, names = self.tape, schema.document.signed_names
         ends = self._ends()
         notation = python_notation() if row.quote else self.arguments.values
-        scan = BracketScan(notation, literal=literal, foreign=_quotes_by_marker(notation))
-        while (size := scan.end_of(tape.text, tape.at, ends, closed=tape.closed)) is None:
+        scan = BracketScan(notation, ends, literal=literal, foreign=_quotes_by_marker(notation))
+        while (size := scan.end_of(tape.text, tape.at, closed=tape.closed)) is None:
             if tape.closed:
                 break
             yield

@@ -286,7 +286,8 @@ class CallRecovery:
         calls: list[RecoveredCall] = []
         tokens, at = self._run(text, 0)
         guessed = closed = False
-        while (found := self._found(text, at, schemas)) is not None:
+        unmarked = 0
+        while unmarked < _MOST_UNMARKED and (found := self._found(text, at, schemas)) is not None:
             behind, at = self._run(text, found.end)
             cut = next((n for n, token in enumerate(behind) if self._opens(token)), len(behind))
             around = [*tokens, *found.tokens, *behind[:cut]]
@@ -300,12 +301,15 @@ class CallRecovery:
             swapped = (f"`{old}` for `{new}`" for at_, old, new in moves if at_ < end)
             how = (*dict.fromkeys(swapped if not calls else ()), *how)
             calls.append(RecoveredCall(found.name, found.values, found.id, end, found.spans, how))
-            marked = marked or any(token.own and is_telling(token.text) for token in around)
+            told = any(token.own and is_telling(token.text) for token in around)
+            marked = marked or told
+            unmarked = 0 if told else unmarked + 1
             guessed = guessed or found.guessed
             closed = within and cut > 0 and behind[cut - 1].text in self._closers
             tokens = behind[cut:]
         # Other text is left over, so this is a text that mentions a tool.
-        if not calls or not (closed or at == len(text) or any(map(self._opens, tokens))):
+        ends = closed or at == len(text) or unmarked == _MOST_UNMARKED
+        if not calls or not (ends or any(map(self._opens, tokens))):
             return None
         placed = tuple(_moved(call, moves) for call in calls)
         return Recovery(placed, placed[-1].end, guessed or not marked)
@@ -590,6 +594,9 @@ _UNSURE = re.compile(
 _WORD = re.compile(r"[\w.:/-]+")
 _ID = re.compile(r"[\w.:-]{1,64}")
 _MOST_TRIED = 64
+_MOST_UNMARKED = 32
+"""Most calls in a row without a marker that are sought at once: no text ends a value there, so each
+call may read all text behind it."""
 _MOST_BETWEEN = 8
 """Most pieces of markup between a name and its arguments: behind each one all ways are tried."""
 _PAIRS = (
@@ -599,7 +606,7 @@ _PAIRS = (
     ),
     # <arg=a>1</arg>, <arg name="a">1</arg>
     re.compile(
-        r"\s*<([\w:.-]+)(?:=|\s+(?:name|key)=)[\"']?(?P<key>[\w.-]+)[^<>]*>(?P<value>.*?)</\1>",
+        r"\s*<([\w:.-]+)(?:=|\s+(?:name|key)=)[\"']?(?P<key>[\w.-]++)[^<>]*+>(?P<value>.*?)</\1>",
         re.DOTALL,
     ),
     # <a>1</a>

@@ -55,11 +55,17 @@ class BracketScan:
     """Finds the end of one value as its text comes in."""
 
     def __init__(
-        self, notation: ValueNotation, *, literal: bool = False, foreign: bool = False
+        self,
+        notation: ValueNotation,
+        ends: Sequence[str],
+        *,
+        literal: bool = False,
+        foreign: bool = False,
     ) -> None:
-        """Store the brackets and quotes of a notation; a `literal` may be in quotes itself.
+        """Store the brackets and quotes of a notation, and the texts that end a value.
 
-        Strings may also have `foreign` quotes, those of Python.
+        A `literal` may be in quotes itself. Strings may also have `foreign` quotes, those of
+        Python.
         """
         self._quotes, self._escaped = string_quotes(notation)
         self._foreign = {quote: quote for quote in "'\"" if foreign and quote not in self._quotes}
@@ -78,6 +84,12 @@ class BracketScan:
             for container in (notation.array, notation.object)
             if container.close.strip()
         }
+        self._ends = frozenset(ends)
+        quotes = {*self._quotes, *self._quotes.values()}
+        self._words = {*quotes, *self._opens, *self._closes, *ends}
+        words = sorted(self._words, key=len, reverse=True)
+        self._pattern = re.compile("|".join([r"\\.", *map(re.escape, words)]), re.DOTALL)
+        self._longest = max(2, *map(len, words))
         self._depth = 0
         self._quoted = ""
         self._scan_size = 0
@@ -89,19 +101,14 @@ class BracketScan:
         """Whether a foreign quote has opened that did not close."""
         return self._quoted in self._foreign
 
-    def end_of(self, text: str, start: int, ends: Sequence[str], *, closed: bool) -> int | None:
-        """Return the length of the value, which ends before one of `ends`, or None if unknown."""
-        quotes = self._quotes
-        words = {*quotes, *quotes.values(), *self._opens, *self._closes, *ends}
-        pattern = re.compile(
-            r"\\.|" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.DOTALL
-        )
-        longest = max(2, *map(len, words))
+    def end_of(self, text: str, start: int, *, closed: bool) -> int | None:
+        """Return the length of the value, or None if its end is unknown."""
+        quotes, ends, search = self._quotes, self._ends, self._pattern.search
         # A word may be cut at the end of a piece, so the last characters wait for more text.
-        limit = len(text) if closed else len(text) - longest + 1
+        limit = len(text) if closed else len(text) - self._longest + 1
         at = start + self._scan_size
         while True:
-            match = pattern.search(text, at)
+            match = search(text, at)
             if match is None or match.start() >= limit:
                 self._scan_size = max(self._scan_size, limit - start, 0)
                 return None
@@ -114,14 +121,18 @@ class BracketScan:
                 skips = word[0] == "\\" and self._quoted in self._escaped
                 at = match.start() + (len(word) if closes or skips else 1)
                 self._quoted = "" if closes else self._quoted
-            elif word[0] == "\\" and word not in words:
+            elif word[0] == "\\" and word not in self._words:
                 at = match.start() + 1
             elif word in ends and not self._depth:
                 return match.start() - start
             else:
-                before = text[start : match.start()].rstrip()
+                # Only whitespace is passed: a copy of all text before each word is quadratic.
+                behind = match.start()
+                while behind > start and text[behind - 1].isspace():
+                    behind -= 1
+                before = text[behind - 1] if behind > start else ""
                 # In `it's` no string begins.
-                apostrophe = word in self._foreign and before[-1:] not in _BEFORE_VALUE
+                apostrophe = word in self._foreign and before not in _BEFORE_VALUE
                 if (self._depth or not self._bare or not before) and not apostrophe:
                     self._quoted = "" if self._bare and not self._depth else quotes.get(word, "")
                     self._depth += (word in self._opens) - (word in self._closes)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import pytest
 
 from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
 from tests.case_tables import load_cases
+from tests.offers import tool
 
 from .loop import TOOLS, analysis_of
 
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.slow
 
 SHORT, MOST = 5_000, 3
 TABLE = load_cases(__file__, "growth.yaml")
+OFFERED = [*TOOLS, tool("ping", {})]
 
 
 class Counted(str):
@@ -43,7 +45,7 @@ class Counted(str):
 def work(fixture: str, text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """Count what reading a text in one piece takes."""
     analysis = analysis_of(fixture)
-    parser = analysis.parser(TOOLS, prompt=analysis.format.header)
+    parser = analysis.parser(OFFERED, prompt=analysis.format.header)
     counted = 0
     find = StopTable[object].find
 
@@ -79,10 +81,10 @@ def calls_of(
 
 @pytest.mark.parametrize("case", TABLE["repeats"], ids=lambda case: ascii(case["unit"]))
 def test_repeated_text_costs_linear_steps(
-    case: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fixture, head, unit = case.values()
-    count = SHORT // len(unit)
+    fixture, head, unit = case["fixture"], case["head"], case["unit"]
+    count = case.get("short", SHORT) // len(unit)
     # The first search for a lost call imports its module and compiles patterns.
     work(fixture, head + unit * 2, monkeypatch)
     first, second, fourth = (

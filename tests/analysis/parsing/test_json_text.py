@@ -111,9 +111,9 @@ NOTATIONS: Mapping[str, ValueNotation] = {
 def test_a_value_ends_behind_its_brackets_and_quotes(case: dict[str, Any]) -> None:
     text = case["value"] + case["behind"]
     for step in (1, 3, len(text)):
-        scan = BracketScan(NOTATIONS[case["notation"]])
+        scan = BracketScan(NOTATIONS[case["notation"]], (",",))
         ends = range(step, len(text) + step, step)
-        found = (scan.end_of(text[:end], 0, (",",), closed=end >= len(text)) for end in ends)
+        found = (scan.end_of(text[:end], 0, closed=end >= len(text)) for end in ends)
         assert next(end for end in found if end is not None) == len(case["value"])
 
 
