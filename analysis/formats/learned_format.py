@@ -37,6 +37,7 @@ from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
 from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression, formats_of_request
 from autoparser.analysis.parsing.turn_request import (
+    IdentityCache,
     ParserFields,
     ParserOptions,
     ParserRequest,
@@ -176,6 +177,9 @@ class LearnedFormat(Shown, ABC):
         invalid tokenizer.
         """
         asked = read_options(ParserFields, tools, options)
+        bare = call_ids is None and tokenizer is None and chat_template_kwargs is None
+        if bare and not (options or self.also):
+            return self._usual_parser(request_with(asked))
         request = request_with(asked, self._setting_format(tools, chat_template_kwargs))
         model = None if tokenizer is None else _model_tokenizer(tokenizer)
 
@@ -197,6 +201,19 @@ class LearnedFormat(Shown, ABC):
         # Learned calls are parsed by a second parser, not by a union of both formats.
         turn, other = build_expression(self.formats, request), self._alternative(request)
         return parser_of(turn, None if other is None else parser_of(other))
+
+    def _usual_parser(self, request: ParserRequest) -> OutputParser:
+        """Return the parser of a request with nothing but tools, made once for their names."""
+        tools = request.tools
+        parser = _PARSERS.of(
+            (self.formats,),
+            None if tools is None else tuple(tools),
+            # A parser that is kept must not keep the schemas of one request.
+            lambda: OutputParser(
+                structs.replace(build_expression(self.formats, request), schemas={})
+            ),
+        )
+        return parser.offering({} if tools is None else tools)
 
     def grammar(
         self,
@@ -433,6 +450,10 @@ class LearnedFormat(Shown, ABC):
     def spoiled(self) -> AskedForm | None:
         """The first of OpenAI's forms that silently loses text, in any setting, or None."""
         return next((check.spoiled for check in self.checks if check.spoiled is not None), None)
+
+
+_PARSERS: IdentityCache[OutputParser] = IdentityCache(128)
+"""Parsers of requests without options, by format and names of tools."""
 
 
 def _same(

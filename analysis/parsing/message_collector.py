@@ -66,6 +66,7 @@ _UNUSED = bytes(range(256 - 256 % len(_SIGNS), 256))
 _SIGN_OF_BYTE = "".join(_SIGNS[byte % len(_SIGNS)] for byte in range(256)).encode("ascii")
 _LENGTH = 9
 """Some templates require ids of nine letters and digits; others accept any."""
+_MOST_DRAWN = 64
 
 
 class CallIds:
@@ -89,11 +90,24 @@ class CallIds:
         del name, index
         if self._source is not None:
             return "".join(self._source.choices(_SIGNS, k=_LENGTH))
-        signs = b""
-        while len(signs) < _LENGTH:
-            # Use only as many byte values as give every sign the same probability.
-            signs += os.urandom(2 * _LENGTH).translate(_SIGN_OF_BYTE, _UNUSED)
-        return signs[:_LENGTH].decode("ascii")
+        while True:
+            try:
+                return _DRAWN.pop()
+            except IndexError:
+                # Use only as many byte values as give every sign the same probability.
+                signs = os.urandom(_MOST_DRAWN * _LENGTH).translate(_SIGN_OF_BYTE, _UNUSED)
+                text = signs.decode("ascii")
+                ends = range(_LENGTH, len(text) + 1, _LENGTH)
+                _DRAWN.extend(text[end - _LENGTH : end] for end in ends)
+
+
+UNIQUE_IDS = CallIds()
+"""The maker of all parsers without one."""
+_DRAWN: list[str] = []
+"""Ids that no call has yet: many are drawn at once, since each draw asks the system."""
+if hasattr(os, "register_at_fork"):
+    # A forked process would give the ids of its parent to calls of its own.
+    os.register_at_fork(after_in_child=_DRAWN.clear)
 
 
 class _Prose(Struct):

@@ -11,18 +11,19 @@ A parser with an `alternative` reads in two ways: the template's, and one that w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replace_fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_format import TurnPart
 
 from .foreign_calls import foreign_call
 from .marker_tokens import MarkerTokens, ReasoningEnd, SpelledMarkers
-from .message_collector import CallIds, MessageCollector
+from .message_collector import UNIQUE_IDS, CallIds, MessageCollector
 from .parsed_message import (
     Delta,
     DeltaKind,
@@ -417,9 +418,20 @@ class OutputParser:
         self._schemas = CallSchemas(turn.schemas)
         self._reasoning: ReasoningIn = reasoning
         self._whole_calls = whole_calls
-        self._make_id = call_ids if callable(call_ids) else CallIds(call_ids)
+        self._make_id = call_ids if callable(call_ids) else UNIQUE_IDS
+        if isinstance(call_ids, int):
+            self._make_id = CallIds(call_ids)
         self._tokens = None if tokenizer is None else MarkerTokens(turn, tokenizer)
         self._alternative = alternative
+
+    def offering(self, schemas: Mapping[str, Json]) -> OutputParser:
+        """Return this parser for tools of the same names; `schemas` are those of parameters."""
+        other = OutputParser.__new__(OutputParser)
+        # Copied by hand, which takes a fifth of `copy`: each request makes one.
+        other.__dict__.update(self.__dict__)
+        other.turn = replace(self.turn, schemas=schemas)
+        other._schemas = CallSchemas(schemas)  # noqa: SLF001 - another parser of this class
+        return other
 
     def __repr__(self) -> str:
         """Return which tools may be called, in one line."""

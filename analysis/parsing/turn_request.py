@@ -497,16 +497,21 @@ _TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
 def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
     """Return the schemas of the parameters by function name."""
     found: dict[str, Json] = {}
-    for at, tool in enumerate(tools):
-        # Fast path: nearly all tools of a request are the dicts that a JSON parser returns.
-        if tool.__class__ is dict and (function := tool.get("function")).__class__ is dict:
-            name, schema = function.get("name"), function.get("parameters")
-            if name and name.__class__ is str and (schema.__class__ is dict or schema is None):
-                found[name] = schema
-                continue
-        name, schema = _name_and_schema(at, tool)
-        found[name] = schema
-    return found
+    # Fast path: nearly all tools of a request are the dicts that a JSON parser returns.
+    try:
+        for tool in tools:
+            function = tool["function"] if tool.__class__ is dict else None
+            if function.__class__ is not dict:
+                break
+            name, schema = function["name"], function.get("parameters")
+            if name.__class__ is not str or not (name and (schema is None or type(schema) is dict)):
+                break
+            found[name] = schema
+        else:
+            return found
+    except KeyError:
+        pass
+    return dict(_name_and_schema(at, tool) for at, tool in enumerate(tools))
 
 
 def _name_and_schema(at: int, tool: object) -> tuple[str, Json]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -134,6 +137,23 @@ def test_made_ids_differ_in_all_turns(call_deltas: Literal["incremental", "whole
     assert all(re.fullmatch("[A-Za-z0-9]{9}", call_id) for call_id in ids)
 
 
+FORKED = """
+import os
+from autoparser.analysis.parsing.message_collector import CallIds
+CallIds()("f", 0)
+child = os.fork()
+os.write(1, CallIds()("f", 1).encode() + b" ")
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
+def test_made_ids_of_a_forked_process_differ_from_those_of_its_parent() -> None:
+    ran = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True)  # noqa: S603
+    assert len(set(ran.stdout.split())) == 2
+
+
 def made_ids(call_ids: CallIds | int | Callable[[str, int], str]) -> list[str]:
     message = analysis_of(JSON).parser(TOOLS, call_ids=call_ids).parse(f"{CALL}\n{CALL}")
     calls: Any = message.to_openai()["tool_calls"]
@@ -205,6 +225,17 @@ def test_arguments_that_break_the_schema_are_a_fact_beside_the_call(
         str(breach).startswith(error)
         for breach, error in zip(call.schema_errors, errors, strict=True)
     )
+
+
+def test_tools_of_the_same_names_are_read_by_the_schemas_of_their_request() -> None:
+    make = analysis_of("a1-function-parameter").parser
+    text = "<tool_call>\n<function=f>\n<parameter=a>\n3\n</parameter>\n</function>\n</tool_call>"
+    read: list[str] = []
+    for kind in ("string", "integer", "string"):
+        properties = {"a": {"type": kind}}
+        tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]
+        read.append(make(tools).parse(text).tool_calls[0].arguments)
+    assert read == ['{"a": "3"}', '{"a": 3}', '{"a": "3"}']
 
 
 def test_schema_is_read_only_if_errors_are_requested() -> None:
