@@ -21,6 +21,8 @@ from enum import Enum, auto
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
@@ -745,7 +747,7 @@ def _is_count(text: str, types: frozenset[str], notation: ValueNotation) -> bool
     return text not in (notation.true, notation.false, notation.null)
 
 
-class ReadValue(NamedTuple):
+class ReadValue(Struct):
     """The value that a raw text is written for."""
 
     json: str

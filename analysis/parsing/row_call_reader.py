@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -34,6 +35,7 @@ from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
 from .stop_marks import LONGEST_HEADER, skip_again
 from .text_lookahead import (
+    GoesOn,
     one_of,
     read_literal,
     skip_space,
@@ -42,7 +44,15 @@ from .text_lookahead import (
     take_row,
 )
 from .text_tape import Reading, SpanKind, TextTape
-from .turn_request import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
+from .turn_request import (
+    ArgumentList,
+    FreeText,
+    FunctionName,
+    IdentityCache,
+    RowCall,
+    RowItem,
+    SingleWord,
+)
 from .value_decoding import key_closers
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
@@ -312,24 +322,28 @@ class RowReader:
 
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Open the call and read its arguments; return how it ends early, or None."""
-        unnamed = not self.name and any(isinstance(item, FunctionName) for item in rest)
+        named_behind = any(isinstance(item, FunctionName) for item in rest)
+        unnamed = not self.name and named_behind
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
-        closers = self._closers(rest)
-        stops = self.around.argument_stops(closers)
+        if named_behind:
+            behind = self._behind(item, rest)
+        else:
+            around = self.call, self.around
+            behind = _BEHIND.of(around, len(rest), lambda: self._behind(item, rest))
         early: list[str] = []
-        fence = (yield from open_fence(self.tape)) if _is_braced(item) else ""
+        fence = (yield from open_fence(self.tape)) if behind.braced else ""
         if not unnamed:
             self.collector.open_call(self.name, self.id)
         outcome = yield from read_arguments(
             self.tape,
             item.arguments,
             self.collector.schemas.of(self.name),
-            stops,
+            behind.stops,
             early.append if unnamed else self.collector.arguments,
-            repairs=(*filter(is_unit, closers), *self.around.stops),
-            space=rest[0].before if rest and isinstance(rest[0], TemplateLiteral) else "",
-            goes_on=self.around.continuation.after(rest, self.name),
+            repairs=behind.repairs,
+            space=behind.space,
+            goes_on=behind.goes_on,
             exact=self.collector.forgive == "exact",
         )
         self.early = "".join(early) if unnamed else None
@@ -340,8 +354,20 @@ class RowReader:
         if outcome is _REPAIRED:
             self.status = Status.REPAIRED
         self.closed = bool(item.arguments.members.close.strip()) and outcome is not _REPAIRED
-        yield from close_fence(self.tape, fence)
+        if fence:
+            yield from close_fence(self.tape, fence)
         return None
+
+    def _behind(self, item: ArgumentList, rest: Sequence[RowItem]) -> _Behind:
+        """Return the texts that may come behind the arguments."""
+        closers = self._closers(rest)
+        return _Behind(
+            stops=self.around.argument_stops(closers),
+            repairs=(*filter(is_unit, closers), *self.around.stops),
+            space=rest[0].before if rest and isinstance(rest[0], TemplateLiteral) else "",
+            goes_on=self.around.continuation.after(rest, self.name),
+            braced=_is_braced(item),
+        )
 
     def _closers(self, rest: Sequence[RowItem]) -> list[str]:
         """Return the texts that may follow the arguments."""
@@ -350,6 +376,25 @@ class RowReader:
             texts = [item.text for item in rest if isinstance(item, TemplateLiteral)]
             return [TemplateLiteral.of(self.name.join(texts)).first]
         return [item.first for item in rest if isinstance(item, TemplateLiteral) and item.core]
+
+
+class _Behind(NamedTuple):
+    """The texts that may come behind the arguments of a call, as `read_arguments` has them."""
+
+    stops: tuple[str, ...]
+    """All of them, e.g. ("</function>", "</tool_call>", "<|im_end|>")."""
+    repairs: tuple[str, ...]
+    """Those before which missing closers of JSON are added, e.g. ("</tool_call>",)."""
+    space: str
+    r"""The whitespace that the template writes before them, e.g. "\n"."""
+    goes_on: GoesOn
+    """Recognizes the end of the call where another sign comes."""
+    braced: bool
+    """Whether the arguments are an object, which a model may put in a fence."""
+
+
+_BEHIND: IdentityCache[_Behind] = IdentityCache(256)
+"""By call and its surroundings, and the number of items behind the arguments."""
 
 
 def _is_braced(item: ArgumentList) -> bool:

@@ -340,7 +340,7 @@ class SectionReader:
         cut = yield from self._read(tape, collector, space, opening)
         if collector.deferred:
             collector.content("")
-        if cut or (yield from self.ends_turn(tape, collector)):
+        if cut or (self._texts.end_rests and (yield from self.ends_turn(tape, collector))):
             return True
         yield from self._read_on(tape, collector)
         return False
@@ -368,16 +368,21 @@ class SectionReader:
                 return True
         return False
 
-    def _read(
+    def _read(  # noqa: C901 - what most sections need, without a generator for each
         self, tape: TextTape, collector: MessageCollector, space: int, fence: str
     ) -> Reading[bool]:
         """Read from the whitespace before the section to the closing `fence` after it, if any."""
         begin = start = tape.position
         tape.record()
         tape.take(space, _MARKUP)
-        yield from self._lead(tape, collector)
+        text, at, texts = tape.text, tape.at, self._texts
+        if at == len(text) or text[at] in texts.lead_signs:
+            yield from self._lead(tape, collector)
         close = self.section.close
-        opened, noise = yield from self._opens(tape)
+        opened = False
+        noise: str | None = ""
+        if self.section.open.core:
+            opened, noise = yield from self._opens(tape)
         empty = noise is not None and opened and close.core
         if empty and (yield from self._close(tape, close)):
             yield from self._end_empty(tape, collector, start, noise or "", fence)
@@ -405,8 +410,10 @@ class SectionReader:
             return ended is True
         closed = bool(close.core) and (yield from self._close(tape, close))
         yield from self._stray_closers(tape, collector, self._closers)
-        yield from self._close_fence(tape, collector, begin, fence)
-        yield from skip_written(tape, self.section.behind)
+        if collector.deferred:
+            yield from self._close_fence(tape, collector, begin, fence)
+        if self.section.behind:
+            yield from skip_written(tape, self.section.behind)
         if opened and close.core and not closed:
             collector.leave_section(tape.position)
         return False
@@ -541,10 +548,7 @@ class SectionReader:
 
         That is a marker, or the bracket of a list of calls that the format does not write.
         """
-        text, at, leads = tape.text, tape.at, self._texts.leads
-        if at < len(text) and text[at] not in self._texts.lead_signs:
-            return
-        lead = yield from at_any(tape, leads)
+        lead = yield from at_any(tape, self._texts.leads)
         if lead is not None:
             collector.strays = collector.strays or not self._around.tentative
             tape.take(len(lead), _MARKUP)
@@ -556,8 +560,6 @@ class SectionReader:
         The noise is None if a call is sure to follow.
         """
         opening, written = self.section.open, self._texts.begun
-        if not opening.core:
-            return False, ""
         if written and tape.text.startswith(written, tape.at):
             tape.take(len(opening.core) + len(opening.after), _MARKUP)
             return True, None

@@ -248,7 +248,11 @@ class StopTable(Generic[Label]):
     def passed(self, text: str) -> int | None:
         """Return the length of a text that can be passed on already, or None if a stop came."""
         match = self._pattern.search(text) if self._pattern is not None else None
-        if match is not None and (not self._named or self._first_of(text, match) is not None):
+        if match is not None and (
+            not self._named
+            or match.group() in self._labels
+            or self._first_of(text, match) is not None
+        ):
             return None
         return self.safe(text, 0)
 
@@ -269,7 +273,8 @@ class StopTable(Generic[Label]):
             found = self._static.match(text, start) if self._static is not None else None
             best = None
             if found is not None:
-                best = FoundStop(start, found.end(), self._labels[found.group()], found.group())
+                stop_text = found.group()
+                best = FoundStop(start, found.end(), self._labels[stop_text], stop_text)
             for stop in self._named:
                 if text.startswith(stop.before, start):
                     at = start + len(stop.before)

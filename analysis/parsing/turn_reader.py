@@ -609,6 +609,9 @@ class TurnReader:
         self._joints = markup_joints(turn, TurnPart.CONTENT, stops, stops, frozenset({_CALLS}))
         self._opens_reasoning = self._reasoning.after(self._openings)
         self._call_opening = _sure_opening(turn, stops)
+        header = turn.header.core + self._written_behind[_HEADER]
+        self._header_size = len(header)
+        self._next_header = () if frame is None else _sure_header(header + frame.first, turn, stops)
         opens = (turn.header, turn.content.open, *turn.content.others)
         self._opens = {
             spelling: literal for literal in opens for spelling in spaced_spellings(literal.core)
@@ -650,7 +653,8 @@ class TurnReader:
             return _REASONING_CLOSE
         if self.turn.start is TurnStart.HEADER:
             yield from skip_again(tape, self.turn.header)
-        yield from skip_written(tape, self.turn.unwritten)
+        if self.turn.unwritten:
+            yield from skip_written(tape, self.turn.unwritten)
         return _HEADER
 
     def _opening(self, collector: MessageCollector) -> MarkupJoints:
@@ -675,6 +679,8 @@ class TurnReader:
         No header may come after the opening of content.
         """
         if self._headers.frame is not None:
+            if before is _REASONING_CLOSE and tape.text.startswith(self._next_header, tape.at):
+                tape.take(self._header_size, _MARKUP)
             if before is not _CONTENT:
                 mark = yield from self._read_headers(tape, collector, opened)
                 if mark is not None:
@@ -776,7 +782,7 @@ class TurnReader:
         if stop.label is _CALLS and self._section is not None:
             # The fence around calls is the model's; the whitespace before the opener is the
             # template's.
-            own = self._stops.written_before(tape.text, stop, tape.at, fence=False)
+            own = self._written_before(tape, stop)
             cut = yield from self._section.read(tape, collector, stop.start - own, own - tape.at)
             return _END if cut else _CALLS
         found_text = stop.text
@@ -806,6 +812,12 @@ class TurnReader:
             collector.reasoning_marker(space)
         # After a stray closer the content continues without a header.
         return _CONTENT if stray else stop.label
+
+    def _written_before(self, tape: TextTape, stop: FoundStop[StopMark]) -> int:
+        """Return the offset of the template's whitespace before calls, of which a fence is none."""
+        if "`" not in tape.text[tape.at : stop.start]:
+            return tape.at
+        return self._stops.written_before(tape.text, stop, tape.at, fence=False)
 
     def _behind(self, label: StopMark, text: str) -> str:
         """Return the whitespace written after a stop; content may have several openings."""
@@ -888,6 +900,14 @@ def _sure_opening(turn: TurnTree, stops: StopTable[StopMark]) -> tuple[str, ...]
     if found is None or found.start or found.label is not _CALLS:
         return ()
     return () if stops.unsure(text, found, 0) else (text,)
+
+
+def _sure_header(text: str, turn: TurnTree, stops: StopTable[StopMark]) -> tuple[str, ...]:
+    """Return a text if it begins with the turn's header, and not with a longer stop."""
+    found = stops.find(text, 0)
+    if found is None or found.label is not _HEADER or found.text != turn.header.core:
+        return ()
+    return () if found.start or stops.unsure(text, found, 0) else (text,)
 
 
 _QUOTES = tuple("`'\"(")

@@ -73,6 +73,8 @@ class WrittenCall:
         self._close, self._arguments, self._offered = close, arguments, offered
         self._opening = opening
         self._naming = naming
+        self._named: dict[str, str] = {}
+        """Names by the ids that hold them; models count their calls, so that few ids differ."""
 
     @classmethod
     def of(cls, call: RowCall | JsonCall, around: CallSurroundings) -> WrittenCall | None:
@@ -113,7 +115,8 @@ class WrittenCall:
             yield
         if tape.text.find(core, tape.at) < 0 or not self._take(tape, collector):
             return False
-        yield from skip_written(tape, self._close.after)
+        if self._close.after:
+            yield from skip_written(tape, self._close.after)
         return True
 
     def hold(self, opening: str) -> TextHold | None:
@@ -141,9 +144,17 @@ class WrittenCall:
         if match is None:
             return None
         call_id = match["id"] if self._has_id else ""
-        naming = self._naming
-        name = naming.name_in(call_id, self._offered) if naming else match["name"]
+        name = match["name"] if self._naming is None else self._name_in(self._naming, call_id)
         return (match, name, call_id) if name in self._offered else None
+
+    def _name_in(self, naming: NamingId, call_id: str) -> str:
+        """Return the name in an id."""
+        name = self._named.get(call_id)
+        if name is None:
+            name = naming.name_in(call_id, self._offered)
+            if len(self._named) < _MOST_NAMED:
+                self._named[call_id] = name
+        return name
 
     def _parts(self, match: re.Match[str]) -> _Parts:
         """Return where the parts of a call up to its arguments end, and their kinds."""
@@ -179,6 +190,7 @@ class WrittenCall:
 _HELD = 192
 """Characters of a call within which its closer has to come: a client waits no longer for the
 beginning of a call."""
+_MOST_NAMED = 64
 _WORD = "[^\\s{}\\[\\]<>\"']{1,256}?"
 
 

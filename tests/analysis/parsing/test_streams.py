@@ -31,6 +31,10 @@ TAGGED_CALL = (
     f"<tool_call>\n<function=get_forecast>\n<parameter=city>\n{CITY}\n</parameter>\n"
     "</function>\n</tool_call>"
 )
+HEADED = (
+    "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary "
+    'to=functions.get_forecast <|constrain|>json<|message|>{"city": "Oslo"}<|call|>'
+)
 
 
 def fed(stream: StreamParser, text: str) -> list[Delta]:
@@ -212,14 +216,27 @@ def besides_feed(frame: FrameType, event: str) -> bool:
     return event == "call" and code.co_name != "feed" and code.co_filename != __file__
 
 
-@pytest.mark.parametrize(("fixture", "call"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
-def test_a_short_answer_in_single_characters_runs_few_functions(fixture: str, call: str) -> None:
-    stream = analysis_of(fixture).parser(TOOLS).stream()
-    text = f"<think>\nHm.\n</think>\n\n{call}"
-    called = calls_of(lambda: fed(stream, text), besides_feed)
-    assert stream.message.tool_calls
-    # Text between two parts is read at once, so few calls are made.
-    assert 0 < called < 200
+@pytest.mark.parametrize(
+    ("fixture", "text", "most"),
+    [
+        (JSON, f"<think>\nHm.\n</think>\n\n{CALL}", 135),
+        (TAGGED, f"<think>\nHm.\n</think>\n\n{TAGGED_CALL}", 183),
+        ("t2-recipient-header", HEADED, 248),
+    ],
+)
+def test_a_short_answer_in_single_characters_runs_few_functions(
+    fixture: str, text: str, most: int
+) -> None:
+    analysis = analysis_of(fixture)
+
+    def answer() -> StreamParser:
+        stream = analysis.parser(TOOLS).stream()
+        fed(stream, text)
+        return stream
+
+    # The texts of a format are prepared for its first answer.
+    assert answer().message.tool_calls
+    assert 0 < calls_of(answer, besides_feed) < most
 
 
 def wakes_reader(frame: FrameType, event: str) -> bool:
