@@ -470,6 +470,12 @@ class MarkupJoints:
     def __init__(self, texts: Iterable[str]) -> None:
         """Store the texts."""
         self._texts = sorted(set(texts))
+        self._firsts = {text[:1] for text in self._texts}
+
+    def may_begin(self, tape: TextTape) -> bool:
+        """Return whether all text left may be the front of a joint, by its first character."""
+        first = tape.text[tape.at : tape.at + 1]
+        return not first or first in self._firsts
 
     def begun(self, text: str) -> str:
         """Return one of these that a text is, or is the front of; or empty."""

@@ -441,7 +441,8 @@ class ReasoningReader:
         # Then no other end is missing.
         collector.ended = self._ends
         after = block.close.after if emptied is None else emptied
-        collector.reasoning_marker((yield from skip_written(tape, after)))
+        if after:
+            collector.reasoning_marker((yield from skip_written(tape, after)))
 
     def after(self, openings: MarkupJoints) -> re.Pattern[str]:
         """Return the pattern of an opening as the template writes it, up to a sign of text."""
@@ -530,7 +531,8 @@ class ReasoningReader:
         prompted = self.turn.start is TurnStart.REASONING and not tape.position
         begun = -1 if prompted else tape.position
         after = self.turn.unwritten if prompted else block.open.after
-        mark((yield from skip_written(tape, after)))
+        if after:
+            mark((yield from skip_written(tape, after)))
         opening, first = self._opener, tape.text[tape.at : tape.at + 1]
         if opening.core and (not first or first in self._opener_signs or first.isspace()):
             # The model may repeat a marker that the prompt has already written.
@@ -640,7 +642,8 @@ class TurnReader:
     def _begin(self, tape: TextTape, collector: MessageCollector) -> Reading[StopMark]:
         """Read up to the first block, or reasoning that comes first; return the mark read."""
         joints = self._opening(collector)
-        yield from joints.wait(tape)
+        if joints.may_begin(tape):
+            yield from joints.wait(tape)
         opened = self._opens_reasoning.match(tape.text) if joints is self._openings else None
         if opened is not None:
             tape.take(opened.end(), _MARKUP)
@@ -805,7 +808,8 @@ class TurnReader:
             return _REASONING_CLOSE
         if found_text in self._opens:
             yield from skip_again(tape, self._opens[found_text])
-        space = yield from skip_written(tape, self._behind(stop.label, found_text))
+        behind = self._behind(stop.label, found_text)
+        space = (yield from skip_written(tape, behind)) if behind else ""
         if stop.label is _HEADER:
             yield from self._headers.skip_role(tape)
         if stop.label is _REASONING_CLOSE:
