@@ -511,6 +511,21 @@ class MessageCollector:
             self._read_calls.append(call)
             self.last = _CALLS
 
+    def judge_call(self, text: str, holds_entry: Callable[[str, str], bool]) -> None:
+        """Note that the call that closed last is malformed if a value swallowed an argument.
+
+        Its text then holds the entry of a declared key that is not in its arguments.
+        """
+        call = self._read_calls[-1]
+        if call.status is not _OK or not isinstance(call.schema, dict):
+            return
+        for key in call.schema.get("properties") or ():
+            lost = key in text and f'"{key}": ' not in call.arguments
+            if lost and holds_entry(text, key):
+                call.status = self.status = Status.MALFORMED
+                del self._closed_calls[len(self._read_calls) - 1 :]
+                return
+
     def give_up_call(self) -> bool:
         """End a call that could not be read; return whether it was passed on and so remains a call.
 

@@ -27,11 +27,12 @@ from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_parts import SchemaPart
-from autoparser.analysis.core.text_alignment import TemplateLiteral
+from autoparser.analysis.core.text_alignment import TemplateLiteral, differing_parts
 from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.lazy_names import lazy_pattern
 
 from .json_text import Emit, QuoteScan, ReadOutcome, ends_in_number, in_json
+from .stop_marks import BARS
 from .text_lookahead import (
     FoundStop,
     GoesOn,
@@ -86,6 +87,13 @@ class ArgumentTexts:
         1; None if only a reader can find them."""
         self._keyed = any(row.keyed_close for row in self.rows)
         self._of_values: dict[object, ValueTexts] = {}
+        string = arguments.values.string
+        self._closer = TemplateLiteral.of(string.close + self.rows[0].after).core
+        self._key = arguments.members.key
+        middles = {unit for row in self.rows for unit in TemplateLiteral.of(row.middle).units[:1]}
+        # The closer behind a swallowed value is that of the value around it: both are strings.
+        quote = "" if any(opening.core for opening in self.openings) else string.open.strip()
+        self._middles = tuple(middle + quote for middle in middles)
 
     def _entry_head(self, arguments: ArgumentFormat) -> re.Pattern[str] | None:
         row, opening, key = self.rows[0], self.openings[0], arguments.members.key
@@ -144,6 +152,38 @@ class ArgumentTexts:
         yield from (f"{lead}{opening.before}{opening.units[0]}" for opening in self.openings)
         yield from (self.space + stop for stop in self.stops)
 
+    def holds_entry(self, text: str, key: str) -> bool:
+        """Return whether a key opens an entry in a call's text, but for a letter before it.
+
+        That is the last entry of `<p=a>1</p><q=b>2</p>`, and of `a='1' b='2'` without a separator.
+        """
+        for middle in self._middles:
+            entry = self._key.write(key) + middle
+            at = text.find(entry)
+            while at >= 0:
+                if self._leads_to_key(text[max(0, at - _LONGEST_WORD) : at]):
+                    return True
+                at = text.find(entry, at + 1)
+        return False
+
+    def _leads_to_key(self, text: str) -> bool:
+        """Return whether a text ends almost as the template writes the text before a key."""
+        for core in (opening.core for opening in self.openings):
+            if len(core) > _SHORT:
+                sizes = () if text.endswith(core) else (len(core) + more for more in (-1, 0, 1))
+                found, wanted = text.translate(_ONE_BAR), core.translate(_ONE_BAR)
+                parts = (differing_parts(found[-size:], wanted) for size in sizes)
+                if any(max(map(len, pair)) <= 1 for pair in parts):
+                    return True
+            elif self.separator.core and self._closer and not core:
+                value, _, behind = text.rpartition(self._closer)
+                sign = behind.strip()
+                wrong = len(sign) <= 1 and not sign.isalnum() and sign != self.separator.core
+                # Behind one of these signs, a quote opens a value.
+                if wrong and value.strip()[-1:] not in tuple("=([{,:"):
+                    return True
+        return False
+
     def entry_signs(self) -> Iterator[str]:
         """Return the beginnings of the next entry if entries have no marker."""
         for opening in self.openings:
@@ -158,6 +198,7 @@ _KEY_SIGN = lazy_pattern(r"[\w.-]")
 _LONGEST_WORD = 256
 """Characters of a key within which the text before a value is waited for as a whole."""
 _TEXTS: IdentityCache[ArgumentTexts] = IdentityCache(256)
+_ONE_BAR = str.maketrans(dict.fromkeys(BARS, "|"))
 _MOST_VALUES = 256
 """Keys are texts of models where an entry ends with its key: so many are kept."""
 

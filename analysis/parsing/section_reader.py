@@ -34,6 +34,7 @@ from .json_call_reader import JsonReader
 from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, fence_mark, read_prose
+from .raw_text import ArgumentTexts
 from .row_call_reader import RowReader
 from .stop_marks import (
     StopMark,
@@ -61,7 +62,7 @@ from .text_lookahead import (
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextHold, TextTape
-from .turn_request import CallSection, IdentityCache, JsonCall, RowCall, TurnTree
+from .turn_request import ArgumentList, CallSection, IdentityCache, JsonCall, RowCall, TurnTree
 from .written_call import WrittenCall
 
 if TYPE_CHECKING:
@@ -134,6 +135,12 @@ class SectionTexts:
             self.leads = ("[",)
         self.lead_signs = frozenset(lead[:1] for lead in self.leads)
         self.call_marks = (*self.inner_closers, *entry_markers(section.call))
+        call = section.call
+        items = (call.arguments,) if isinstance(call, JsonCall) else call.row
+        lists = (item.arguments for item in items if isinstance(item, ArgumentList))
+        listed = next((written for written in lists if not written.is_object), None)
+        self.entries = None if listed is None else ArgumentTexts.of(listed, (), "")
+        """The texts around arguments that are written one by one."""
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
         self.ends = texts[1:]
@@ -515,10 +522,12 @@ class SectionReader:
             if unread is _Unread.BEGUN:
                 yield from self._rest(tape, collector)
             return False
-        tape.recorded()
+        text = tape.recorded()
         if surplus:
             tape.relabel(start, _JUNK)
         else:
+            if self._texts.entries is not None:
+                collector.judge_call(text, self._texts.entries.holds_entry)
             collector.attempted(start, tape.position)
         collector.drop_blank()
         if not first and section.later_close.core:
