@@ -302,8 +302,10 @@ class CallRecovery:
             how = (*dict.fromkeys(swapped if not calls else ()), *how)
             calls.append(RecoveredCall(found.name, found.values, found.id, end, found.spans, how))
             told = any(token.own and is_telling(token.text) for token in around)
-            marked = marked or told
             unmarked = 0 if told else unmarked + 1
+            # Where calls have no marker, the object of one is all that marks it.
+            shaped = found.whole and isinstance(self._call, JsonCall) and not self.markers
+            marked = marked or told or shaped
             guessed = guessed or found.guessed
             closed = within and cut > 0 and behind[cut - 1].text in self._closers
             tokens = behind[cut:]
@@ -432,7 +434,8 @@ class CallRecovery:
         nothing = TemplateLiteral()
         call = replace(self._json, before=nothing, after=nothing)
         around = replace(self._around, offered=None, stops=(), tentative=False)
-        if _finished(JsonReader(tape, call, around, collector).read()) is not CallEnd.CLOSED:
+        reader = JsonReader(tape, call, around, collector)
+        if _finished(reader.read()) is not CallEnd.CLOSED:
             return None
         read = collector.closed_calls[0] if collector.closed_calls else None
         name = "" if read is None else read.name
@@ -451,7 +454,9 @@ class CallRecovery:
             how = ("the call as a JSON object",)
         how += () if name == read.name else (f"`{read.name.removesuffix(name)}` before the name",)
         end = at + tape.position
-        found = _Found(name, read.arguments, end, spans, how=how, id=read.id, whole=True)
+        # Without arguments and markers, it may be any object with a name.
+        data = not (reader.is_filled or self.markers)
+        found = _Found(name, read.arguments, end, spans, (), how, read.id, data, whole=True)
         return found if self._fits(found, schemas.of(name)) else None
 
     def _arguments(self, text: str, at: int, name: str, part: SchemaPart) -> Iterator[_Found]:

@@ -473,7 +473,11 @@ class SectionReader:
         if collector.broken_at is None or collector.status is not Status.OK or truncated:
             return
         text = collector.content_end(_MOST_HELD)
-        for start in self.recovery.names_in(text)[-_MOST_SEARCHES:]:
+        starts = self.recovery.names_in(text)[-_MOST_SEARCHES:]
+        if collector.closed_calls:
+            # What was read may be the second call of a list whose first one is text.
+            starts += [max(0, text.rfind("{", 0, start)) for start in starts]
+        for start in starts:
             found = self.recovery.find(text[start:], collector.schemas)
             if found is not None and not found.guessed:
                 collector.status = Status.MALFORMED
