@@ -267,6 +267,10 @@ class CallRecovery:
         unsure = not rest or (len(rest) < _LONGEST_TOKEN and _UNSURE.fullmatch(rest) is not None)
         return None if unsure else False
 
+    def closes(self, text: str) -> bool:
+        """Return whether a text ends with a marker that closes calls."""
+        return text.endswith(self._closers)
+
     def is_markup(self, text: str) -> bool:
         """Return whether a text is nothing but markup of calls."""
         text = self._normalized(text)[0]
@@ -593,9 +597,10 @@ _FOREIGN = r"</?[A-Za-z_|｜‖/][^<>\n]{0,46}>|\[/?[A-Z][A-Z_]{1,23}\]|/>|[\[\]
 """Markup of other formats: tags, words in brackets, signs of lists."""
 _LONGEST_TOKEN = 256
 _UNSURE = re.compile(
-    r"(?:<[^\w\s<>]{0,8})?<[^<>\n]*|\[[\w/|]*|[\w.:/\"'-]*|`{1,2}|\{\s*|[^\w\s]{1,8}[\w|｜]*"
+    r"[^\w\s>]{0,8}[<＜〈‹][^<>\n]*(?:[^\w\s<>]<[^<>\n]*){0,2}"
+    r"|\[[\w/|]*|[\w.:/\"'-]*|`{1,2}|\{\s*|[^\w\s]{1,8}[\w|｜]*"
 )
-"""The front of a token, which may be doubled as in `<|</tool`, or of a name."""
+"""The front of a token, with signs doubled as in `<|</tool` and `</|x|<tool`, or of a name."""
 _WORD = re.compile(r"[\w.:/-]+")
 _ID = re.compile(r"[\w.:-]{1,64}")
 _MOST_TRIED = 64

@@ -74,10 +74,10 @@ _SENTENCE = lazy_pattern(r"[^\W\d_] [^\W\d_]+[ :]")
 
 
 def _call_pattern(name: str) -> re.Pattern[str]:
-    """Match a name as calls have it: in a tag, as a value, or before an opening bracket.
+    """Match a name as calls have it: in a tag, as a value, or before a bracket or a line with one.
 
     A namespace may stand before it, as in `to=functions.get_weather`.
     """
     word = re.escape(name)
     before = r"(?:[=<](?:[\w-]+[.:])*|[=:][\"']|: [\"'])"
-    return re.compile(rf"{before}({word})\b|\b({word})(?=[|(\[{{<])")
+    return re.compile(rf"{before}({word})\b|\b({word})(?=[|(\[{{<]|\n\{{)")
