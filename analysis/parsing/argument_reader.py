@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from json.encoder import encode_basestring
 
+from msgspec.structs import replace
+
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation, python_notation
 from autoparser.analysis.core.schema_keywords import JsonType
@@ -85,6 +87,8 @@ class ValueReader(ArgumentsAround):
     """The key with its JSON punctuation; it is emitted only with its value."""
     exact = False
     """Whether strings are read as the template writes them, even if they look escaped."""
+    wide = False
+    """Whether a line break of Windows leads to the value, as then to its closer."""
 
     def read(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value and its closer; return the outcome if the arguments cannot go on, or None.
@@ -199,6 +203,8 @@ class ValueReader(ArgumentsAround):
         """Read the raw text of a value up to its closer."""
         string = self.arguments.values.string
         after = TemplateLiteral.of((string.close if quoted else "") + row.after)
+        if self.wide and not quoted:
+            after = replace(after, before=after.before.replace("\n", "\r\n"))
         # Only text that is passed on as it comes needs no look at the whole.
         streams = (
             types == STRING_ONLY and string.escape is StringEscape.VERBATIM and string.guard is None
@@ -221,6 +227,9 @@ class ValueReader(ArgumentsAround):
         ended = yield from reader.read()
         if ended is _CUT:
             return _CUT
+        self.repaired = self.repaired or (
+            self.wide and self.tape.text.startswith("\r", self.tape.at)
+        )
         text = "".join(reader.pieces)
         values = self.arguments.values
         if backslashed and (unescaped := python_text(text, string.open.strip())) is not None:
@@ -431,6 +440,7 @@ class EntryReader:
             return None
         ends = (match.start(1), match.end(1), match.end())
         tape.take_parts(zip(ends, _PARTS_OF_HEAD, strict=True))
+        self.values.wide = False
         self.count += 1
         return match[1]
 
@@ -570,7 +580,8 @@ class EntryReader:
                 match = pattern.match(tape.text, tape.at)
                 if match:
                     tape.take(match.end() - tape.at, SpanKind.MARKUP)
-                    yield from skip_written(tape, TemplateLiteral.of(row.middle).after)
+                    space = yield from skip_written(tape, TemplateLiteral.of(row.middle).after)
+                    self.values.wide = "\r" in space
                     return row
             if lone is not None:
                 row, lone = lone, None
