@@ -280,11 +280,10 @@ class ValueReader(ArgumentsAround):
             # Without its closing quote, the text is not a value.
             if tape.complete and scan.in_foreign_quote:
                 return _BAD
-            return self._at_end(schema, types, ends)
+            return self._at_end(schema, types, ends, literal=literal)
         text = tape.take(size, SpanKind.ARGUMENTS).strip()
         if literal and is_value(text, python_notation()):
-            value = decode_value(text, python_notation())
-            self.emit(json.dumps(value, ensure_ascii=False))
+            self.emit(json.dumps(decode_value(text, python_notation()), ensure_ascii=False))
         else:
             own = True
             if self.arguments.values.string.open.strip() and not row.quote:
@@ -304,7 +303,12 @@ class ValueReader(ArgumentsAround):
         ) and not self.arguments.values.string.open.strip()
 
     def _at_end(
-        self, schema: SchemaPart, types: frozenset[str] | None, ends: Sequence[str]
+        self,
+        schema: SchemaPart,
+        types: frozenset[str] | None,
+        ends: Sequence[str],
+        *,
+        literal: bool,
     ) -> ReadOutcome | None:
         """Take the value that the end of the text closes, if it is whole."""
         tape = self.tape
@@ -318,7 +322,10 @@ class ValueReader(ArgumentsAround):
         if not (tape.complete and whole):
             return _CUT
         tape.take(tape.left(), SpanKind.MARKUP)
-        self.emit(raw_value_json(text, schema, types, self.arguments.values, quoted=False).json)
+        if literal and is_value(text, python_notation()):
+            self.emit(json.dumps(decode_value(text, python_notation()), ensure_ascii=False))
+        else:
+            self.emit(raw_value_json(text, schema, types, self.arguments.values, quoted=False).json)
         self.repaired = True
         return None
 
