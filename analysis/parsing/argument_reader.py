@@ -247,7 +247,7 @@ class ValueReader(ArgumentsAround):
         if ended is _REPAIRED:
             self.repaired = True
             # If no other closer followed, this may be the closer after all.
-            if not after.core or not (yield from at_text(self.tape, after.units[0])):
+            if not after.core or not (yield from behind_space(self.tape, after.units[0])):
                 return None
         yield from self._take_units(after.units)
         return (yield from self._take_key(key, row))

@@ -517,7 +517,9 @@ class SectionReader:
             begun = None if self._written is None else self._written.begin(tape)
             ended = yield from read_call(tape, section.call, around, collector, begun)
         collector.muted = False
-        if ended is _CUT and (collector.calls_offered or not tape.complete):
+        # Behind a separator another call was to come, whatever its name.
+        listed = not first and bool(section.separator.core)
+        if ended is _CUT and (collector.calls_offered or not tape.complete or listed):
             return self._cut(tape, collector, start)
         if ended is not _CLOSED:
             unread = yield from self._give_up(tape, collector, start, sure=not around.tentative)
