@@ -267,9 +267,10 @@ class CallRecovery:
         unsure = not rest or (len(rest) < _LONGEST_TOKEN and _UNSURE.fullmatch(rest) is not None)
         return None if unsure else False
 
-    def closes(self, text: str) -> bool:
-        """Return whether a text ends with a marker that closes calls."""
-        return text.endswith(self._closers)
+    def ends_call(self, text: str) -> bool:
+        """Return whether a text ends with a bracket or marker, and a closer of calls behind it."""
+        closers = filter(text.endswith, self._closers)
+        return any(text.removesuffix(closer).rstrip().endswith(_ENDS) for closer in closers)
 
     def is_markup(self, text: str) -> bool:
         """Return whether a text is nothing but markup of calls."""
@@ -604,6 +605,7 @@ _UNSURE = re.compile(
 _WORD = re.compile(r"[\w.:/-]+")
 _ID = re.compile(r"[\w.:-]{1,64}")
 _MOST_TRIED = 64
+_ENDS = tuple(")]}>")
 _MOST_UNMARKED = 32
 """Most calls in a row without a marker that are sought at once: no text ends a value there, so each
 call may read all text behind it."""

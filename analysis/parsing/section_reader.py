@@ -465,9 +465,9 @@ class SectionReader:
             collector.attempted(left[0], tape.position, Status.MALFORMED)
 
     def judge_content(self, tape: TextTape, collector: MessageCollector) -> None:
-        """Note a malformed call if the content has one whose name precedes its first marker.
+        """Note a malformed call if the content has one that its first marker came too late for.
 
-        When the marker came, a stream had sent the name.
+        A stream had then sent its name, or what stands for it.
         """
         truncated = tape.closed and not tape.complete
         if collector.broken_at is None or collector.status is not Status.OK or truncated:
@@ -477,12 +477,12 @@ class SectionReader:
         if collector.closed_calls:
             # What was read may be the second call of a list whose first one is text.
             starts += [max(0, text.rfind("{", 0, start)) for start in starts]
-        for start in starts:
-            found = self.recovery.find(text[start:], collector.schemas)
-            if found is not None and not found.guessed:
-                collector.status = Status.MALFORMED
-                collector.attempted(collector.broken_at, tape.position, Status.MALFORMED)
-                return
+        found = (self.recovery.find(text[start:], collector.schemas) for start in starts)
+        whole = any(call is not None and not call.guessed for call in found)
+        # A call whose opener and name are misspelled still ends with a bracket and its closer.
+        if whole or self.recovery.ends_call(text.rstrip()):
+            collector.status = Status.MALFORMED
+            collector.attempted(collector.broken_at, tape.position, Status.MALFORMED)
 
     def _holds_call(self, noise: str) -> bool:
         """Return whether a text contains a closer of a call or a marker around its arguments."""

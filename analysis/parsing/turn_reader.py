@@ -762,13 +762,6 @@ class TurnReader:
         # Something began here that could not be read, whatever becomes of its text.
         if collector.broken_at is None:
             collector.broken_at = begin
-        # A call whose opener and name are misspelled still ends with a bracket and its closer.
-        called = collector.last_character in _BRACKETS
-        if called and section is not None and section.recovery.closes(stop.text):
-            ahead = TextLookahead(tape, start)
-            yield from ahead.space()
-            if (yield from ahead.ended()) or (yield from ahead.among(self._behind_end)):
-                collector.status = Status.MALFORMED
         if collector.markup == "keep" or text or stop.label is _SIGN_OF_LINE:
             collector.content(tape.take(start - tape.position, SpanKind.CONTENT))
         else:
@@ -927,8 +920,6 @@ _LONGEST_LINE = 256
 """Characters in front of a sign that may be markup alone."""
 _BEFORE_QUOTED = tuple(" \t`'\"(")
 """Characters before a marker that a sentence mentions."""
-_BRACKETS = tuple(")]}>")
-"""Characters with which a call ends before its closer."""
 
 
 _READERS: IdentityCache[TurnReader] = IdentityCache(256)
