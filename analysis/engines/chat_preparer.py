@@ -30,7 +30,7 @@ from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.decoding.answer_writers import grammar_form, grammar_text
-from autoparser.analysis.grammar.call_writer import GrammarError
+from autoparser.analysis.grammar.call_writer import END_OF_PROMPT, GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
 from autoparser.analysis.grammar.turn_rules import deciding_parts
@@ -105,6 +105,7 @@ def _of_parameter(error: AutoparserError) -> ChatError:
         parameter = place or "tool_choice"
     elif isinstance(error, GrammarError | SchemaError):
         parameter = "response_format" if place.startswith("json_schema") else "tools"
+        parameter = "messages" if place == END_OF_PROMPT else parameter
     else:
         return found
     if found.place not in (None, parameter):

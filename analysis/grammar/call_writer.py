@@ -56,6 +56,8 @@ from .value_writer import ClosedEntries, ValueWriter
 _OBJECT = frozenset({JsonType.OBJECT})
 _NUMBER = PatternNode(r"0|[1-9][0-9]{0,8}")
 _ID_CHARACTERS = "A-Za-z0-9_"
+END_OF_PROMPT = "the end of the prompt"
+"""The place of an error that another prompt avoids."""
 
 
 class GrammarError(AutoparserError):

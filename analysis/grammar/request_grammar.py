@@ -49,7 +49,7 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from autoparser.shown import Shown
 
 from .acceptance import GrammarDialect, TextAcceptance, accept_text, byte_tokens, text_tokens
-from .call_writer import GrammarError
+from .call_writer import END_OF_PROMPT, GrammarError
 from .continued_turns import turn_after_prompt
 from .gbnf_writer import NO_TOKENS, SchemaTable, write_gbnf
 from .grammar_rules import GrammarRules
@@ -71,7 +71,7 @@ def turn_after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
     if reasoning is None or not (turn.rows_start is TurnStart.REASONING or reasoning.leads):
         raise GrammarError(
             "the model is not reasoning at this point",
-            place="the end of the prompt",
+            place=END_OF_PROMPT,
             hint="pass a prompt that opens reasoning, or set the switch that opens it",
         )
     close = reasoning.close.core
@@ -80,7 +80,7 @@ def turn_after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
     if not rest:
         raise GrammarError(
             "reasoning has no closing marker",
-            place="the end of the prompt",
+            place=END_OF_PROMPT,
             hint="apply the grammar from the first token",
         )
     return structs.replace(turn, strict=structs.replace(turn.strict, rows=rest, free=None)), close

@@ -43,7 +43,15 @@ from autoparser.analysis.parsing.turn_request import (
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .call_writer import CallWriter, GrammarError, HeaderTail, before_end, id_pattern, literal_at
+from .call_writer import (
+    END_OF_PROMPT,
+    CallWriter,
+    GrammarError,
+    HeaderTail,
+    before_end,
+    id_pattern,
+    literal_at,
+)
 from .free_rows import ended_by_calls, free_rows
 from .grammar_rules import (
     NOTHING,
@@ -436,7 +444,7 @@ class TurnRules:
         if turn.strict.stopped:
             raise GrammarError(
                 turn.strict.stopped,
-                place="the end of the prompt",
+                place=END_OF_PROMPT,
                 hint="end the prompt with the template's generation prompt",
             )
         self.turn = turn
