@@ -517,9 +517,10 @@ class MessageCollector:
         Its text then holds the entry of a declared key that is not in its arguments.
         """
         call = self._read_calls[-1]
-        if call.status is not _OK or not isinstance(call.schema, dict):
+        declared = call.schema.get("properties") if isinstance(call.schema, dict) else None
+        if call.status is not _OK or not isinstance(declared, dict):
             return
-        for key in call.schema.get("properties") or ():
+        for key in declared:
             lost = key in text and f'"{key}": ' not in call.arguments
             if lost and holds_entry(text, key):
                 call.status = self.status = Status.MALFORMED
