@@ -9,7 +9,7 @@ Free text that an added token closes is one terminal, which ends with the whites
 before the token. llguidance computes a mask quickly only while some text at hand may be anything,
 so such a place gets a second way that takes any text and leads nowhere: the token is masked until
 the right whitespace precedes it, at no cost. Free text that plain text closes is written as
-runs between the signs of its close (see `text_stretches`); where it has a shape or edges of its
+runs between the signs of its close (see `text_stretches`); where it has a pattern or edges of its
 own, or closes with a letter, it is a lazy rule. Text that a reader would take for markup is
 excluded from both.
 
@@ -17,7 +17,9 @@ Text of counted length uses states of llguidance's lexer, which allows 250,000 f
 and then cuts that answer: up to 15.7 a character, in six real formats and the vocabularies of Qwen
 and DeepSeek. So a bound of more than 10,000 characters is left out. Whether any text of a minimum
 length is left llguidance finds by trying, up to between 2,000 and 3,000 characters of free text;
-beyond that it does not load the grammar.
+beyond that it does not load the grammar. Where plain text closes a text of bounded length, and
+keywords may be enforced in part, characters are counted between signs: in a text that is counted as
+a whole, llguidance finds no slice behind a sign.
 
 llguidance reads a grammar symbol by symbol, which is most of the time of loading a small one. So
 alternatives that share a text or what follows it are written once:
@@ -74,6 +76,7 @@ from .schema_guidance import (
     guidance_schema,
     knows_guidance_option,
 )
+from .schema_survey import unwritable_keyword
 from .string_shape import StringShape, ensure_counted
 from .string_ways import lark_string, regex_escape
 from .text_stretches import (
@@ -150,8 +153,12 @@ _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class _LarkWriter:
-    def __init__(self, opaque: OpaqueTokens, texts: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, opaque: OpaqueTokens, *, exact: bool, texts: dict[str, str] | None = None
+    ) -> None:
         self.opaque = opaque
+        self.exact = exact
+        """Whether lengths are enforced that only cost time."""
         self.root = ""
         self.rule_texts: dict[str, str] = {}
         """The text of each rule by its name."""
@@ -227,7 +234,9 @@ class _LarkWriter:
     def _absorb(self, part: RulePart) -> None:
         """Add the Lark of a part; parts share the names of equal rules and terminals."""
         written = _PARTS.of(
-            (part,), None, lambda: _LarkWriter(self.opaque, self.texts).take_part(part)
+            (part,),
+            self.exact,
+            lambda: _LarkWriter(self.opaque, exact=self.exact, texts=self.texts).take_part(part),
         )
         for table in ("lines", "terminals", "values", "rule_texts", "signs", "names"):
             vars(self)[table].update(vars(written)[table])
@@ -480,6 +489,7 @@ class _LarkWriter:
 
     def free_text(self, node: FreeTextNode) -> list[str]:
         """Write the alternatives of a place where free text may begin."""
+        node = FreeTextNode(tuple(map(self._told_by_token, node.exits)))
         closes = [self._first_token(exit_.close) for exit_ in node.exits]
         # Where the output may end, text is content, whose spelled markers a reader takes for calls.
         inner = all(exit_.close for exit_ in node.exits)
@@ -526,8 +536,13 @@ class _LarkWriter:
         exits = [opened for exit_ in node.exits for opened in self._opened(exit_)]
         cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
         signs = text_signs([symbols for symbols, _ in cuts if symbols], kept_out)
-        if not signs:
+        counted = None if prose.shape is None else (prose.shape.least, int(_most(prose) or 0))
+        if not signs or (counted and self.exact):
             return None
+        if prose.shape is not None:
+            ensure_counted(prose.shape, _COUNTED, _NEEDED)
+            if not prose.shape.in_part:
+                raise _counted_anew(prose.shape, signs)
         thens: dict[tuple[Symbol, ...], list[str]] = {}
         alone: dict[tuple[Symbol, ...], list[str]] = {}
         for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
@@ -541,7 +556,7 @@ class _LarkWriter:
         ):
             # A stretch, which ends with an excluded text, would continue past such a marker.
             return None
-        return self._closed(prose, thens, alone, kept_out, signs)
+        return self._closed(prose, thens, alone, kept_out, signs, counted)
 
     def _in_length(self, node: FreeTextNode) -> str | None:
         """Write text of bounded length as one terminal with its close, or None if impossible.
@@ -662,18 +677,18 @@ class _LarkWriter:
         alone: Mapping[tuple[Symbol, ...], list[str]],
         exclude: Sequence[str],
         signs: str,
+        counted: tuple[int, int] | None,
     ) -> str:
         """Write the continuations of a text by its close, and those without a text."""
         alone_too = {
             symbols for symbols, then in thens.items() if symbols and alone.get(symbols) == then
         }
         closes = [symbols for symbols in thens if symbols]
-        not_alone = (
-            [] if prose.may_be_empty else [close for close in closes if close not in alone_too]
-        )
+        may_be_empty = prose.may_be_empty and not (counted and counted[0])
+        not_alone = [] if may_be_empty else [close for close in closes if close not in alone_too]
         marks = [symbol for symbols in alone for symbol in symbols if isinstance(symbol, str)]
         known = (closes, exclude, signs, not_alone, marks)
-        name, found = self._stretched(*known, may_be_empty=prose.may_be_empty)
+        name, found = self._stretched(*known, may_be_empty=may_be_empty, counted=counted)
         written = [
             lark_row(f"{name}_closed_{at}", self._alternatives(thens[symbols]))
             for at, symbols in enumerate(closes)
@@ -723,13 +738,17 @@ class _LarkWriter:
         marks: Sequence[str],
         *,
         may_be_empty: bool,
+        counted: tuple[int, int] | None,
     ) -> tuple[str, StretchedText]:
         """Write the rules of a text from state to state; return the prefix of their names."""
         key = f"{signs} {closes} {exclude} {not_alone} {marks} {may_be_empty}"
+        key += f" {counted}" if counted else ""
         found = _STRETCHED.of(
             (self.opaque,),
             key,
-            lambda: text_until(closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty),
+            lambda: text_until(
+                closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty, counted=counted
+            ),
         )
         name = f"text_{text_mark(key)}"
         if f"{name}_end" in self.lines:
@@ -738,18 +757,21 @@ class _LarkWriter:
             nothing = ['""'] if may_be_empty and not at else []
             ways = [*nothing, *map(partial(self._step, name), steps)]
             self.lines[f"{name}_{at}"] = f": {' | '.join(ways)}"
-        ends = [f"{name}_{at} {self._stretch(stretch)}" for at, stretch in found.signs.items()]
-        ends += [] if may_be_empty else [self._stretch(signs)]
+        times = f"{{1,{counted[1]}}}" if counted else "+"
+        ends = [
+            f"{name}_{at} {self._stretch(stretch, times)}" for at, stretch in found.signs.items()
+        ]
+        ends += [] if may_be_empty else [self._stretch(signs, times)]
         self.lines[f"{name}_end"] = f": {' | '.join(ends)}"
         for at, steps in enumerate(found.closes):
             ways = [self._step(name, step) for step in steps]
             self.lines[f"{name}_closed_{at}"] = f": {' | '.join(ways) or self.never}"
         return name, found
 
-    def _stretch(self, signs: str) -> str:
+    def _stretch(self, signs: str, times: str) -> str:
         """Return the terminal of any text without a sign."""
         self.signs[signs] = None
-        return self.terminal("STRETCH", f"/{regex_without(signs)}+/")
+        return self.terminal("STRETCH", f"/{regex_without(signs)}{times}/")
 
     def _step(self, name: str, step: TextStep) -> str:
         return lark_row(
@@ -827,11 +849,25 @@ class _LarkWriter:
 
     def _is_any(self, prose: FreeProse) -> bool:
         """Return whether a text has no exclusions but those that hold an added token."""
-        tokens = all(
+        return not prose.is_shaped and self._excludes_tokens(prose)
+
+    def _excludes_tokens(self, prose: FreeProse) -> bool:
+        return all(
             any(isinstance(piece, int) for piece in self.opaque.pieces(text))
             for text in prose.exclude
         )
-        return tokens and not prose.is_shaped
+
+    def _told_by_token(self, exit_: ProseExit) -> ProseExit:
+        """Drop the exclusions of a text of bounded length, if they and its close hold added tokens.
+
+        A text never matches these, and llguidance finds no slice in a text with a condition.
+        """
+        prose = exit_.prose
+        if prose is None or prose.shape is None or _most(prose) is None:
+            return exit_
+        if self._first_token(exit_.close)[1] is None or not self._excludes_tokens(prose):
+            return exit_
+        return structs.replace(exit_, prose=replace(prose, exclude=(), forgiven=()))
 
     def _first_token(self, text: str) -> tuple[str, int | None, str]:
         """Cut a text at its first added token: the text before it, its id, the text after."""
@@ -870,23 +906,26 @@ class LarkGrammar(Struct, frozen=True):
         return vocabulary_slices(self.signs, edged=self.edged, names=self.names)
 
 
-def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:
-    """Write a grammar for a tokenizer with these opaque tokens."""
-    written = _writer_of(rules, opaque)
+def write_lark(rules: GrammarRules, opaque: OpaqueTokens, *, exact: bool = True) -> LarkGrammar:
+    """Write a grammar for a tokenizer with these opaque tokens.
+
+    `exact` is whether lengths are enforced that make masks slow; if not, they are refused.
+    """
+    written = _writer_of(rules, opaque, exact=exact)
     return LarkGrammar(written.write(), tuple(written.signs), written.edged, tuple(written.names))
 
 
-def _writer_of(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:
-    frame = rules.frame
+def _writer_of(rules: GrammarRules, opaque: OpaqueTokens, *, exact: bool) -> _LarkWriter:
+    frame, writer = rules.frame, partial(_LarkWriter, opaque, exact=exact)
     if frame is None:
-        return _LarkWriter(opaque).take(rules)
-    begun = _FRAMES.of((frame, opaque), None, lambda: _LarkWriter(opaque).take(frame))
+        return writer().take(rules)
+    begun = _FRAMES.of((frame, opaque), exact, lambda: writer().take(frame))
     return begun.continued().take(rules)
 
 
 def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
     """Write a grammar, with the grammars embedded in it, as JSON for llguidance."""
-    writer = _LarkWriter(opaque).take(rules)
+    writer = _LarkWriter(opaque, exact=True).take(rules)
     grammars = [{"lark_grammar": writer.write()}]
     grammars += [{"name": name, "lark_grammar": lark} for lark, name in writer.embedded.items()]
     return json.dumps({"grammars": grammars}, ensure_ascii=False)
@@ -912,11 +951,12 @@ def _rule(name: str) -> str:
 def _same_prose(exits: Sequence[ProseExit]) -> FreeProse | None:
     """Return the free text that all exits share, if it is any text but for its exclusions.
 
-    Return None if they differ, or if it has a shape, edges, or tokens within it.
+    Its length may be bounded. Return None if they differ, or if it has another shape, edges, or
+    tokens within it.
     """
     proses = {replace(exit_.prose, space="") for exit_ in exits if exit_.prose is not None}
     prose = proses.pop() if len(proses) == 1 else None
-    if prose is None or prose.is_shaped or prose.tokens:
+    if prose is None or prose.tokens or (prose.is_shaped and _most(prose) in (None, inf)):
         return None
     return None if _EDGES[prose.left] or _EDGES[prose.right] else prose
 
@@ -931,6 +971,22 @@ def _most(prose: FreeProse) -> float | None:
     if shape.patterns or shape.most == 0 or _EDGES[prose.left] or _EDGES[prose.right]:
         return None
     return inf if shape.most is None else shape.most
+
+
+def _counted_anew(shape: StringShape, signs: str) -> SchemaError:
+    """Return the error for a bounded length that is enforced in part, in stretches."""
+    words = " or ".join(f"`{sign}`" for sign in signs)
+    errors = [
+        unwritable_keyword(
+            keyword,
+            shape.pointer,
+            f"characters are counted anew from {words} on, or each mask would take milliseconds",
+            in_part=True,
+        )
+        for keyword in (*["minLength"] * (shape.least > 1), "maxLength")
+    ]
+    errors[0].more = (*errors[1:],)
+    return errors[0]
 
 
 def _overlaps(text: str) -> bool:
@@ -959,6 +1015,10 @@ def _but_not(regex: str, texts: tuple[str, ...]) -> str:
 def _prose(prose: FreeProse, *, quick: bool) -> str:
     """Write the terminal of a free text; with `quick`, nothing is excluded from it."""
     left, right = _EDGES[prose.left], _EDGES[prose.right]
+    if prose.shape is not None and not prose.exclude and _most(prose) not in (None, inf):
+        # In a single repetition, llguidance sees that a slice may follow.
+        ensure_counted(prose.shape, _COUNTED, _NEEDED)
+        return f"/(?s:.{{{prose.shape.least},{prose.shape.most}}})/"
     # Repeat the first character: if it stands alone, llguidance does not see that a slice may
     # follow, and the first mask of a text takes ten times as long.
     if left and right:

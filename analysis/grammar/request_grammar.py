@@ -227,6 +227,10 @@ class Grammar(Shown):
 
     def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         opaque = opaque if opaque.ids else _ALL_TEXT
+        return self._kept(("lark", (*opaque.ids.values(),)), lambda: self._written_lark(opaque))
+
+    def _written_lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
+        request = self._request("lark", opaque)
         choices = (self.parallel, self.lazy, self.loosen, self.strict, self.eos, self._is_free)
         return _WRITTEN.of(
             (*chain.from_iterable(map(deciding_parts, self.turns)), opaque),
@@ -234,9 +238,9 @@ class Grammar(Shown):
             (repr(self.tools), repr(self.json_schema), *choices),
             lambda: write_loosened(
                 lambda tools, content: write_lark(
-                    self._rules(tools, content, opaque, apart=True), opaque
+                    self._rules(tools, content, opaque, apart=True), opaque, exact=request.is_exact
                 ),
-                self._request("lark", opaque),
+                request,
             ),
         )
 
@@ -331,17 +335,17 @@ class Grammar(Shown):
         return OpaqueTokens({text: added[text] for text in markers if text in added})
 
     def loosened(self, form: GrammarForm) -> tuple[Loosening, ...]:
-        """Return the schema keywords that this form does not enforce, with any tokenizer.
+        """Return the schema keywords that this form does not enforce, as it was first written.
 
-        Raises as the form itself does.
+        Without a tokenizer, unless it was written. Raises as the form itself does.
         """
+        for (written_form, _), written in self._written.items():
+            if written_form == form:
+                return written.loosened
         if form == "lark":
             return self._lark(_ALL_TEXT).loosened
         if form == "ebnf":
             return self._ebnf().loosened
-        for (written_form, _), written in self._written.items():
-            if written_form == form:
-                return written.loosened
         return (self._gbnf if form == "gbnf" else self._tag)(NO_TOKENS).loosened
 
     def accepts(

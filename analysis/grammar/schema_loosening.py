@@ -280,7 +280,9 @@ def _looser(
             for pointer, refusal in places.items():
                 looser = schema
                 if pointer and isinstance(refusal, UnheldKeywordError):
-                    looser = without_keyword(schema, pointer, refusal.instead)
+                    looser = without_keyword(
+                        schema, pointer, refusal.instead, in_part=refusal.in_part
+                    )
                 if looser != schema:
                     schema, hint = looser, hint or refusal.hint
                     keyword = pointer.rpartition("/")[2]

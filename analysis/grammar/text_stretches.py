@@ -152,12 +152,14 @@ def text_until(
     marks: Iterable[str] = (),
     *,
     may_be_empty: bool = False,
+    counted: tuple[int, int] | None = None,
 ) -> StretchedText:
     """Return the text that one of `closes` ends, without any of `exclude` before.
 
     Before those that are `not_alone`, the text is not empty; it may begin with one, if that is a
     single sign which begins nothing else: a line break that closes a text may come first in it.
     Where it may be empty, the state 0 is there before any text. `marks` may stand in its place.
+    `counted` are the fewest characters of a text without signs, and the most between two signs.
     """
     tokens: dict[int, str] = {}
     for symbol in (symbol for close in closes for symbol in close):
@@ -178,7 +180,7 @@ def text_until(
     found = exclusion_states(ends, exclude)
     tails = list(_tails((text for text in (*ends, *exclude) if text[-1] not in ids), signs))
     state_signs = ["".join(sorted({*signs, *_last(state.read, tails)})) for state in found]
-    made = _Stretcher(found, state_signs, ids, lone, first)
+    made = _Stretcher(found, state_signs, ids, lone, first, counted)
     cut = {mark: made.cut(mark) for mark in marks}
     return replace(made.text(len(closes), may_be_empty=may_be_empty), marks=cut)
 
@@ -226,9 +228,9 @@ class _Stretch(Struct, frozen=True):
         alike = [] if self.is_whole else [other for other in others if other.end.endswith(self.end)]
         return [other for other in alike if other.outcome != self.outcome]
 
-    def regex(self, ends: Sequence[str], any_: str) -> str:
-        """Write the stretches with one of some ends, of characters `any_` before it."""
-        return f"{'' if self.is_whole else f'{any_}*'}{_one_of(ends)}"
+    def regex(self, ends: Sequence[str], run: str) -> str:
+        """Write the stretches with one of some ends, and `run` before it."""
+        return f"{'' if self.is_whole else run}{_one_of(ends)}"
 
 
 class _Stretcher:
@@ -239,9 +241,11 @@ class _Stretcher:
         tokens: Mapping[str, int],
         not_alone: Sequence[str],
         first: Sequence[str],
+        counted: tuple[int, int] | None,
     ) -> None:
         self.states, self.signs, self.tokens = states, signs, tokens
         """`signs` has the signs of each state."""
+        self.counted = counted
         self.not_alone, self.first = not_alone, first
         self.texts_before: dict[tuple[str, str], list[tuple[_Stretch, list[str]]]] = {}
         """Texts that may precede each sign or token, among some signs, wherever the text is."""
@@ -323,9 +327,9 @@ class _Stretcher:
 
     def _sign_regexes(self, stretches: Iterable[_Stretch], signs: str, end: str) -> list[str]:
         """Write stretches that are not empty, each with its sign; tokens are not among them."""
-        sign, any_ = "" if end in self.tokens else end, regex_without(signs)
+        sign, run = "" if end in self.tokens else end, f"{regex_without(signs)}*"
         return [
-            stretch.regex([regex_escape(stretch.end + sign)], any_)
+            stretch.regex([regex_escape(stretch.end + sign)], run)
             for stretch in stretches
             if stretch.end + sign
         ]
@@ -356,11 +360,8 @@ class _Stretcher:
                 if not stretch.end and stretch.outcome == self._after(place, "", end):
                     yield stretch.outcome, "", token
                 if stretch.end or not stretch.is_whole:
-                    whole = (
-                        stretch.regex([regex_escape(stretch.end)], any_)
-                        if stretch.end
-                        else f"{any_}+"
-                    )
+                    run = any_ + self._times(place, stretch)
+                    whole = stretch.regex([regex_escape(stretch.end)], run)
                     yield stretch.outcome, _but(whole, but_not), token
         alike: dict[object, tuple[_Stretch, list[str], list[str]]] = {}
         for end in self.signs[place[0]]:
@@ -374,7 +375,22 @@ class _Stretcher:
                 others += but_not
         for stretch, texts, but_not in alike.values():
             if stretch.outcome is not None:
-                yield stretch.outcome, _but(stretch.regex(texts, any_), but_not), None
+                run = any_ + self._times(place, stretch, at_sign=1)
+                yield stretch.outcome, _but(stretch.regex(texts, run), but_not), None
+
+    def _times(self, place: _Place, stretch: _Stretch, at_sign: int = 0) -> str:
+        """Return how many characters precede the end of a stretch, as regular expressions have it.
+
+        A sign is one more of the text, unless it closes the text.
+        """
+        # Without any, a token is a step of its own.
+        fewest = 0 if stretch.end or at_sign else 1
+        if self.counted is None:
+            return "+" if fewest else "*"
+        least, most = self.counted
+        if isinstance(stretch.outcome, _Closed):
+            return f"{{{max(fewest, least) if place[1] == '' else fewest},{most}}}"
+        return f"{{{fewest},{most - at_sign}}}"
 
     def _with_lookalikes(self, place: _Place, end: str) -> Iterator[tuple[_Stretch, list[str]]]:
         """Return the stretches up to a sign or token, and the lookalikes of each."""

@@ -88,7 +88,7 @@ MARKUP = random.Random(3).choices('abc<>/= \n"\\{}é日', k=36_000)
 @pytest.mark.parametrize(
     ("said", "text", "left_out"),
     [
-        ({"maxLength": 2_000}, "".join(MARKUP[:1_999]), ((), ())),
+        ({"maxLength": 2_000}, "".join(MARKUP[:1_999]), (("maxLength",), ())),
         ({"maxLength": 20_000}, "".join(MARKUP[:19_999]), (("maxLength",), ())),
         ({"maxLength": 50_000}, "".join(MARKUP[:36_000]), (("maxLength",), ("maxLength",))),
         ({"maxLength": 1e22}, "".join(MARKUP[:21_000]), (("maxLength",), ("maxLength",))),

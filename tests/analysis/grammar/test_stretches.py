@@ -47,9 +47,9 @@ ALL_TEXT = OpaqueTokens()
 FREE = FreeProse(("</a>",), may_be_empty=True)
 
 
-def matcher_of(rules: GrammarRules, slices: Sequence[str] = ()) -> LLMatcher:
+def matcher_of(rules: GrammarRules, slices: Sequence[str] = (), *, exact: bool = True) -> LLMatcher:
     loaded = guidance().with_slices(list(slices)) if slices else guidance()
-    text = LLMatcher.grammar_from_lark(write_lark(rules, ALL_TEXT).text)
+    text = LLMatcher.grammar_from_lark(write_lark(rules, ALL_TEXT, exact=exact).text)
     made = LLMatcher(loaded, text, log_level=0)
     assert not made.is_error(), made.get_error()
     return made
@@ -169,6 +169,47 @@ def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign()
     assert done_by(start, ids(byte_tokenizer(), "</a>\n"))["slices_applied"] == len(text)
 
 
+IN_PART = FreeProse(
+    ("</a>", "<b="), may_be_empty=True, shape=StringShape(least=2, most=6, in_part=True)
+)
+"""A text whose characters are counted anew from each `=` or `>` on."""
+
+
+def test_a_bounded_text_that_is_enforced_in_part_is_counted_between_signs() -> None:
+    rules = GrammarRules(FreeTextNode((ProseExit(IN_PART, "</a>", NOTHING),)), {})
+    start = matcher_of(rules, write_lark(rules, ALL_TEXT, exact=False).slices, exact=False)
+    rng = random.Random(7)
+    pieces = ["<", ">", "/", "a", "b", "=", "é\n", "</a", "/a>", "</a>", "<b=", "abcdef"]
+    seen: dict[tuple[bool, bool], int] = {}
+    for _ in range(2000):
+        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(5)))
+        first, *others = re.split("[=>]", text)
+        # With a sign, a stretch has one character more; the closer is none of the text.
+        long = len(first) <= 6 - bool(others) and all(
+            len(run) <= 6 - (at < len(others)) for at, run in enumerate(others, 1)
+        )
+        expected = long and (bool(others) or len(first) >= 2)
+        expected = expected and closed_well(
+            f"{text}</a>", "</a>", IN_PART.exclude, may_be_empty=True
+        )
+        assert accepts(start, f"{text}</a>") is expected, text
+        key = expected, bool(others)
+        seen[key] = seen.get(key, 0) + 1
+    assert len(seen) == 4
+    assert min(seen.values()) > 50
+
+
+@pytest.mark.parametrize("text", ["a > b = c ", "x == y -> z</", "<i>x</i> <b"])
+def test_masks_behind_signs_of_a_bounded_text_find_slices(text: str) -> None:
+    prose = replace(IN_PART, shape=StringShape(most=100, in_part=True))
+    rules = GrammarRules(FreeTextNode((ProseExit(prose, "</a>", NOTHING),)), {})
+    start = matcher_of(rules, write_lark(rules, ALL_TEXT, exact=False).slices, exact=False)
+    for token in ids(byte_tokenizer(), text):
+        start.compute_logit_bias()
+        assert start.consume_token(token)
+    assert done_by(start, ids(byte_tokenizer(), "</a>\n"))["slices_applied"] >= len(text)
+
+
 def test_mask_checks_only_tokens_with_a_sign() -> None:
     signs = "=>|"
     prose = FreeProse(("</a>", "<b=", "<c|"), may_be_empty=True)
@@ -235,6 +276,14 @@ TOKEN_CLOSED = {
     "stripped": FreeProse(("<a>", "<bab>"), left=EdgeStrip.WHITESPACE, right=EdgeStrip.WHITESPACE),
     "bounded": FreeProse(("<a>", "<bab>"), may_be_empty=True, shape=StringShape(most=12)),
 }
+
+
+def test_masks_behind_a_marker_that_a_bounded_text_closed_by_a_token_spells_find_slices() -> None:
+    # Both are tokens, as a text never is.
+    prose = FreeProse(("</c>",), may_be_empty=True, shape=StringShape(most=100))
+    root = FreeTextNode((ProseExit(prose, "</c>", NOTHING),))
+    texts = ["x", "x <", "x > y", "<i>x</i>"]
+    assert min(slices_behind(GrammarRules(root, {}), texts, ">")) > 0
 
 
 @pytest.mark.parametrize("name", TOKEN_CLOSED)
