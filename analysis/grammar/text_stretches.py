@@ -381,7 +381,7 @@ class _Stretcher:
     def _times(self, place: _Place, stretch: _Stretch, at_sign: int = 0) -> str:
         """Return how many characters precede the end of a stretch, as regular expressions have it.
 
-        A sign is one more of the text, unless it closes the text.
+        A sign is one more of the text, unless a close has begun with it or before it.
         """
         # Without any, a token is a step of its own.
         fewest = 0 if stretch.end or at_sign else 1
@@ -390,7 +390,8 @@ class _Stretcher:
         least, most = self.counted
         if isinstance(stretch.outcome, _Closed):
             return f"{{{max(fewest, least) if place[1] == '' else fewest},{most}}}"
-        return f"{{{fewest},{most - at_sign}}}"
+        begun = stretch.outcome is not None and stretch.outcome[0] != 0
+        return f"{{{fewest},{most if begun else most - at_sign}}}"
 
     def _with_lookalikes(self, place: _Place, end: str) -> Iterator[tuple[_Stretch, list[str]]]:
         """Return the stretches up to a sign or token, and the lookalikes of each."""

@@ -199,6 +199,23 @@ def test_a_bounded_text_that_is_enforced_in_part_is_counted_between_signs() -> N
     assert min(seen.values()) > 50
 
 
+def test_a_close_may_have_a_sign_in_it_where_a_length_is_enforced_in_part() -> None:
+    prose = replace(IN_PART, exclude=("<e~(",))
+    rules = GrammarRules(FreeTextNode((ProseExit(prose, "<e~(", NOTHING),)), {})
+    start = matcher_of(rules, exact=False)
+    seen = {True: 0, False: 0}
+    rng = random.Random(7)
+    for _ in range(1500):
+        text = "".join(rng.choice("<e~(abcdf") for _ in range(rng.randrange(12)))
+        if closed_well(f"{text}<e~(", "<e~(", (), may_be_empty=True):
+            fits = 2 <= len(text) <= 6
+            # A text too short may become long enough behind the sign in the closer.
+            if fits or (len(text) > 6 and not set(text) & set("~(")):
+                seen[fits] += 1
+                assert accepts(start, f"{text}<e~(") is fits, text
+    assert min(seen.values()) > 10
+
+
 @pytest.mark.parametrize("text", ["a > b = c ", "x == y -> z</", "<i>x</i> <b"])
 def test_masks_behind_signs_of_a_bounded_text_find_slices(text: str) -> None:
     prose = replace(IN_PART, shape=StringShape(most=100, in_part=True))
