@@ -184,6 +184,8 @@ class _LarkWriter:
         self.rules: dict[str, Node] = {}
         self.tools: Mapping[str, str] = {}
         """The tool that a rule belongs to, if any."""
+        self.refused: list[tuple[str, SchemaError]] = []
+        """The errors so far, each with its tool: all are raised together."""
         self.unsettled: list[GuidanceSchema] = []
         """Schemas for which llguidance has still to be asked whether it loads them."""
         self.askers: list[str] = []
@@ -211,12 +213,8 @@ class _LarkWriter:
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
         self.rules, self.tools = dict(rules.rules_by_name), rules.tools
-        refused: list[tuple[str, SchemaError]] = []
         for part in rules.parts:
-            try:
-                self._absorb(part)
-            except SchemaError as error:
-                refused.append((part.tool, error))
+            self._absorb(part)
         self.root = self.root or self.body(rules.root)
         # JSON values are written where they are referred to, so that equal ones share a rule.
         for name, node in rules.rules_by_name.items():
@@ -225,19 +223,25 @@ class _LarkWriter:
                 try:
                     self.rule_texts[name] = self.body(node)
                 except SchemaError as error:
-                    refused.append((self.tool, error))
-        raise_refused(refused)
+                    self.refused.append((self.tool, error))
+        raise_refused(self.refused)
         # At once for all schemas, so that one error names every tool that is refused.
         ensure_loaded(self.unsettled, self.askers)
         return self
 
     def _absorb(self, part: RulePart) -> None:
         """Add the Lark of a part; parts share the names of equal rules and terminals."""
-        written = _PARTS.of(
-            (part,),
-            self.exact,
-            lambda: _LarkWriter(self.opaque, exact=self.exact, texts=self.texts).take_part(part),
-        )
+        try:
+            written = _PARTS.of(
+                (part,),
+                self.exact,
+                lambda: _LarkWriter(self.opaque, exact=self.exact, texts=self.texts).take_part(
+                    part
+                ),
+            )
+        except SchemaError as error:
+            self.refused.append((part.tool, error))
+            return
         for table in ("lines", "terminals", "values", "rule_texts", "signs", "names"):
             vars(self)[table].update(vars(written)[table])
         self.rules.update(written.rules)
@@ -257,6 +261,7 @@ class _LarkWriter:
             if name not in self.rule_texts:
                 self.open = {name: None}
                 self.rule_texts[name] = self.body(self.rules[name])
+        raise_refused(self.refused)
         # A part is kept for long, and the literals are those of a whole list.
         self.texts = {}
         return self
@@ -542,7 +547,8 @@ class _LarkWriter:
         if prose.shape is not None:
             ensure_counted(prose.shape, _COUNTED, _NEEDED)
             if not prose.shape.in_part:
-                raise _counted_anew(prose.shape, signs)
+                self.refused += ((self.tool, error) for error in _counted_anew(prose.shape, signs))
+                return self.never
         thens: dict[tuple[Symbol, ...], list[str]] = {}
         alone: dict[tuple[Symbol, ...], list[str]] = {}
         for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
@@ -973,20 +979,12 @@ def _most(prose: FreeProse) -> float | None:
     return inf if shape.most is None else shape.most
 
 
-def _counted_anew(shape: StringShape, signs: str) -> SchemaError:
-    """Return the error for a bounded length that is enforced in part, in stretches."""
+def _counted_anew(shape: StringShape, signs: str) -> Iterator[SchemaError]:
+    """Return the errors for a bounded length that is enforced in part, in stretches."""
     words = " or ".join(f"`{sign}`" for sign in signs)
-    errors = [
-        unwritable_keyword(
-            keyword,
-            shape.pointer,
-            f"characters are counted anew from {words} on, or each mask would take milliseconds",
-            in_part=True,
-        )
-        for keyword in (*["minLength"] * (shape.least > 1), "maxLength")
-    ]
-    errors[0].more = (*errors[1:],)
-    return errors[0]
+    why = f"characters are counted anew from {words} on, or each mask would take milliseconds"
+    for keyword in (*["minLength"] * (shape.least > 1), "maxLength"):
+        yield unwritable_keyword(keyword, shape.pointer, why, in_part=True)
 
 
 def _overlaps(text: str) -> bool:

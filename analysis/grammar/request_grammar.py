@@ -95,7 +95,7 @@ def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
     return tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
 
 
-Text = TypeVar("Text", str, dict[str, Json])
+Text = TypeVar("Text", str, dict[str, Json], LarkGrammar)
 _FormKey: TypeAlias = tuple[GrammarForm, tuple[int, ...]]
 """A form, and the ids of the tokens in it."""
 

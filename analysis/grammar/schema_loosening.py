@@ -177,8 +177,7 @@ def _without_refused(
             named = error.tools if attempt < _STEPS else unknown
             tried = [name for name in unknown if name in named] or unknown
             for name in tried:
-                attempt_one, may_pass = _only(write, name), in_parts and name not in error.tools
-                found[name] = _looser(tools[name], attempt_one, name, may_pass=may_pass)
+                found[name] = _looser(tools[name], _only(write, name), name, may_pass=in_parts)
             # Nothing was left out, so writing again would fail in the same way.
             if not any(found[name].loosened for name in tried):
                 raise

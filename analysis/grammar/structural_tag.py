@@ -217,7 +217,8 @@ class _TagWriter(GbnfWriter):
         return f"Token({number})"
 
     def any_text_but(self, texts: Sequence[str]) -> str:
-        kept_out = ", ".join(map(gbnf_literal, texts))
+        # Places list them in another order, and share a rule.
+        kept_out = ", ".join(map(gbnf_literal, sorted(texts)))
         return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
 
 
