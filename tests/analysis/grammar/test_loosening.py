@@ -124,6 +124,22 @@ def test_all_texts_of_a_tool_that_are_refused_are_left_out_together(
     assert [len(schemas[0]) for schemas in written] == [1] * alone + [21]
 
 
+def test_all_bounded_texts_of_a_tool_are_enforced_in_part_together(written: list[Any]) -> None:
+    texts: dict[str, Json] = {
+        name: {"type": "string", "maxLength": 60 + at} for at, name in enumerate("abcde")
+    }
+    offered = [tool(f"plain_{number}", {f"c{number}": {"type": "string"}}) for number in range(20)]
+    offered.append(tool("crawl", texts))
+    loosened = analysis_of(XML).grammar(offered).loosened("lark")
+    assert [one.pointer for one in loosened] == [f"#/properties/{name}/maxLength" for name in texts]
+    assert {one.tool for one in loosened} == {"crawl"}
+    # As it is, with places, in part, and among all tools.
+    assert [len(schemas[0]) for schemas in written] == [1, 1, 1, 21]
+    # A strict tool is enforced in full.
+    strict = tool("crawl", texts, strict=True)
+    assert analysis_of(XML).grammar([strict]).loosened("lark") == ()
+
+
 def test_a_tool_with_lengths_that_llguidance_counts_is_converted_once() -> None:
     counted: Json = {"type": "string", "maxLength": 12345, "title": "in one test alone"}
     offered = [tool(f"counted_{number}", {f"a{number}": {"type": "string"}}) for number in range(9)]
