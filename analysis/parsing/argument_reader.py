@@ -38,7 +38,14 @@ from .json_text import (
     read_json,
     string_quotes,
 )
-from .raw_text import ArgumentsAround, ArgumentTexts, RawReader, begun_stops, raw_value_json
+from .raw_text import (
+    LONGEST_WORD,
+    ArgumentsAround,
+    ArgumentTexts,
+    RawReader,
+    begun_stops,
+    raw_value_json,
+)
 from .text_lookahead import (
     GoesOn,
     TextLookahead,
@@ -470,9 +477,29 @@ class EntryReader:
             stop = yield from at_any(tape, begun_stops(self.values.stops))
         if stop is not None and (opening is None or len(stop) > len(opening.core)):
             return self._end()
+        if opening is None and is_sign and self.count and (yield from self._skip_broken()):
+            return None
         if opening is None and self.values.openings[0].core and not bare:
             return _CUT if tape.cut else _BAD
         return (yield from self._entry(opening or self.values.openings[0], bare=bare))
+
+    def _skip_broken(self) -> Reading[bool]:
+        """Take a broken closer behind a value if the call goes on, or ends, after it."""
+        tape, texts = self.tape, self.values.texts
+        while True:
+            broken = texts.broken_closer.match(tape.text, tape.at)
+            if broken is None or broken.end() - tape.at > LONGEST_WORD:
+                return False
+            if tape.closed or broken.end() < len(tape.text):
+                break
+            yield
+        ahead = TextLookahead(tape, tape.offset + broken.end())
+        yield from ahead.space()
+        if (yield from ahead.among((*texts.stops, *filter(None, texts.begin)))) is None:
+            return False
+        tape.take(broken.end() - tape.at, SpanKind.MARKUP)
+        self.values.repaired = True
+        return True
 
     def _end(self) -> ReadOutcome:
         """End the arguments at a text that follows them."""

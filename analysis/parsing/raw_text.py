@@ -73,6 +73,9 @@ class ArgumentTexts:
         """The first unit of each opening of an entry."""
         self.behind_closer = (self.separator.core, *self.begin, *self.stops)
         """Texts that may follow the closer of a value."""
+        fronts = {re.escape(text[:_SHORT]) for text in self.stops if len(text) > _SHORT}
+        self.broken_closer = re.compile(rf"(?:{'|'.join(sorted(fronts)) or '(?!)'})[^\s<\[{{(]*")
+        """The pattern of a piece of markup that begins like a text behind the arguments."""
         begins = tuple(filter(None, (self.separator.core, *self.begin)))
         self.sure_stops = tuple(
             stop
@@ -111,7 +114,7 @@ class ArgumentTexts:
             return None
         before, behind = opening.core, middle.core + middle.after
         begun = [re.escape(before[:size]) for size in range(1, len(before))]
-        keyed = rf"{re.escape(before)}[\w.-]{{0,{_LONGEST_WORD}}}"
+        keyed = rf"{re.escape(before)}[\w.-]{{0,{LONGEST_WORD}}}"
         begun += [keyed + re.escape(behind[:size]) for size in range(len(behind))]
         self.begun_head = re.compile("|".join(begun))
         return re.compile(rf"\s*{re.escape(before)}([\w.-]+){re.escape(behind)}")
@@ -161,7 +164,7 @@ class ArgumentTexts:
             entry = self._key.write(key) + middle
             at = text.find(entry)
             while at >= 0:
-                if self._leads_to_key(text[max(0, at - _LONGEST_WORD) : at]):
+                if self._leads_to_key(text[max(0, at - LONGEST_WORD) : at]):
                     return True
                 at = text.find(entry, at + 1)
         return False
@@ -195,7 +198,7 @@ class ArgumentTexts:
 
 
 _KEY_SIGN = lazy_pattern(r"[\w.-]")
-_LONGEST_WORD = 256
+LONGEST_WORD = 256
 """Characters of a key within which the text before a value is waited for as a whole."""
 _TEXTS: IdentityCache[ArgumentTexts] = IdentityCache(256)
 _ONE_BAR = str.maketrans(dict.fromkeys(BARS, "|"))
@@ -472,7 +475,8 @@ class RawReader:
         self.looked = start + (1 if stop.label in _TRIED_AGAIN else size)
         if sight is _END or (sight in _DOUBTED and self.around.unclosed):
             closed = stop.label in (_CLOSER, _ESCAPED)
-            outcome = self._close(cut, ReadOutcome.COMPLETE if closed else ReadOutcome.REPAIRED)
+            outcome = ReadOutcome.COMPLETE if closed else ReadOutcome.REPAIRED
+            outcome = self._close(cut, outcome, start + size if stop.label is _HALF else cut)
             if stop.label is _HALF and tape.position == cut:
                 tape.take(start + size - cut, SpanKind.MARKUP)
                 yield from skip_space(tape)
@@ -592,10 +596,17 @@ class RawReader:
             return _TEXT
         return _END
 
-    def _close(self, end: int, outcome: ReadOutcome) -> ReadOutcome:
-        """End the value at `end`, or at an earlier doubt if it is not whole at `end`."""
+    def _close(self, end: int, outcome: ReadOutcome, behind: int) -> ReadOutcome:
+        """End the value at `end`, or at an earlier doubt if it is not whole at `end`.
+
+        Up to `behind`, a text after the closer may be a broken closer.
+        """
         tape = self.around.tape
         repaired = outcome is ReadOutcome.REPAIRED
+        closer = self._closer_before(behind) if repaired and self.doubts else None
+        if closer is not None:
+            self._pass(closer.cut - tape.offset)
+            return ReadOutcome.COMPLETE
         tried = (_QUOTED, _DOUBT) if self.nests and repaired else (_QUOTED,)
         # Decoding the text is costly, so it is tried only if an earlier end is at hand.
         may_break = any(doubt.sight in tried for doubt in self.doubts)
@@ -607,6 +618,15 @@ class RawReader:
                 return ReadOutcome.COMPLETE if quoted else ReadOutcome.REPAIRED
         self._pass(end - tape.offset)
         return outcome
+
+    def _closer_before(self, end: int) -> _Doubt | None:
+        """Return the closer that comes last if only a broken closer is between it and `end`."""
+        tape, core, doubt = self.around.tape, self.after.core, self.doubts[-1]
+        at = doubt.start - tape.offset
+        if not core or not tape.text.startswith(core, at):
+            return None
+        between = tape.text[at + len(core) : end - tape.offset].strip()
+        return doubt if self.around.texts.broken_closer.fullmatch(between) else None
 
     def _in_string(self, quotes: QuoteScan, start: int) -> bool:
         """Return whether an offset is inside a string of an array or object."""
