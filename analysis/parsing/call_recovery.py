@@ -148,7 +148,7 @@ def lookalike_pattern(marker: str) -> str:
     pieces = [rf"(?=[{re.escape(_OPENING)}])"] if marker[:1] in _OPENING else []
     for piece in filter(None, re.split(r"(\W+)", marker)):
         if _BRACKETED.search(piece) is None:
-            pieces.append(r"\s+" if piece.isspace() else re.escape(piece))
+            pieces.append(r"[^\S\n]+" if piece.isspace() else re.escape(piece))
         elif "/" in piece:
             pieces.append(rf"[{_SIGNS}]{{0,3}}/[{_SIGNS}]{{0,2}}")
         else:
@@ -208,7 +208,7 @@ class CallRecovery:
         names = "|".join(map(re.escape, self._names)) or "(?!)"
         return re.compile(
             rf"(?P<space>\s+)|(?P<own>{'|'.join(map(_as_word, own)) or '(?!)'})"
-            rf"|(?P<foreign><[\w:|｜-]+(?:=|\s+\w+=)[\"']?(?=(?:{names})(?![\w-]))|{_FOREIGN})"
+            rf"|(?P<foreign><[\w:|｜-]+(?:=|[^\S\n]+\w+=)[\"']?(?=(?:{names})[\"']?\s*/?>)|{_FOREIGN})"
         )
 
     @cached_property
