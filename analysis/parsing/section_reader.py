@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallLimit
-from autoparser.analysis.core.text_alignment import TemplateLiteral, spaced_spellings
+from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length, spaced_spellings
 from autoparser.analysis.core.text_format import TurnPart
+from autoparser.lazy_names import lazy_pattern
 
 from .call_ends import (
     AfterArguments,
@@ -99,6 +100,10 @@ class _Unread(Enum):
 
 
 _SIGNS_BETWEEN = (";", ",", "]")
+_DOUBLED = {"]": "[", "}": "{", ")": "("}
+"""The signs that models write once too often behind calls, by the sign that opens them."""
+_CLOSING_SIGNS = lazy_pattern(r"[\]})]+")
+_MOST_DOUBLED = 8
 _FRONT = 2
 """Characters of a closer by which its front is noticed."""
 _MOST_HELD = 65536
@@ -122,10 +127,15 @@ class SectionTexts:
         self.inner_closers = tuple(
             closer for closer in self.call_closers if closer not in section.close.units
         )
-        # Models cut closers short, as `</tool` for `</tool_call>`.
-        fronts = (closer[:_FRONT] for closer in self.closers)
+        self.signed = bool(section.close.core) and not section.close.is_marked
+        """Whether a sign such as `]` closes the section, before its marker if it has one."""
+        self.doubled = section.close.units[0] if self.signed else _last_sign(section)
+        """The sign that closes calls and has no marker behind it, or may have lost it."""
+        self.reopened = section.open.trigger if self.signed else ""
+        """The opening of another section, which may begin like the marker that closes one."""
         brace = "{" if isinstance(section.call, JsonCall) else ""
-        signs = (*_SIGNS_BETWEEN, brace, *fronts)
+        doubled = self.doubled if self.doubled in _DOUBLED else ""
+        signs = (*_SIGNS_BETWEEN, brace, doubled, self.reopened, *self._fronts(turn, section))
         self.between = tuple(dict.fromkeys(sign for sign in signs if sign))
         """Texts right after a call that are junk if more calls, or the end, follow them."""
         self.leads = section.leads if self.tentative else ()
@@ -156,20 +166,30 @@ class SectionTexts:
         self.end_rests = tuple(_end_rests(turn))
         self.turn_ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
         self.joints = MarkupJoints(_behind_call(turn))
-        self.next_call = ""
+        self.next_call = self._between_calls(turn, section)
         """What the template writes between two calls, up to the second name; empty if it could be
         read as anything else."""
+        self.noise: StopTable[None] | None = None
+        """The texts that end noise before the first call, or None if there may be none."""
+        if opening.noticed_by_marker:
+            self.noise = StopTable([("", text, None) for text in texts])
+
+    def _between_calls(self, turn: TurnTree, section: CallSection) -> str:
         between = next(_behind_call(turn), "")
         bare = between.lstrip()
         sure = not section.separator.core and not any(
             bare.startswith(text) or text.startswith(bare) for text in self.inner_closers
         )
-        if sure and self.another == self.another_listed and bare.startswith(self.another):
-            self.next_call = between
-        self.noise: StopTable[None] | None = None
-        """The texts that end noise before the first call, or None if there may be none."""
-        if opening.noticed_by_marker:
-            self.noise = StopTable([("", text, None) for text in texts])
+        begins = self.another == self.another_listed and bare.startswith(self.another)
+        return between if sure and begins else ""
+
+    def _fronts(self, turn: TurnTree, section: CallSection) -> Iterator[str]:
+        """Return the fronts of closers: models cut them short, as `</tool` for `</tool_call>`."""
+        yield from (closer[:_FRONT] for closer in self.closers)
+        # The front of a marker behind a sign must not be that of the turn's end, which may come.
+        for marker in section.close.markers if self.signed else ():
+            shared = (prefix_length(marker, end.core) for end in turn.ends)
+            yield marker[: 1 + max(shared, default=1)]
 
 
 def _behind_call(turn: TurnTree) -> Iterator[str]:
@@ -182,6 +202,17 @@ def _behind_call(turn: TurnTree) -> Iterator[str]:
         yield f"{calls.separator}{opening}"
     if calls.section_close.strip():
         yield calls.section_close
+
+
+def _last_sign(section: CallSection) -> str:
+    """Return the last character of a call if no section closes behind it."""
+    call = section.call
+    last = call.after if isinstance(call, JsonCall) else call.row[-1]
+    if section.close.core:
+        return ""
+    if isinstance(last, TemplateLiteral) and last.core:
+        return last.core[-1]
+    return "}" if isinstance(call, JsonCall) or isinstance(last, ArgumentList) else ""
 
 
 _SECTION_TEXTS: IdentityCache[SectionTexts] = IdentityCache(256)
@@ -354,14 +385,36 @@ class SectionReader:
 
     def _read_on(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Look for more calls behind a sign between two, or the front of a closer; it is junk."""
-        ahead = TextLookahead(tape, tape.position)
+        ahead, texts = TextLookahead(tape, tape.position), self._texts
         if collector.last is TurnPart.CALLS:
             yield from ahead.space()
-            begun = (*self._texts.between, *(self._offered or ()))
+            begun = (*texts.between, *(self._offered or ()))
             found = yield from ahead.among(begun)
+            if found is None or found == texts.reopened:
+                return
+            if found == texts.doubled and (yield from self._skip_doubled(tape, collector)):
+                return
             # A bracket closes a list opened elsewhere, or is text.
-            if found is not None and (found != "]" or collector.strays):
+            if found not in _DOUBLED or collector.strays:
                 yield from self.recover(tape, collector, closes=True)
+
+    def _skip_doubled(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
+        """Take closing signs behind the last call if nothing else follows, and none opens them."""
+        ahead = TextLookahead(tape, tape.position)
+        yield from ahead.space()
+        signs = yield from ahead.word(_CLOSING_SIGNS, _MOST_DOUBLED)
+        end = tape.offset + ahead.at
+        yield from ahead.space()
+        wanted = (*self._around.ends, *self._closers)
+        ends = (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None
+        content = collector.content_end(_MOST_HELD)
+        if not (signs and ends) or any(_DOUBLED[sign] in content for sign in signs):
+            return False
+        if tape.closed and not tape.complete:
+            return False
+        tape.take(end - tape.position, _JUNK)
+        collector.strays = True
+        return True
 
     def ends_turn(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
         """Take the rest of the turn's end whose front is missing behind calls, if it comes."""
@@ -458,9 +511,12 @@ class SectionReader:
             tape.relabel(behind - len(opening), _JUNK, behind)
 
     def judge_noise(self, tape: TextTape, collector: MessageCollector) -> None:
-        """Note a malformed call if the text after an unclosed section contains remains of one."""
+        """Note a malformed call if the text after an unclosed section is, or contains, one."""
         left = collector.noise()
-        if left is not None and self._holds_call(left[1]):
+        # A list that a sign closes breaks off if text comes in place of the sign.
+        if left is not None and (
+            self._holds_call(left[1]) or (self._texts.signed and left[1].strip())
+        ):
             collector.give_up_call()
             collector.attempted(left[0], tape.position, Status.MALFORMED)
 
