@@ -246,12 +246,17 @@ _QUOTES = lazy_pattern(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
 
 
 def python_text(text: str, quote: str) -> str | None:
-    """Return the string that a text is in Python between quotes, or None if it escapes neither."""
+    r"""Return the string that a text stands for, or None if it escapes no quote or backslash.
+
+    Other backslashes are text, as in `C:\new`: the template escapes nothing.
+    """
     if f"\\{quote}" not in text and "\\\\" not in text:
         return None
     literal = f"{quote}{text}{quote}".replace("\n", "\\n")
-    value = from_python(literal)
-    return None if value == literal else value
+    return None if from_python(literal) == literal else _ESCAPED.sub(r"\1", text)
+
+
+_ESCAPED = lazy_pattern(r"\\([\\'\"])")
 
 
 _HTML = frozenset({StringEscape.HTML, StringEscape.JSON_HTML})
