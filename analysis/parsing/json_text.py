@@ -451,8 +451,10 @@ class _JsonReader:
         self.gap += text
 
     def _cut(self) -> ReadOutcome:
-        """Return CUT; emit a key that still waits for its value."""
+        """Return CUT; emit a key that still waits for its value, without the end of the turn."""
         if self.keyed:
+            ends = (stop for stop in self.stops if self.gap.endswith(stop))
+            self.gap = self.gap.removesuffix(next(ends, ""))
             self._flush()
         return ReadOutcome.CUT
 
