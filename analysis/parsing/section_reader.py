@@ -110,6 +110,7 @@ _MOST_HELD = 65536
 """Most characters that are held for calls that are not as the format writes them."""
 _LOOKED_AT = 1024
 """Characters within which the first name has to come."""
+_EMPTY_TAG = lazy_pattern(r"(?:<([\w:|-]+)>\s*</\1>|\[([\w:|-]+)\]\s*\[/\2\])\s*\Z")
 _MOST_SEARCHES = 8
 """Most places of one message from which a search finds no call: each one reads all that is held, so
 that without a bound repeated openers would cost the square of their number."""
@@ -255,7 +256,7 @@ class SectionReader:
         self._many = section.limit is CallLimit.MANY
 
     @cached_property
-    def _opener(self) -> str:
+    def opener(self) -> str:
         """The text with which the format opens calls, or empty if none tells them from content."""
         return next((literal.trigger for literal in call_opens(self.section)), "")
 
@@ -290,7 +291,7 @@ class SectionReader:
         if not self._offered or collector.vain_searches >= _MOST_SEARCHES:
             return False
         collector.vain_searches += 1
-        text = yield from self._held(tape, self._opener if closes else "")
+        text = yield from self._held(tape, self.opener if closes else "")
         if text is None or (self.section.single and collector.closed_calls):
             return False
         ends = tape.closed and len(text) == tape.left()
@@ -327,7 +328,7 @@ class SectionReader:
     def _another_opens(self, tape: TextTape, size: int) -> Reading[bool]:
         """Return whether a call, or nothing but the end of the turn, comes behind held markup."""
         at = tape.position + size
-        while tape.text.startswith(self._opener, at - tape.offset):
+        while tape.text.startswith(self.opener, at - tape.offset):
             rest = tape.text[at - tape.offset :]
             opens = self.recovery.opens_call(rest)
             if opens is not None or tape.closed:
@@ -526,6 +527,10 @@ class SectionReader:
         A stream had then sent its name, or what stands for it.
         """
         truncated = tape.closed and not tape.complete
+        if self._around.tentative and collector.last is TurnPart.CONTENT and collector.closed_calls:
+            # The markers of another format may have been around a call.
+            around = _EMPTY_TAG.search(collector.content_end(_LOOKED_AT))
+            collector.strays = collector.strays or around is not None
         if collector.broken_at is None or collector.status is not Status.OK or truncated:
             return
         text = collector.content_end(_MOST_HELD)

@@ -85,6 +85,12 @@ class ChannelFrame(Struct, frozen=True):
     has a header. None if calls begin otherwise.
     """
 
+    def is_known(self, opening: str, part: TurnPart) -> bool:
+        """Return whether the words of an opening are those with which the template opens a part."""
+        words = opening.rpartition(self.first)[2].removesuffix(self.last).split()
+        known = (other.split() for other, opened in self.opened.items() if opened is part)
+        return any(words[:1] == other[:1] for other in known)
+
     def means(self, opening: str) -> TurnPart:
         """Return the part that an opening opens, by the longest known words that begin its words.
 
@@ -168,9 +174,10 @@ class RecipientSearch:
         self._names, self._space = names, space
         # After a namespace such as `functions.`, a tool that was not offered counts as called, too.
         self._names_any = bool(space) and not space[-1].isalnum()
+        self._addresses = word.endswith("=")
 
-    def search(self, header: str) -> FoundName | None:
-        """Return the first name, or None."""
+    def search(self, header: str, *, others: bool = True) -> FoundName | None:
+        """Return the first name, or None; with `others` one that was not offered counts, too."""
         for match in self._pattern.finditer(header):
             if self._names is None:
                 return FoundName(*match.span("name"))
@@ -182,7 +189,8 @@ class RecipientSearch:
                     end = start + length
                     if header[start:end] in self._names.names and not _NAME_SIGN.match(header, end):
                         return FoundName(start, end)
-                if self._names_any and header.endswith(self._space, 0, start):
+                named = self._names_any and header.endswith(self._space, 0, start)
+                if named or (others and self._addresses and self._names.names):
                     found = _ANY_NAME.match(header, start)
                     if found is not None:
                         return FoundName(*found.span())

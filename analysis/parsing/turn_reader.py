@@ -189,7 +189,13 @@ class HeaderReader:
 
     def _calls(self, header: str, tape: TextTape) -> SectionReader | None:
         """Return the reader of the call that comes next, or None if the header leads to none."""
-        named = None if self._recipient is None else self._recipient.search(header)
+        recipient_, offered, frame = self._recipient, self._turn.offered, self.frame
+        named = None if recipient_ is None else recipient_.search(header)
+        if recipient_ is not None and named is not None and frame is not None:
+            known = offered is None or header[named.start : named.end] in offered
+            # An answer may be addressed, too, and not to a tool.
+            if not known and frame.is_known(header, TurnPart.CONTENT):
+                named = recipient_.search(header, others=False)
         if named is not None and self._turn.calls is not None:
             calls, around = self._turn.calls, (header[: named.start], header[named.end :])
             reader = self._headed.get(around)
@@ -609,6 +615,12 @@ class TurnReader:
         }
         self._openings = markup_joints(turn, None, stops, stops)
         self._joints = markup_joints(turn, TurnPart.CONTENT, stops, stops, frozenset({_CALLS}))
+        rows = turn.strict.rows
+        texts = [item for row in rows for item in row.items if isinstance(item, str)]
+        self._final_ends = {
+            row.end.core for row in rows if not any(row.end.core in text for text in texts)
+        }
+        """The ends that the template writes only behind the last part."""
         self._opens_reasoning = self._reasoning.after(self._openings)
         self._call_opening = _sure_opening(turn, stops)
         header = turn.header.core + self._written_behind[_HEADER]
@@ -633,10 +645,14 @@ class TurnReader:
         if self._section is not None:
             self._section.judge_noise(tape, collector)
             self._section.judge_content(tape, collector)
+        behind, opener = "", "" if self._section is None else self._section.opener
         while True:
-            tape.take(tape.left(), SpanKind.JUNK)
+            behind += tape.take(tape.left(), SpanKind.JUNK)
+            # A call behind the end of the turn is lost, as one beyond the allowed number is.
+            collector.strays = collector.strays or bool(opener and opener in behind)
             if tape.closed:
                 return
+            behind = behind[-len(opener) :] if opener else ""
             yield
 
     def _begin(self, tape: TextTape, collector: MessageCollector) -> Reading[StopMark]:
@@ -795,7 +811,8 @@ class TurnReader:
             collector.drop_blank()
         if stop.label is _END:
             # In some formats each part is a turn, with an end and a header of its own.
-            if not (turn.goes_on and (yield from behind_space_any(tape, self._goes_on))):
+            goes_on = turn.goes_on and found_text not in self._final_ends
+            if not (goes_on and (yield from behind_space_any(tape, self._goes_on))):
                 collector.ended = True
                 yield from skip_written(tape, self._behind_end.get(found_text, ""))
                 return _END
