@@ -269,8 +269,17 @@ def read_json_fields(row: Row) -> JsonFields | None:
         found = _describe(value)
         if found is None:
             continue
-        return replace(found, before=text[:start], after=text[end:])
+        found = replace(found, before=text[:start], after=text[end:])
+        return None if _has_id_around(row, found) else found
     return None
+
+
+def _has_id_around(row: Row, fields: JsonFields) -> bool:
+    """Return whether the text around the JSON holds an id, as in `<call id=a1>{"name": …}`."""
+    around = fields.before + fields.after
+    if RowSlot.INDEX in row and not fields.gen_id_field and str(_INDEX) in around:
+        return True
+    return RowSlot.ID in row and _ID in around
 
 
 def _sample(row: Row) -> str:
