@@ -192,9 +192,11 @@ class HeaderReader:
         recipient_, offered, frame = self._recipient, self._turn.offered, self.frame
         named = None if recipient_ is None else recipient_.search(header)
         if recipient_ is not None and named is not None and frame is not None:
-            known = offered is None or header[named.start : named.end] in offered
-            # An answer may be addressed, too, and not to a tool.
-            if not known and frame.is_known(header, TurnPart.CONTENT):
+            name = header[named.start : named.end]
+            known = offered is None or name in offered
+            # An answer may be addressed, too, and a part to the model itself, but not to a tool.
+            own = name in self._turn.header.units or frame.is_known(header, TurnPart.CONTENT)
+            if not known and own:
                 named = recipient_.search(header, others=False)
         if named is not None and self._turn.calls is not None:
             calls, around = self._turn.calls, (header[: named.start], header[named.end :])
