@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import CallLimit
-from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length, spaced_spellings
+from autoparser.analysis.core.text_alignment import (
+    TemplateLiteral,
+    edge_units,
+    prefix_length,
+    spaced_spellings,
+)
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.lazy_names import lazy_pattern
 
@@ -47,6 +52,7 @@ from .stop_marks import (
     fixed_nodes,
     is_marked,
     listed_calls,
+    mirrored,
     written_start,
 )
 from .text_lookahead import (
@@ -110,7 +116,6 @@ _MOST_HELD = 65536
 """Most characters that are held for calls that are not as the format writes them."""
 _LOOKED_AT = 1024
 """Characters within which the first name has to come."""
-_EMPTY_TAG = lazy_pattern(r"(?:<([\w:|-]+)>\s*</\1>|\[([\w:|-]+)\]\s*\[/\2\])\s*\Z")
 _MOST_SEARCHES = 8
 """Most places of one message from which a search finds no call: each one reads all that is held, so
 that without a bound repeated openers would cost the square of their number."""
@@ -529,8 +534,9 @@ class SectionReader:
         truncated = tape.closed and not tape.complete
         if self._around.tentative and collector.last is TurnPart.CONTENT and collector.closed_calls:
             # The markers of another format may have been around a call.
-            around = _EMPTY_TAG.search(collector.content_end(_LOOKED_AT))
-            collector.strays = collector.strays or around is not None
+            units = [*filter(str.strip, edge_units(collector.content_end(_LOOKED_AT)))][-2:]
+            around = len(units) > 1 and mirrored(units[0].strip()) == units[1].strip()
+            collector.strays = collector.strays or around
         if collector.broken_at is None or collector.status is not Status.OK or truncated:
             return
         text = collector.content_end(_MOST_HELD)
