@@ -80,4 +80,4 @@ def _call_pattern(name: str) -> re.Pattern[str]:
     """
     word = re.escape(name)
     before = r"(?:[=<](?:[\w-]+[.:])*|[=:][\"']|: [\"'])"
-    return re.compile(rf"{before}({word})\b|\b({word})(?=(?:\.\w+)?[|(\[{{<]|\n\{{)")
+    return re.compile(rf"{before}({word})\b|\b({word})(?=(?:\.\w+)?[|(\[{{<]|\n\{{\s*\")")

@@ -163,6 +163,8 @@ class MessageCollector:
     vain_searches = 0
     """Number of places at which recovery was tried and took nothing."""
     status = Status.OK
+    tries = False
+    """Whether this reads a text only to learn whether it is a call, whatever its arguments."""
     ended = False
     """Whether the end of the turn was seen, and no text of the message after it."""
     last: TurnPart | None = None
@@ -518,7 +520,7 @@ class MessageCollector:
         """
         call = self._read_calls[-1]
         declared = call.schema.get("properties") if isinstance(call.schema, dict) else None
-        if call.status is not _OK or not isinstance(declared, dict):
+        if self.tries or call.status is not _OK or not isinstance(declared, dict):
             return
         for key in declared:
             lost = key in text and f'"{key}": ' not in call.arguments

@@ -164,27 +164,33 @@ class ArgumentTexts:
             entry = self._key.write(key) + middle
             at = text.find(entry)
             while at >= 0:
-                if self._leads_to_key(text[max(0, at - LONGEST_WORD) : at]):
+                before, behind = text[max(0, at - LONGEST_WORD) : at], text[at + len(entry) :]
+                if self._leads_to_key(before, behind):
                     return True
                 at = text.find(entry, at + 1)
         return False
 
-    def _leads_to_key(self, text: str) -> bool:
-        """Return whether a text ends almost as the template writes the text before a key."""
+    def _leads_to_key(self, text: str, rest: str) -> bool:
+        """Return whether a text ends in a closer of values and almost what leads to a key.
+
+        The `rest` is the text from the key's value on.
+        """
         for core in (opening.core for opening in self.openings):
             if len(core) > _SHORT:
                 sizes = () if text.endswith(core) else (len(core) + more for more in (-1, 0, 1))
                 found, wanted = text.translate(_ONE_BAR), core.translate(_ONE_BAR)
-                parts = (differing_parts(found[-size:], wanted) for size in sizes)
-                if any(max(map(len, pair)) <= 1 for pair in parts):
-                    return True
+                for size in sizes:
+                    parts = differing_parts(found[-size:], wanted)
+                    closed = found[:-size].rstrip().endswith(self._closer.translate(_ONE_BAR))
+                    if closed and max(map(len, parts)) <= 1:
+                        return True
             elif self.separator.core and self._closer and not core:
                 value, _, behind = text.rpartition(self._closer)
-                sign = behind.strip()
+                sign, ended = behind.strip(), rest.partition(self._closer)[2].lstrip()
                 wrong = len(sign) <= 1 and not sign.isalnum() and sign != self.separator.core
-                # Behind one of these signs, a quote opens a value.
+                # Behind one of these signs, a quote opens a value. Markup in a string goes on.
                 if wrong and value.strip()[-1:] not in tuple("=([{,:"):
-                    return True
+                    return ended.startswith((self.separator.core, *_CLOSING))
         return False
 
     def entry_signs(self) -> Iterator[str]:
@@ -201,6 +207,8 @@ _KEY_SIGN = lazy_pattern(r"[\w.-]")
 LONGEST_WORD = 256
 """Characters of a key within which the text before a value is waited for as a whole."""
 _TEXTS: IdentityCache[ArgumentTexts] = IdentityCache(256)
+_CLOSING = tuple(")]}")
+"""Brackets that close a call, e.g. behind the last value of `f(a='x')`."""
 _ONE_BAR = str.maketrans(dict.fromkeys(BARS, "|"))
 _MOST_VALUES = 256
 """Keys are texts of models where an entry ends with its key: so many are kept."""

@@ -356,6 +356,7 @@ class CallTrial:
             make_id=lambda _, __: "",
             schemas=schemas,
         )
+        collector.tries = True
         cut = False
         try:
             # No reader waits on a closed tape, so one step reads everything.
