@@ -123,10 +123,38 @@ Dialogue: TypeAlias = tuple[Entry, ...]
 Tool: TypeAlias = dict[str, Json]
 
 
+FOREIGN_SCHEMAS = ("inputSchema", "input_schema")
+"""The key of a tool's schema in MCP and in Anthropic's API; in OpenAI's it is `parameters`."""
+
+
 def tool_function(tool: object) -> Any:
-    """Return a tool's function, in OpenAI's wrapper or bare, or None if it is not an object."""
+    """Return a tool's function, in OpenAI's wrapper or bare, or None if it is not an object.
+
+    Tools of MCP and of Anthropic's API get the keys of OpenAI's:
+
+        >>> tool_function({"name": "find", "input_schema": {"type": "object"}})
+        {'name': 'find', 'parameters': {'type': 'object'}}
+    """
     function = tool.get("function", tool) if is_mapping(tool) else None
-    return function if is_mapping(function) else None
+    if not is_mapping(function):
+        return None
+    if "parameters" not in function:
+        for key in FOREIGN_SCHEMAS:
+            if key in function:
+                # OpenAI's form has no place for other keys, such as MCP's `annotations`.
+                kept = {name: function[name] for name in _NAMING if name in function}
+                return {**kept, "parameters": function[key]}
+    return function
+
+
+_NAMING = ("name", "description", "strict")
+
+
+def openai_tool(tool: Any) -> Any:
+    """Return a tool of MCP or of Anthropic's API in OpenAI's form, and any other unchanged."""
+    function = tool_function(tool)
+    given = function is None or function is tool or function is tool.get("function")
+    return tool if given else {"type": "function", "function": function}
 
 
 def with_properties(tool: Tool, change: Callable[[str, Any], Json], **more: Json) -> Tool:

@@ -18,7 +18,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .conversation import Tool, tool_function
+from .conversation import FOREIGN_SCHEMAS, Tool, openai_tool, tool_function
 from .documents import place_in, read_value
 from .error_words import (
     is_list,
@@ -39,8 +39,6 @@ from .schema_validation import (
 _TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
 _MESSAGE = "{role: user, content: …}"
 _CALL = "{type: function, function: {name: …, arguments: {…}}}"
-_SCHEMAS = ("parameters", "inputSchema", "input_schema")
-"""The key of a tool's schema: OpenAI's, MCP's, Anthropic's."""
 _SAYING = ("content", "tool_calls", "reasoning_content", "reasoning", "thinking")
 """Fields with a message's text or calls; a template may read others, too."""
 
@@ -136,22 +134,14 @@ def given_tools(
 
 def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserError]) -> Tool:
     """Read one tool. Raises `wrong` if it lacks a name, or its parameters are not a schema."""
-    tool, keyword = raw_tool, "parameters"
-    if "function" in tool:
+    tool, keyword = openai_tool(raw_tool), "parameters"
+    if "function" in raw_tool:
         function = read_value(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
         place = place_in(place, "function")
     else:
-        function = read_value(tool, _FunctionGiven, file=file, place=place, wrong=wrong)
-        keyword = next((key for key in _SCHEMAS if key in raw_tool), keyword)
-        if keyword != "parameters":
-            # OpenAI's form has no place for other keys, such as MCP's `annotations`.
-            naming: Tool = {
-                key: raw_tool[key] for key in ("name", "description") if key in raw_tool
-            }
-            wrapped: Tool = {**naming, "parameters": raw_tool[keyword]}
-            whole: Tool = {"type": "function", "function": wrapped}
-            tool = whole
-            function = read_value(whole, _WrappedTool, file=file, place=place, wrong=wrong).function
+        function = read_value(raw_tool, _FunctionGiven, file=file, place=place, wrong=wrong)
+        if tool is not raw_tool:
+            keyword = next(key for key in FOREIGN_SCHEMAS if key in raw_tool)
     keys = tool_function(tool)
     # A tool without parameters is valid, so a misspelled key would pass as such a tool.
     close = None if "parameters" in keys else nearest_word("parameters", keys)
@@ -159,7 +149,7 @@ def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserErr
         words, hint = f"unknown key {close!r}", spelling_hint(close, ["parameters"])
         raise wrong(words, file=file, place=place, hint=hint)
     given_schema(
-        function.parameters,
+        keys.get("parameters"),
         file,
         place_in(place, keyword),
         f"the parameters of {function.name} are not a valid JSON schema",

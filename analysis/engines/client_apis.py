@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, openai_tool
 from autoparser.analysis.core.error_words import (
     is_list,
     is_mapping,
@@ -107,9 +107,7 @@ def _messages_tool(tool: object, place: str) -> dict[str, Any]:
         raise ChatError(
             "unsupported tool", place=place, hint="pass a client tool, with name and input_schema"
         )
-    names = [name for name in ("name", "description", "strict") if tool.get(name) is not None]
-    function = {name: tool[name] for name in names}
-    return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
+    return openai_tool(tool)
 
 
 def _choice(choice: object) -> dict[str, Any]:

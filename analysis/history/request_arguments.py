@@ -12,6 +12,7 @@ from typing import cast
 
 import msgspec
 
+from autoparser.analysis.core.conversation import openai_tool
 from autoparser.analysis.core.error_words import (
     is_mapping,
     missing_name_hint,
@@ -81,7 +82,7 @@ def checked_tools(argument: object) -> list[object] | None:
                 place=f"tools[{at}]",
                 hint=_TOOL,
             )
-    return prepared_tools(listed)
+    return prepared_tools([openai_tool(tool) for tool in listed])
 
 
 def tools_key(tools: Sequence[object] | None) -> bytes:

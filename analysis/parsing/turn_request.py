@@ -494,6 +494,9 @@ def request_with(fields: RequestFields, begun_turn: PromptFormat | None = None) 
 _TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
 
 
+_WITHOUT_SCHEMA = {"name", "description", "strict"}
+
+
 def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
     """Return the schemas of the parameters by function name."""
     found: dict[str, Json] = {}
@@ -504,7 +507,9 @@ def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
             if function.__class__ is not dict:
                 break
             name, schema = function["name"], function.get("parameters")
-            if name.__class__ is not str or not (name and (schema is None or type(schema) is dict)):
+            # Keys beside these may hold the schema in the form of another API.
+            plain = type(schema) is dict or function.keys() <= _WITHOUT_SCHEMA
+            if name.__class__ is not str or not (name and plain):
                 break
             found[name] = schema
         else:

@@ -61,6 +61,17 @@ def test_renderer_accepts_fast_tokenizers_and_refuses_unusable_ones() -> None:
         Renderer(fixture_analysis(XML), words).render([user()])
 
 
+@pytest.mark.parametrize("key", ["inputSchema", "input_schema"])
+def test_renderer_renders_tools_of_mcp_and_anthropic_as_openais(key: str) -> None:
+    functions: list[Any] = [tool["function"] for tool in tools()]
+    shaped = [
+        {"name": tool["name"], "description": tool["description"], key: tool["parameters"]}
+        for tool in functions
+    ]
+    renderer = fixture_renderer()
+    assert renderer.render([user()], shaped) == renderer.render([user()], tools())
+
+
 def test_unknown_special_token_raises_with_its_name() -> None:
     text = "{{ bos_token }}{% for m in messages %}{{ m.role }}{{ m.content }};{% endfor %}"
     with pytest.raises(

@@ -53,6 +53,21 @@ def test_an_invalid_request_is_refused(tools: list[object], choice: object, erro
         analysis_of(JSON).parser(tools, tool_choice=choice)
 
 
+@pytest.mark.parametrize("key", ["inputSchema", "input_schema"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_tools_of_mcp_and_anthropic_are_read_as_openais(key: str, wrapped: bool) -> None:
+    schema: Any = {"type": "object", "properties": {"zip": {"type": "string"}}}
+    shaped: Any = {"name": "f", key: schema}
+    tools = [{"type": "function", "function": shaped} if wrapped else shaped]
+    analysis = analysis_of("a1-function-parameter")
+    text = "<tool_call>\n<function=f>\n<parameter=zip>\n01\n</parameter>\n</function>\n</tool_call>"
+    (call,) = analysis.parser(tools).parse(text).tool_calls
+    assert call.arguments == '{"zip": "01"}'
+    plain: list[Any] = [{"name": "f", "parameters": schema}]
+    grammars = [analysis.grammar(given).gbnf() for given in (tools, plain, [{"name": "f"}])]
+    assert grammars[0] == grammars[1] != grammars[2]
+
+
 @pytest.mark.parametrize(
     ("option", "value", "error"),
     [
