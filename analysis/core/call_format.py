@@ -197,6 +197,12 @@ class CallFormat(Struct, frozen=True, dict=True):
         return read_json_fields(self.row)
 
     @property
+    def closing(self) -> str:
+        r"""The text after the last slot of the last call, such as `"\n</do>\n</tool_calls>"`."""
+        last = self.row[-1] if self.row and not isinstance(self.row[-1], RowSlot) else ""
+        return last + self.section_close
+
+    @property
     def opening(self) -> str:
         """The text before the first slot of the first call."""
         first = self.row[0] if self.row and not isinstance(self.row[0], RowSlot) else ""

@@ -29,6 +29,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message as Turn, tool_function
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.text_alignment import edge_units
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
 
 from .bridge_refusals import (
@@ -154,6 +155,11 @@ def _check_tools(
     past.contents.add(names)
 
 
+_BROKEN = {
+    Status.CUT: "the output ends inside a call, which stays open",
+    Status.MALFORMED: "a call that could not be read stays as it is",
+}
+"""Notes about calls that the bridge does not close, by their status."""
 _SHOWN_BEFORE = 16
 _SHOWN_AFTER = 24
 """Characters that a note shows before and after the point where model and template differ."""
@@ -307,8 +313,23 @@ class Bridge:
         self._note_spelling(found, response, purpose)
         if response.stop is None and not found.last.ends:
             raise RefusedBridge(RefusalReason.END_UNKNOWN, str(found.added.turn.presence))
-        stop, behind = self._text_to_add(found.text[place:], completion, response, purpose)
-        added = self._encode_addition(found, stop, behind)
+        rest = found.text[place:]
+        closer = self._responses.unwritten_closer(
+            response.message,
+            self._text_before_end(completion, response),
+            self._closer_of(found, response.message, rest),
+            prompt,
+            tools,
+        )
+        stop, behind = self._text_to_add(rest, completion, response, purpose)
+        statuses = (attempt.status for attempt in response.message.attempts)
+        purpose.notes += [_BROKEN[status] for status in statuses if status in _BROKEN]
+        if closer and behind != rest:
+            # The sampled ids stay as they are, so nothing comes before the end that is in them.
+            purpose.notes.append(f"the model ended its turn without {closer!r}")
+            closer = ""
+        added = self._encode_addition(found, stop, closer, behind)
+        behind = closer + behind
         until = len(completion) if response.stop is None else response.stop + 1
         rest = len(completion) - until
         ids = prompt + (*completion, *added.token_ids)  # noqa: RUF005 - copied once, not twice
@@ -499,6 +520,20 @@ class Bridge:
             default=0,
         )
 
+    def _closer_of(self, continuation: Continued, message: ParsedMessage, rest: str) -> str:
+        """Return the text that closes the last part of a turn, before `rest`, the turn's end."""
+        last, mark = continuation.last.text, self._skeletons.marks.content
+        calls, reasoning = self._format.calls, self._format.reasoning
+        if message.content and last.startswith(mark):
+            return last.removeprefix(mark)
+        if message.tool_calls and calls is not None and last.endswith(calls.closing):
+            return calls.closing[: len(calls.closing) - self._closer_length(continuation)]
+        if not message.reasoning_content or message.content or message.begun_calls:
+            return ""
+        # One marker may close the reasoning and the turn.
+        shared = reasoning is None or rest.lstrip().startswith(reasoning.close.core)
+        return "" if reasoning is None or shared else reasoning.close.text
+
     def _lead_of(self, response: ReadOutput) -> str | None:
         """Return the text before the content or the calls of a turn that has nothing else.
 
@@ -655,6 +690,14 @@ class Bridge:
         at = counted.text.find(counted.last.text, len(base.head))
         return counted.text[at + len(counted.last.text) - self._closer_length(counted) :]
 
+    def _text_before_end(self, completion: Sequence[int], response: ReadOutput) -> str:
+        """Return an output's text without the turn's end, of which it may have the beginning."""
+        stop = "" if response.stop is None else self._text.decode([completion[response.stop]])
+        whole = response.text + stop
+        ends = (_shared_end(whole, known.text) for known in self._stops)
+        end = max(ends, key=len, default="")
+        return whole.removesuffix(end) if len(end) >= len(stop) else response.text
+
     def _text_to_add(
         self, rest: str, completion: Sequence[int], response: ReadOutput, purpose: Purpose
     ) -> tuple[str, str]:
@@ -696,18 +739,23 @@ class Bridge:
             raise RefusedBridge(RefusalReason.BEHIND_STOP, repr(extra_text[:40]))
         return "", closed[len(extra_text) :]
 
-    def _encode_addition(self, continuation: Continued, stop: str, behind: str) -> RenderedTokens:
-        """Return the tokens of the text after the previous ids, with their owners."""
+    def _encode_addition(
+        self, continuation: Continued, stop: str, closer: str, behind: str
+    ) -> RenderedTokens:
+        """Return the tokens of the text after the previous ids, with their owners.
+
+        `closer` closes the last part of the turn; like the turn's end, it is the template's.
+        """
         # The stop string is in the ids already; it is encoded again so that the text after it is
         # encoded as in the middle of a text.
-        tokens = self._text.encode(stop + behind).behind(len(stop))
+        tokens = self._text.encode(stop + closer + behind).behind(len(stop))
         stop_id = self._text.single(stop) if stop else None
         context = () if stop_id is None else (stop_id,)
         # A tokenizer that normalizes text would put other text into the prompt.
-        if not self._text.gives_back(tokens, behind, context):
+        if not self._text.gives_back(tokens, closer + behind, context):
             raise RefusedBridge(RefusalReason.NOT_ENCODED)
         return self._owned_tokens(
-            continuation, tokens, len(continuation.text) - len(behind), len(stop)
+            continuation, tokens, len(continuation.text) - len(behind), len(stop + closer)
         )
 
     def _owned_tokens(

@@ -136,6 +136,31 @@ class Responses:
                     return at
         return None
 
+    def unwritten_closer(
+        self,
+        message: ParsedMessage,
+        text: str,
+        closer: str,
+        prompt: Sequence[int],
+        tools: Sequence[object] | None,
+    ) -> str:
+        """Return the end of `closer` that a text lacks, or "" if it has all of it.
+
+        `message` was parsed from the text, which has no end of the turn. Also "" if no end of it
+        closes the text, as after a call with another fault.
+        """
+        if not closer.strip() or text.rstrip().endswith(closer.strip()):
+            return ""
+        parser = self._parser(self.end_of(prompt), tools)
+        for at in range(len(closer), -1, -1):
+            if text.endswith(closer[:at]):
+                # `}` may be that of an argument, so the parser decides whether the rest closes all.
+                closed = parser.parse(text + closer[at:])
+                is_open = closed.reasoning_end is None and not (closed.content or closed.tool_calls)
+                if closed.status.regular and _parts(closed) == _parts(message) and not is_open:
+                    return closer[at:]
+        return ""
+
     def _parser(self, end: PromptEnd, tools: Sequence[object] | None) -> OutputParser:
         begun = end.opening or end.tail
         key = (begun, tools_key(tools))
@@ -173,6 +198,12 @@ class Responses:
         matching = [core for core in self._cores if core and bare.endswith(core)]
         # The whitespace after an opening differs between prompts, and the parser needs it as it is.
         return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else "")
+
+
+def _parts(message: ParsedMessage) -> tuple[object, ...]:
+    """Return the texts of a message without their edges, and its calls."""
+    texts = ((text or "").strip() for text in (message.reasoning_content, message.content))
+    return (*texts, *((call.name, call.arguments) for call in message.tool_calls))
 
 
 # A trajectory as one row of training data: its ids, its loss mask, and the places of its calls.
