@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.conversation import Json, MediaKind
+from autoparser.analysis.core.error_words import is_list
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateLimitError,
     TemplateRenderError,
     TokenizerError,
 )
+from autoparser.analysis.core.media_parts import media_kind
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.turn_shape import PromptProgress
@@ -36,6 +38,11 @@ from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_
 from autoparser.analysis.grammar.turn_rules import deciding_parts
 from autoparser.analysis.history.bridge_refusals import BridgeRefusal
 from autoparser.analysis.history.history_renders import Message
+from autoparser.analysis.history.openai_messages import (
+    shaped_messages,
+    shaped_tools,
+    unreadable_arguments,
+)
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.history.request_arguments import checked_messages
 from autoparser.analysis.parsing.output_parser import OutputParser
@@ -47,8 +54,6 @@ from .chat_request import (
     ChatRequest,
     as_chat_error,
     ignore_fields,
-    shaped_messages,
-    shaped_tools,
 )
 
 if TYPE_CHECKING:
@@ -139,6 +144,8 @@ class ChatPreparer:
         self._loosen = loosen
         self._dropped: set[str] = set()
         """Roles of messages that the template dropped, which the log has named."""
+        self._media: set[MediaKind] = set()
+        """Media in messages that were looked for in a prompt."""
         self._looked_at: set[int] = set()
         """Hashes of the messages, by role and text, that were looked for in a prompt."""
         self._renderer: Renderer | None = None
@@ -157,6 +164,10 @@ class ChatPreparer:
         except ChatError:
             raise
         except AutoparserError as error:
+            place = unreadable_arguments(request.messages)
+            if isinstance(error, TemplateRenderError) and place is not None:
+                words = "must be a JSON object, which the template cannot render this without"
+                raise ChatError(words, place=place) from error
             raise _of_parameter(error) from error
 
     def _prepare(self, request: ChatRequest) -> PreparedChat:
@@ -258,35 +269,46 @@ class ChatPreparer:
         switches: Mapping[str, Any],
         prompt: str,
     ) -> None:
-        """Log, once a role, that the template drops a message: the prompt is the same without.
+        """Log, once a role or medium, what the template drops: the prompt is the same without it.
 
         A prompt that lacks the text of a message may still have it in another spelling, such as
         JSON, which only another render tells. Chats send their earlier messages again, so each
         message is looked for once, and a request pays for at most one such render.
         """
         for index, message in enumerate(messages):
-            role, text = str(message.get("role")), message.get("content")
-            if not isinstance(text, str) or role in self._dropped:
+            role, content = str(message.get("role")), message.get("content")
+            kinds = [*map(media_kind, content)] if is_list(content) else []
+            medium = next((kind for kind in kinds if kind and kind not in self._media), None)
+            if medium is not None and is_list(content):
+                self._media.add(medium)
+                kept = [
+                    part for part, kind in zip(content, kinds, strict=True) if kind is not medium
+                ]
+                other = {**message, "content": kept}
+                if prompt == self._attempt(
+                    [*messages[:index], other, *messages[index + 1 :]], tools, switches
+                ):
+                    _LOG.warning(
+                        "the template drops content of the type %r (messages[%d]): the model does"
+                        " not see it; logged once per type",
+                        str(medium),
+                        index,
+                    )
+                return
+            if not isinstance(content, str) or role in self._dropped:
                 continue
             # A hash, since ten thousand messages may be large.
-            known = hash((role, text))
+            known = hash((role, content))
             if known in self._looked_at:
                 continue
             if len(self._looked_at) >= MESSAGES:
                 self._looked_at.clear()
             self._looked_at.add(known)
             # Most templates write texts verbatim, so that most messages need no further render.
-            if text.strip() in prompt:
+            if content.strip() in prompt:
                 continue
             rest = [*messages[:index], *messages[index + 1 :]]
-            try:
-                without = self._analysis.rendering.render(
-                    rest, tools, add_generation_prompt=True, **switches
-                )
-            except (AutoparserError, ValueError):
-                # Without this message, no message is left, or the template raises.
-                return
-            if without == prompt:
+            if prompt == self._attempt(rest, tools, switches):
                 self._dropped.add(role)
                 _LOG.warning(
                     "the template drops a message of the role %r (messages[%d]): the model does not"
@@ -295,6 +317,20 @@ class ChatPreparer:
                     index,
                 )
             return
+
+    def _attempt(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[object] | None,
+        switches: Mapping[str, Any],
+    ) -> str | None:
+        """Return a prompt, or None if no message is left, or if the template raises."""
+        try:
+            return self._analysis.rendering.render(
+                messages, tools, add_generation_prompt=True, **switches
+            )
+        except (AutoparserError, ValueError):
+            return None
 
     def _grammar(
         self, request: ChatRequest, offered: Sequence[Any], options: Mapping[str, Any]

@@ -1,34 +1,25 @@
-"""Read a chat request in OpenAI's form, shape its messages, and word errors for its client.
+"""Read a chat request in OpenAI's form, and word errors for its client.
 
 Contract: null stands for a parameter that is left out, and unknown parameters are ignored with a
 line in the log, as engines do. Messages, tools and schemas are checked where they are read. No
 error that a client gets names a path of this machine.
-
-For example, messages of an agent, and what the default shape, `MessageShape()`, makes of them:
-
-    {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function":
-        {"name": "f", "arguments": "{}"}, …}]}             ->  content "", arguments {}
-    {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "ok"}]}
-                                                           ->  content "ok", name "f"
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Mapping, Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
 
-from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, tool_function
+from autoparser.analysis.core.conversation import Json, tool_function
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.error_words import (
     is_list,
@@ -42,147 +33,8 @@ from autoparser.analysis.core.errors import (
     TokenizerError,
     WorkerDiedError,
 )
-from autoparser.analysis.core.message_shape import MessageShape
-from autoparser.analysis.core.text_format import TurnLayout
 
 _LOG = logging.getLogger("autoparser")
-
-# Messages in the shape that a template takes.
-#
-# Clients of OpenAI's API send arguments as JSON text, reasoning in one of two fields, texts
-# sometimes as a list of parts, and tool results without the tool's name. The analysis has found the
-# shape that the template takes (`MessageShape`), and which parts it refuses beside each other
-# (`TurnLayout.refusal`). Messages with other content are passed unchanged.
-
-
-REASONING = ("reasoning_content", "reasoning")
-"""The fields in which servers send reasoning and clients return it."""
-
-
-def shaped_messages(
-    messages: Sequence[Mapping[str, Any]],
-    shape: MessageShape,
-    layouts: Mapping[Presence, TurnLayout] = MappingProxyType({}),
-) -> list[Mapping[str, Any]]:
-    """Return the messages in the shape that the template takes.
-
-    The `layouts` of its turns decide which part of a message is left out, with a line in the log.
-    """
-    names: dict[str, str] = {}
-    shaped: list[Mapping[str, Any]] = []
-    for given in messages:
-        # OpenAI's client returns empty fields of its answers as null.
-        raw_message = {
-            name: value for name, value in given.items() if value is not None or name == "content"
-        }
-        answer = _assistant_message(raw_message) if raw_message.get("role") == "assistant" else None
-        if answer is not None:
-            # A tool result contains only the id of its call, and many templates render the name.
-            names.update({call.id: call.name for call in answer.calls})
-            shaped.append(shape.message(_accepted(answer, layouts)))
-        else:
-            shaped.append(_other(raw_message, names, shape))
-    return shaped
-
-
-def _accepted(message: Message, layouts: Mapping[Presence, TurnLayout]) -> Message:
-    """Return the message, or one part less of it if the template refuses all of them together.
-
-    Some templates raise on content beside reasoning and calls, which their own models write: an
-    agent that sends an answer back would be refused. The calls are never left out, and beside them
-    the content goes first: the reasoning is what led to the calls.
-    """
-
-    def refusal(taken: Message) -> str:
-        layout = layouts.get(taken.presence)
-        return "" if layout is None else layout.refusal
-
-    why = refusal(message)
-    if not why:
-        return message
-    # Without calls the content is the answer itself, so only the reasoning may go.
-    for part in ("content", "reasoning") if message.calls else ("reasoning",):
-        fewer = structs.replace(message, **{part: ""})
-        if fewer != message and not refusal(fewer):
-            _log_left_out(str(message.presence), part, why)
-            return fewer
-    return message
-
-
-@lru_cache(maxsize=256)
-def _log_left_out(parts: str, part: str, why: str) -> None:
-    _LOG.warning(
-        "messages with %s are rendered without their %s, since the template rejects them: %s",
-        parts,
-        part,
-        one_line(why, 300),
-    )
-
-
-def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: MessageShape) -> list[Json]:
-    """Return the tools in the shape that the template takes."""
-    functions = map(tool_function, tools)
-    return [
-        shape.tool({name: value for name, value in function.items() if value is not None})
-        for function in functions
-    ]
-
-
-def _other(
-    raw_message: Mapping[str, Any], names: Mapping[str, str], shape: MessageShape
-) -> Mapping[str, Any]:
-    text = _text(raw_message.get("content"))
-    # Images and unknown roles are passed on as they are: the template decides.
-    if raw_message.get("role") not in ("user", "system", "developer", "tool") or text is None:
-        return raw_message
-    shaped = {**raw_message, "content": shape.user_text(text)}
-    tool_name = names.get(str(raw_message.get("tool_call_id")))
-    if tool_name is not None and raw_message.get("role") == "tool":
-        # A name that the client sent takes precedence.
-        shaped.setdefault("name", tool_name)
-    return shaped
-
-
-def _assistant_message(raw_message: Mapping[str, Any]) -> Message | None:
-    """Return an assistant message, or None if `Message` cannot represent it."""
-    content = "" if raw_message.get("content") is None else _text(raw_message["content"])
-    reasoning = next((raw_message[name] for name in REASONING if raw_message.get(name)), "")
-    listed = raw_message.get("tool_calls") or ()
-    calls = [_call(raw_call) for raw_call in listed] if is_list(listed) else [None] * (listed != ())
-    if content is None or not isinstance(reasoning, str) or None in calls:
-        return None
-    return Message(content, reasoning, tuple(call for call in calls if call is not None))
-
-
-def _call(raw_call: object) -> ToolCall | None:
-    function = raw_call.get("function") if is_mapping(raw_call) else None
-    if not is_mapping(raw_call) or not is_mapping(function):
-        return None
-    name, arguments = function.get("name"), function.get("arguments")
-    if isinstance(arguments, str):
-        try:
-            # An empty text stands for no arguments.
-            arguments = json.loads(arguments or "{}")
-        except ValueError:
-            return None
-    if not isinstance(name, str) or not is_mapping(arguments):
-        return None
-    return ToolCall(name, arguments, str(raw_call.get("id") or ""))
-
-
-def _text(content: object) -> str | None:
-    """Return the text of a content, or None if it is not only text."""
-    if isinstance(content, str):
-        return content
-    if not is_list(content):
-        return None
-    texts: list[str] = []
-    for part in content:
-        text = part.get("text") if is_mapping(part) and part.get("type") == "text" else None
-        if not isinstance(text, str):
-            return None
-        texts.append(text)
-    return "\n".join(texts)
 
 
 class ChatErrorKind(Enum):

@@ -36,9 +36,8 @@ from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.reading_judge import ReadCall, ReadMessage, same_json
 from autoparser.analysis.core.server_engines import ServerEngine
+from autoparser.analysis.history.openai_messages import REASONING
 from autoparser.analysis.templates.worker_pool import ClosedAtExit
-
-from .chat_request import REASONING
 
 # Requests of a probe: JSON over HTTP, bounded in time and size; redirects are not followed.
 #

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import update_wrapper
@@ -18,7 +19,10 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unp
 from tokenizers import Tokenizer
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.conversation import tool_function
+from autoparser.analysis.core.error_words import is_list
+from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
+from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestError
 from autoparser.analysis.sources.tokenizer import FastTokenizer
@@ -35,6 +39,7 @@ from .media_tokens import (
     media_tokens,
 )
 from .message_attribution import Attributed, Joints, attribute_render
+from .openai_messages import shaped_messages
 from .rendered_tokens import RenderedTokens, own_tokens
 from .request_arguments import (
     checked_messages,
@@ -57,6 +62,8 @@ from .turn_response import (
 from .turn_stops import TurnStops
 
 Ids: TypeAlias = Sequence[int]
+_SPOILING = (StringArguments.PASTED, StringArguments.ENCODED_TWICE, StringArguments.DROPPED)
+"""What becomes of JSON text in templates that write it unlike the object, without an error."""
 
 
 class Renderer:
@@ -103,6 +110,8 @@ class Renderer:
         self.analysis = analysis
         self.switches = checked_switches(switches)
         self._text = tokenizer_of(tokenizer, segmenting=True).text
+        given = analysis.string_arguments
+        self._spoils_text = not analysis.shape.arguments_as_string and given in _SPOILING
         self._joints = Joints(analysis.formats.united)
         self._reasoning_fields = reasoning_field_names(analysis.shape)
         self._responses = Responses(analysis, self._text, self.switches, choices)
@@ -135,10 +144,21 @@ class Renderer:
         TemplateRenderError if the template refuses, RequestError for invalid messages or tools,
         and TokenizerError.
         """
-        found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
+        prepared = checked_messages(messages)
+        if self._spoils_text and any(map(_has_text_arguments, prepared)):
+            warnings.warn(
+                "the template expects arguments as objects, and arguments as JSON text are"
+                f" {self.analysis.string_arguments}: pass renderer.shaped(messages)",
+                stacklevel=2,
+            )
+        try:
+            found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
+        except TemplateRenderError as error:
+            if error.hint is None and not error.refused and self.shaped(messages) != prepared:
+                error.hint = "pass renderer.shaped(messages), the form that the template expects"
+            raise
         tokens = self._text.encode(found.text)
         rendered = own_tokens(found, tokens)
-        prepared = checked_messages(messages)
         # Finding the parts costs two renders for each, so skip it for conversations of plain text.
         if not media_parts(prepared):
             return rendered
@@ -156,6 +176,18 @@ class Renderer:
         # Without this check, a part that the template drops would lose its ids without a word.
         check_placed(spans, placed)
         return expand_placeholders(rendered, expand)
+
+    def shaped(self, messages: Sequence[object]) -> list[dict[str, Any]]:
+        """Return OpenAI's messages in the shape that the template takes, as `serve` does.
+
+            history.append(message.to_openai())
+            renderer.render(renderer.shaped(history), tools)
+
+        Arguments that are JSON text become objects where the template takes objects, null content
+        an empty text, and reasoning gets the template's field. Other messages are unchanged.
+        """
+        shape, layouts = self.analysis.shape, self.analysis.format.layouts
+        return [*map(dict, shaped_messages(checked_messages(messages), shape, layouts))]
 
     def _renders(self, tools: Sequence[object] | None) -> HistoryRenders:
         return HistoryRenders.of(self.analysis.rendering, checked_tools(tools), self.switches)
@@ -337,6 +369,12 @@ class Renderer:
             tools,
             force=force,
         )
+
+
+def _has_text_arguments(message: Mapping[str, object]) -> bool:
+    calls = message.get("tool_calls")
+    called = map(tool_function, calls) if is_list(calls) else ()
+    return any(call is not None and isinstance(call.get("arguments"), str) for call in called)
 
 
 # A renderer for asyncio: the same work in a thread, one call at a time.

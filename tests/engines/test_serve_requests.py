@@ -11,10 +11,11 @@ import pytest
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.engines.chat_preparer import ChatPreparer
-from autoparser.analysis.engines.chat_request import ChatRequest, chat_request
+from autoparser.analysis.engines.chat_request import ChatError, ChatRequest, chat_request
 from autoparser.analysis.engines.output_watch import OutputWatch
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.gbnf_writer import write_gbnf
+from tests.analysis.tiny import CONTENT, calls, turn
 from tests.case_tables import case_tables
 from tests.fixture_analyses import analyzed
 
@@ -120,6 +121,55 @@ def test_a_message_that_the_template_drops_is_named_once_in_the_log(
     for _ in range(2):
         assert preparer.prepare(chat_request({"messages": messages})).prompt.count("[") == 2
     assert caplog.text.count("drops a message of the role 'system' (messages[0])") == 1
+
+
+def test_an_image_that_the_template_drops_is_named_once_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begin = """
+        {%- for message in messages %}[{{ message.role }}]
+            {%- if message.content is string %}{{ message.content }}
+            {%- else %}{% for part in message.content %}{{ part.text }}"""
+    end = "{% endfor %}{% endif %}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
+    image = {"type": "image_url", "image_url": {"url": "data:,x"}}
+    messages = [{"role": "user", "content": [image, {"type": "text", "text": "Hello."}]}]
+    for shown, lines in (("{{ '<image>' if part.type == 'image_url' }}", 0), ("", 1)):
+        preparer = ChatPreparer(analyze(begin + shown + end))
+        for _ in range(2):
+            prompt = preparer.prepare(chat_request({"messages": messages})).prompt
+            assert prompt.count("Hello.") == 1
+        assert caplog.text.count("drops content of the type 'image' (messages[0])") == lines
+
+
+CUT = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"city": "Zür'}}
+
+
+def test_an_answer_with_truncated_arguments_is_rendered_or_named() -> None:
+    messages = [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": None, "tool_calls": [CUT]},
+        {"role": "user", "content": "Go on."},
+    ]
+    request = chat_request({"messages": messages})
+    pasted = "{{ f.arguments if f.arguments is string else f.arguments|tojson }}"
+    preparer = ChatPreparer(analyze(turn("{{ m.content + '' }}", calls(f"<{pasted}>"))))
+    assert 'A:<{"city": "Zür>' in preparer.prepare(request).prompt
+    listed = "{% for key, value in f.arguments.items() %}{{ key }}={{ value }};{% endfor %}"
+    with pytest.raises(ChatError) as raised:
+        ChatPreparer(analyze(turn(CONTENT, calls(f"<{{{{ f.name }}}} {listed}>")))).prepare(request)
+    assert raised.value.place == "messages[1].tool_calls[0].function.arguments"
+
+
+def test_a_prompt_that_no_grammar_continues_is_an_error_of_the_messages() -> None:
+    begun = [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": '<tool_call>\n{"name": "get_weather"'},
+    ]
+    body = {"messages": begun, "continue_final_message": True, "tools": TOOLS}
+    request = chat_request({**body, "tool_choice": "required"})
+    with pytest.raises(ChatError) as raised:
+        ChatPreparer(analyzed("j1-json-in-tags")).prepare(request)
+    assert raised.value.place == "messages"
 
 
 def test_a_growing_chat_renders_each_request_at_most_twice() -> None:

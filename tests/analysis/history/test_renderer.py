@@ -72,6 +72,39 @@ def test_renderer_renders_tools_of_mcp_and_anthropic_as_openais(key: str) -> Non
     assert renderer.render([user()], shaped) == renderer.render([user()], tools())
 
 
+PASTED = "{{ f.arguments if f.arguments is string else f.arguments|tojson|replace('{', '<') }}"
+ITEMS = "{% for key in f.arguments.keys() %}{{ key }}={{ f.arguments[key] }}{% endfor %}"
+
+
+@pytest.mark.parametrize("written", ["{{ f.arguments|tojson }}", PASTED])
+def test_render_warns_of_arguments_as_text_that_the_template_spoils(written: str) -> None:
+    renderer = byte_renderer(turn(CONTENT, calls(f"<do>{{{{ f.name }}}} {written}</do>")))
+    whole = call()
+    asked: list[Any] = [user(), {**whole, "content": None, "tool_calls": [as_text(whole)]}]
+    with pytest.warns(UserWarning, match=r"pass renderer\.shaped\(messages\)") as warned:
+        renderer.render(asked)
+    assert warned[0].filename == __file__
+    assert renderer.render(renderer.shaped(asked)) == renderer.render([user(), whole])
+
+
+def test_render_error_of_arguments_as_text_names_the_method_that_shapes_them() -> None:
+    parts = ("{{ m.content + '' }}", calls(f"<do>{{{{ f.name }}}} {ITEMS}</do>"))
+    renderer = byte_renderer(turn(*parts))
+    whole = call()
+    asked: list[Any] = [user(), {**whole, "tool_calls": [as_text(whole)]}]
+    for messages in (asked, [user(), {**whole, "content": None}]):
+        with pytest.raises(AutoparserError, match=r"renderer\.shaped\(messages\)"):
+            renderer.render(messages)
+        assert renderer.render(renderer.shaped(messages)) == renderer.render([user(), whole])
+
+
+def as_text(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message's call as OpenAI's API returns it."""
+    (made,) = message["tool_calls"]
+    text = json.dumps(made["function"]["arguments"])
+    return {**made, "function": {**made["function"], "arguments": text}}
+
+
 def test_unknown_special_token_raises_with_its_name() -> None:
     text = "{{ bos_token }}{% for m in messages %}{{ m.role }}{{ m.content }};{% endfor %}"
     with pytest.raises(
