@@ -48,7 +48,7 @@ class GrammarDialect(StrEnum):
 
 
 class TextAcceptance(Struct, frozen=True):
-    """The result of checking a text against a grammar."""
+    """The result of checking a text against a grammar; it is true if the text is accepted."""
 
     accepted: bool
     """Whether the whole text is accepted, e.g. False for "days": "3" where an integer is due."""
@@ -80,6 +80,10 @@ class TextAcceptance(Struct, frozen=True):
     minus."""
     may_end: bool = False
     """Whether the text may end there, e.g. False inside a call."""
+
+    def __bool__(self) -> bool:
+        """Return whether the text is accepted."""
+        return self.accepted
 
 
 class TextTokens(Struct, frozen=True):

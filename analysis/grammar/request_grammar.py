@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, Unpack, cast
 
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, tool_function
-from autoparser.analysis.core.error_words import is_mapping
+from autoparser.analysis.core.error_words import is_mapping, spelling_hint
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import (
     Formats,
@@ -353,15 +353,25 @@ class Grammar(Shown):
         text: str,
         tokenizer: object | None = None,
         *,
-        dialect: GrammarDialect = GrammarDialect.LARK,
+        dialect: GrammarDialect | Literal["lark", "gbnf"] = GrammarDialect.LARK,
     ) -> TextAcceptance:
-        """Check a text; if it is rejected, report the place and the allowed continuations.
+        """Check a text; the result is true if it is accepted, else it has the place of the refusal.
+
+            found = grammar.accepts(text, tokenizer)
+            found or found.allowed  # the texts that may come at found.place
 
         llguidance checks it token by token, or byte by byte for GBNF and without a tokenizer.
         `tokenizer` is whatever `tokenizer_of` takes. Raises as `lark` or `gbnf` does, and
-        TokenizerError.
+        TokenizerError, and RequestError for another dialect.
         """
-        markers = self.preserved_tokens
+        known_dialects = [*GrammarDialect]
+        if dialect not in known_dialects:
+            raise RequestError(
+                f"unknown dialect {dialect!r}",
+                place="dialect",
+                hint=spelling_hint(str(dialect), known_dialects, "choose from lark, gbnf"),
+            )
+        dialect, markers = GrammarDialect(dialect), self.preserved_tokens
         if tokenizer is None or dialect is GrammarDialect.GBNF:
             written = self.gbnf() if dialect is GrammarDialect.GBNF else self.lark(_ALL_TEXT)
             return accept_text(written, dialect, byte_tokens(), self.turn, text, markers)

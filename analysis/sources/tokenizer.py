@@ -321,6 +321,28 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
     file: str | None = None
     """The file that it was read from, e.g. `"model/tokenizer.json"`, or None."""
 
+    def ending_with(self, eos: Eos | None, width: int | None) -> ModelTokenizer:
+        """Return the tokenizer with other ends or another width; None keeps the own one.
+
+        The same arguments return the same object, since its vocabulary takes a second to read.
+        """
+        # By their text: wrong ends, which only a later use refuses, may not be hashable.
+        key = repr((eos, width))
+        known = self._others.get(key)
+        if known is None:
+            ends = self.eos if eos is None else eos
+            other = replace(
+                self,
+                eos=tuple(ends) if isinstance(ends, list) else ends,
+                width=self.width if width is None else width,
+            )
+            known = self._others.setdefault(key, other)
+        return known
+
+    @cached_property
+    def _others(self) -> dict[str, ModelTokenizer]:
+        return {}
+
     @cached_property
     def opaque(self) -> OpaqueTokens:
         """The added tokens that are not text in a grammar."""

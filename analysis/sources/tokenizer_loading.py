@@ -22,8 +22,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from autoparser.analysis.core.error_words import (
     is_list,
     is_mapping,
@@ -421,13 +419,7 @@ def tokenizer_of(
     ends or the width, and a tokenizer that llguidance cannot take, shows when that is asked for.
     """
     made = _adapt(source, segmenting=segmenting)
-    if eos is None and vocab_size is None:
-        return made
-    return replace(
-        made,
-        eos=made.eos if eos is None else eos,
-        width=made.width if vocab_size is None else vocab_size,
-    )
+    return made if eos is None and vocab_size is None else made.ending_with(eos, vocab_size)
 
 
 def _adapt(source: object, *, segmenting: bool) -> ModelTokenizer:

@@ -5,10 +5,14 @@ Accepted texts, and complete markers that are refused, are tested in `tests/cli/
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.parsing.turn_request import RequestError
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.offers import STRICT
 
@@ -66,6 +70,26 @@ def test_acceptance_follows_the_tokenizers_tokens() -> None:
     assert grammar.accepts(f"{CALL}<|im_end|>", TOKENS).accepted
     # Only the marker's token opens a call: in other tokens it is text.
     assert not grammar.accepts(CALL[:-1], TOKENS).accepted
+
+
+def test_acceptance_is_true_if_the_text_is_accepted() -> None:
+    grammar = analysis_of("j1-json-in-tags").grammar(STRICT)
+    for dialect in ("lark", "gbnf"):
+        assert grammar.accepts(CALL, dialect=dialect)
+        assert not grammar.accepts(CALL.replace("{}", '{"a": 1}'), dialect=dialect)
+
+
+def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
+    wrong: Any = "gbfn"
+    with pytest.raises(RequestError, match=r"dialect: .*did you mean gbnf.*lark, gbnf"):
+        analysis_of("j1-json-in-tags").grammar(STRICT).accepts(CALL, dialect=wrong)
+
+
+def test_a_second_text_uses_the_vocabulary_that_the_first_one_has_read() -> None:
+    grammar = analysis_of("j1-json-in-tags").grammar(STRICT)
+    assert grammar.accepts(CALL, TOKENS)
+    known = tokenizer_of(tokenizer_of(TOKENS), eos=[*grammar.stop_strings])
+    assert {"vocab_size", "ll"} <= vars(known).keys()
 
 
 def test_the_argument_is_named_where_tags_hold_it() -> None:
