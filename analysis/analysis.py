@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from autoparser.analysis.core.conversation import Json, Message, Tool, tool_for, tool_function
 from autoparser.analysis.core.documents import copy_fields, document_json, text_digest
@@ -17,6 +17,7 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.switches import NEVER_READ
 from autoparser.analysis.core.text_format import ContentParts, TurnPart
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.format_file import SavedTemplate
@@ -143,6 +144,12 @@ class Analysis(LearnedFormat):
             self.switches,
         )
         return format_under(self.prober(), start, self.formats, setting, tools=tools)
+
+    _unread_words: ClassVar[str] = NEVER_READ
+
+    @cached_property
+    def _read_variables(self) -> frozenset[str]:
+        return frozenset(template_suggestions(self.template).names)
 
     @property
     def _saved_template(self) -> SavedTemplate:

@@ -21,6 +21,7 @@ import os
 import re
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -414,6 +415,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; every error becomes a line and a code."""
     escape_unprintable()
     keeper = fault_keeper.set(_keep_fault)
+    # Commands print the warnings of the Python API themselves, with the file they are about.
+    warnings.filterwarnings("ignore", category=UserWarning, module="autoparser")
     try:
         return _run(arguments)
     except KeyboardInterrupt:

@@ -287,32 +287,21 @@ def warn_of_switches(
     source: str, template: wings.ChatTemplate, switches: Mapping[str, object]
 ) -> None:
     """Warn of switches that the template never reads."""
-    if not switches:
-        return
-
-    read = wings.template_suggestions(template).names
-    _warn_of_names(source, switches, sorted(read), "the template never reads the variable")
+    if switches:
+        read = sorted(wings.template_suggestions(template).names)
+        _print_lines(source, wings.unread_variables(switches, read))
 
 
 def warn_of_settings(
     source: str, learned: wings.Analysis | wings.SavedFormat, switches: Mapping[str, object]
 ) -> None:
     """Warn of switches without a known effect in the learned format."""
-    if not switches:
-        return
-
-    if not isinstance(learned, wings.SavedFormat):
-        warn_of_switches(source, learned.template, switches)
-        return
-    known = sorted(switch.name for switch in learned.switches)
-    _warn_of_names(source, switches, known, "this saved format has no switch")
+    _print_lines(source, learned.unread(switches))
 
 
-def _warn_of_names(source: str, given: Iterable[str], known: Sequence[str], problem: str) -> None:
-    for name in given:
-        if name not in known:
-            words = (f"{problem} {name!r}", spelling_hint(name, known))
-            print_warning(source, "; ".join(filter(None, words)))
+def _print_lines(source: str, lines: Mapping[str, str]) -> None:
+    for line in lines.values():
+        print_warning(source, line)
 
 
 def read_output(path: Path | None) -> str:

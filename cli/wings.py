@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.core.provenance import NamedTemplate
     from autoparser.analysis.core.request_files import given_messages, given_schema, given_tools
     from autoparser.analysis.core.server_engines import ServerEngine
+    from autoparser.analysis.core.switches import unread_variables
     from autoparser.analysis.core.turn_format import TurnFormat
     from autoparser.analysis.core.verdicts import EvidenceKind
     from autoparser.analysis.decoding.answer_judge import (

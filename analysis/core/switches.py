@@ -7,15 +7,20 @@ generation prompt" for `False`.
 """
 
 # Annotations are values here: as texts, msgspec would compile each at the first read.
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 
 from msgspec import Struct
 
 from .conversation import Json
 from .documents import JsonDocument
+from .error_words import spelling_hint
 
 ANY_WORD = "other"
 """A value that represents every text unknown to the template."""
+
+
+NEVER_READ = "the template never reads the variable"
 
 
 class SwitchEffect(StrEnum):
@@ -86,6 +91,21 @@ class Switch(JsonDocument, frozen=True):
         """Each value, followed by the others with the same renders."""
         equal = self.equal_values or ((),) * len(self.values)
         return tuple((value, *more) for value, more in zip(self.values, equal, strict=True))
+
+
+def unread_variables(
+    given: Iterable[str], known: Collection[str], problem: str = NEVER_READ
+) -> dict[str, str]:
+    """Return a line for each given variable that is not known, by its name.
+
+    >>> unread_variables(["thinkin"], ["thinking"])
+    {'thinkin': "the template never reads the variable 'thinkin'; did you mean thinking?"}
+    """
+    return {
+        name: "; ".join(filter(None, (f"{problem} {name!r}", spelling_hint(name, known))))
+        for name in given
+        if name not in known
+    }
 
 
 class UnmovedVariable(Struct, frozen=True):

@@ -16,6 +16,7 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Unpack
 
 from autoparser.analysis.analysis import Analysis
@@ -119,6 +120,19 @@ def _of_parameter(error: AutoparserError) -> ChatError:
     return found
 
 
+def _read_switches(analysis: Analysis, switches: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the switches that the template reads, and log the others, once each."""
+    unread = analysis.unread(switches)
+    for line in unread.values():
+        _log_unread(line)
+    return {name: value for name, value in switches.items() if name not in unread}
+
+
+@lru_cache(maxsize=256)
+def _log_unread(line: str) -> None:
+    _LOG.warning("chat_template_kwargs: %s", line)
+
+
 class ChatPreparer:
     """Prepares the chats of one template."""
 
@@ -140,7 +154,7 @@ class ChatPreparer:
         `choices` are the parser's for all answers.
         """
         self._analysis, self._choices = analysis, choices
-        self._switches = dict(switches or {})
+        self._switches = _read_switches(analysis, switches or {})
         self._loosen = loosen
         self._dropped: set[str] = set()
         """Roles of messages that the template dropped, which the log has named."""
@@ -194,7 +208,7 @@ class ChatPreparer:
             ids = self.encode(prompt)
         options: dict[str, Any] = {
             "prompt": prompt,
-            "chat_template_kwargs": switches or None,
+            "chat_template_kwargs": _read_switches(self._analysis, switches) or None,
             "tool_choice": choice,
             "parallel_tool_calls": request.parallel_tool_calls,
             "json_schema": request.schema,

@@ -12,6 +12,7 @@ For example, a parser, which takes every function name if no tools are given:
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +32,7 @@ from autoparser.analysis.core.format_choice import (
     PromptFormat,
 )
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
-from autoparser.analysis.core.switches import Switch, UnmovedVariable
+from autoparser.analysis.core.switches import Switch, UnmovedVariable, unread_variables
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
 from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
@@ -79,6 +80,8 @@ class LearnedFormat(Shown, ABC):
 
     shown_as: ClassVar[str] = "learned"
     """The name of its report; see `Shown`."""
+
+    _unread_words: ClassVar[str] = "this saved format has no switch"
 
     template: ChatTemplate | SavedTemplate
     """The template, such as `<ChatTemplate of Qwen-Qwen3-0.6B.jinja: 85 lines>`, or its description
@@ -181,6 +184,7 @@ class LearnedFormat(Shown, ABC):
         if bare and not (options or self.also):
             return self._usual_parser(request_with(asked))
         request = request_with(asked, self._setting_format(tools, chat_template_kwargs))
+        self._warn_of_unread(chat_template_kwargs)
         model = None if tokenizer is None else _model_tokenizer(tokenizer)
 
         def parser_of(turn: TurnTree, alternative: OutputParser | None = None) -> OutputParser:
@@ -240,6 +244,7 @@ class LearnedFormat(Shown, ABC):
         from autoparser.analysis.grammar.request_grammar import make_grammar  # noqa: PLC0415 - grammars
 
         begun = self._setting_format(tools, chat_template_kwargs)
+        self._warn_of_unread(chat_template_kwargs)
         grammar = make_grammar(
             self.formats, tools, begun=begun, strict=strict, lazy=lazy, loosen=loosen, **options
         )
@@ -347,6 +352,27 @@ class LearnedFormat(Shown, ABC):
         **options: Unpack[RequestOptions],
     ) -> ParserRequest:
         return read_request(tools, begun_turn=self._setting_format(tools, setting), **options)
+
+    def unread(self, setting: Mapping[str, object]) -> dict[str, str]:
+        """Return a line for each variable of a setting that the template never reads, by its name.
+
+        A saved format knows the variables that were tried.
+        """
+        known = self._read_variables
+        return (
+            {}
+            if setting.keys() <= known
+            else unread_variables(setting, sorted(known), self._unread_words)
+        )
+
+    @property
+    def _read_variables(self) -> frozenset[str]:
+        return frozenset(variable.name for variable in (*self.switches, *self.unmoved))
+
+    def _warn_of_unread(self, setting: Mapping[str, object] | None) -> None:
+        """Warn the caller of the caller of variables that the template never reads."""
+        for line in self.unread(setting or {}).values():
+            warnings.warn(line, stacklevel=3)
 
     def _setting_format(
         self, tools: Sequence[object] | None, setting: Mapping[str, object] | None

@@ -24,7 +24,12 @@ from autoparser.analysis.core.error_words import is_list
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
-from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestError
+from autoparser.analysis.parsing.turn_request import (
+    ParserFields,
+    ReadingChoices,
+    RequestError,
+    read_options,
+)
 from autoparser.analysis.sources.tokenizer import FastTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
@@ -94,8 +99,8 @@ class Renderer:
         it: none, that of the current tool cycle, or all. The `choices`, such as
         `forgive="exact"`, are the parser's for all outputs. Raises AutoparserError if the
         template reads a special token that the analysis had to put a stand-in for, and where one
-        of these is not what it should be. A variable that the template does not read changes
-        nothing, as in Jinja.
+        of these is not what it should be. A variable that the template never reads changes
+        nothing, as in Jinja; a warning names it.
         """
         # The model never saw text with stand-ins, so neither ids nor a loss mask would be right.
         if analysis.stand_ins:
@@ -109,12 +114,17 @@ class Renderer:
             )
         self.analysis = analysis
         self.switches = checked_switches(switches)
+        unread = analysis.unread(self.switches)
+        for line in unread.values():
+            warnings.warn(line, stacklevel=2)
+        read_options(ParserFields, None, choices)
         self._text = tokenizer_of(tokenizer, segmenting=True).text
         given = analysis.string_arguments
         self._spoils_text = not analysis.shape.arguments_as_string and given in _SPOILING
         self._joints = Joints(analysis.formats.united)
         self._reasoning_fields = reasoning_field_names(analysis.shape)
-        self._responses = Responses(analysis, self._text, self.switches, choices)
+        read = {name: value for name, value in self.switches.items() if name not in unread}
+        self._responses = Responses(analysis, self._text, read, choices)
         self._bridge = Bridge(
             analysis,
             self._text,

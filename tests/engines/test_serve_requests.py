@@ -123,6 +123,16 @@ def test_a_message_that_the_template_drops_is_named_once_in_the_log(
     assert caplog.text.count("drops a message of the role 'system' (messages[0])") == 1
 
 
+def test_a_switch_that_the_template_never_reads_is_named_once_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    preparer = ChatPreparer(analyzed("j1-json-in-tags"))
+    body = {**BODY, "chat_template_kwargs": {"enable_thinkng": False}}
+    prompts = {preparer.prepare(chat_request(asked)).prompt for asked in (body, body, BODY)}
+    assert len(prompts) == 1
+    assert caplog.text.count("'enable_thinkng'; did you mean enable_thinking?") == 1
+
+
 def test_an_image_that_the_template_drops_is_named_once_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -19,7 +19,7 @@ from autoparser.render import RenderedTokens, TrajectoryStep
 from tests.analysis.tiny import CONTENT, calls, turn
 from tests.lanes import sampled
 
-from . import vocabularies
+from . import renderers, vocabularies
 from .renderers import (
     XML,
     analysis_of,
@@ -70,6 +70,17 @@ def test_renderer_renders_tools_of_mcp_and_anthropic_as_openais(key: str) -> Non
     ]
     renderer = fixture_renderer()
     assert renderer.render([user()], shaped) == renderer.render([user()], tools())
+
+
+def test_renderer_warns_once_of_a_switch_that_the_template_never_reads() -> None:
+    switches = {"enable_thinkin": False, "enable_thinking": False}
+    with pytest.warns(UserWarning, match="did you mean enable_thinking") as warned:
+        renderer = fixture_renderer(switches=switches)
+    assert [one.filename for one in warned] == [renderers.__file__]
+    known = fixture_renderer(switches={"enable_thinking": False})
+    assert renderer.render([user()]) == known.render([user()])
+    # No later use warns again: pytest makes errors of warnings.
+    assert renderer.parse_response(renderer.encode("Hi."), prompt_ids(known, [user()])).content
 
 
 PASTED = "{{ f.arguments if f.arguments is string else f.arguments|tojson|replace('{', '<') }}"

@@ -91,6 +91,17 @@ def test_an_option_of_another_name_or_type_is_one_line_of_parser_and_grammar(
         assert "\n" not in str(raised.value)
 
 
+def test_a_misspelled_switch_is_a_warning_where_the_caller_stands() -> None:
+    analysis = analysis_of(JSON)
+    setting = {"enable_thinkin": False}
+    words = r"never reads the variable 'enable_thinkin'; did you mean enable_thinking\?"
+    for make in (analysis.parser, analysis.grammar):
+        with pytest.warns(UserWarning, match=words) as warned:
+            make(TOOLS, chat_template_kwargs=setting)
+        assert [one.filename for one in warned] == [__file__]
+        make(TOOLS, chat_template_kwargs={"enable_thinking": False})
+
+
 def test_wrong_parser_option_lists_its_choices() -> None:
     options: dict[str, Any] = {"call_deltas": "whol"}
     with pytest.raises(RequestError, match="did you mean whole"):
