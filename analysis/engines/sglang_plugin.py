@@ -285,6 +285,8 @@ class ReasoningDetector:
 
     def detect_and_parse(self, text: str) -> Any:
         """Parse a whole text."""
+        # A finished stream takes no further text.
+        self._stream, self._text, self._over = None, "", False
         found = self.parse_streaming_increment(text)
         rest = self.finish()
         thought = found.reasoning_text + rest.reasoning_text

@@ -113,6 +113,7 @@ class Renderer:
                 + "}), with an empty text for a token that the model does not have",
             )
         self.analysis = analysis
+        self._made_of = (analysis, tokenizer, switches, thinking_retention, choices)
         self.switches = checked_switches(switches)
         unread = analysis.unread(self.switches)
         for line in unread.values():
@@ -133,6 +134,10 @@ class Renderer:
             self.switches,
             checked_retention(thinking_retention),
         )
+
+    def __reduce__(self) -> tuple[Callable[..., Renderer], tuple[object, ...]]:
+        """Return the arguments, of which a copy is made anew."""
+        return _made_again, self._made_of
 
     def __repr__(self) -> str:
         """Return which analysis it renders by, in one line."""
@@ -379,6 +384,16 @@ class Renderer:
             tools,
             force=force,
         )
+
+
+def _made_again(
+    analysis: Analysis,
+    tokenizer: Tokenizer | FastTokenizer,
+    switches: Mapping[str, object] | None,
+    retention: Literal["none", "tool_cycle", "all"],
+    choices: ReadingChoices,
+) -> Renderer:
+    return Renderer(analysis, tokenizer, switches=switches, thinking_retention=retention, **choices)
 
 
 def _has_text_arguments(message: Mapping[str, object]) -> bool:

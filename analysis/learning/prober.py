@@ -16,7 +16,6 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -170,7 +169,7 @@ def _strftime_now(format: str) -> str:  # noqa: A002 - templates may pass it by 
     return _CLOCK.strftime(format)
 
 
-NO_SETTING: Setting = MappingProxyType({})
+NO_SETTING: Setting = {}
 MOST_BEYOND = 3
 """This many renders may hit a limit before the analysis ends: each takes its whole time."""
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replace_fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from msgspec.structs import replace
 
@@ -163,7 +163,10 @@ class TurnStream(SearchingStream):
             next(self._reading, None)
             return self._collector.take()
         if tape.closed:
-            return []
+            raise RequestError(
+                "the output has been finished, so no text can follow",
+                hint="begin another stream for another output",
+            )
         if tape.at:
             tape.feed(text)
         else:
@@ -432,6 +435,21 @@ class OutputParser:
         other.turn = replace(self.turn, schemas=schemas)
         other._schemas = CallSchemas(schemas)  # noqa: SLF001 - another parser of this class
         return other
+
+    def __copy__(self) -> OutputParser:
+        """Return the parser itself, which no output changes."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> OutputParser:
+        """Return the parser itself, which no output changes."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Raise TypeError: its readers hold functions, which pickle does not take."""
+        raise TypeError(
+            "a parser cannot be pickled: pickle the analysis, or save its format for load_format,"
+            " and make a parser there"
+        )
 
     def __repr__(self) -> str:
         """Return which tools may be called, in one line."""

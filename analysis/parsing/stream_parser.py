@@ -38,7 +38,7 @@ class StreamParser(Protocol):
         """Read a piece of text; return the deltas that it adds.
 
         `ids` are the new token ids, for a parser made with a tokenizer. Raises RequestError for ids
-        without one, and for a text that is not a string.
+        without one, for a text that is not a string, and for any text after `finish`.
         """
         ...
 

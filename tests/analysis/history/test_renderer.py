@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -81,6 +83,22 @@ def test_renderer_warns_once_of_a_switch_that_the_template_never_reads() -> None
     assert renderer.render([user()]) == known.render([user()])
     # No later use warns again: pytest makes errors of warnings.
     assert renderer.parse_response(renderer.encode("Hi."), prompt_ids(known, [user()])).content
+
+
+def test_renderer_analysis_and_parser_are_copied_by_pickle_or_say_how() -> None:
+    options: Any = {"switches": {"enable_thinking": False}, "thinking_retention": "all"}
+    renderer = fixture_renderer(**options)
+    prompt, text = renderer.render([user()]), renderer.encode("Hi.")
+    pickled = [pickle.loads(pickle.dumps(made)) for made in (renderer, renderer.analysis)]  # noqa: S301 - our own
+    for again in (pickled[0], deepcopy(renderer)):
+        assert again.render([user()]) == prompt
+        assert again.parse_response(text, prompt.token_ids).content == "Hi."
+    analysis = pickled[1]
+    assert analysis.to_dict() == renderer.analysis.to_dict()
+    parser = analysis.parser(tools())
+    with pytest.raises(TypeError, match="pickle the analysis, or save its format for load_format"):
+        pickle.dumps(parser)
+    assert deepcopy(parser).parse("Hi.") == parser.parse("Hi.")
 
 
 PASTED = "{{ f.arguments if f.arguments is string else f.arguments|tojson|replace('{', '<') }}"

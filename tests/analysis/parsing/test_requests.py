@@ -138,6 +138,18 @@ def test_non_text_output_is_refused(text: Any, before: str) -> None:
         stream.feed(text)
 
 
+@pytest.mark.parametrize("text", ["Hi.", f"{CALL}{END}", CALL[:50], "<think>\nHm"])
+def test_text_after_the_end_of_an_output_is_refused(text: str) -> None:
+    stream = analysis_of(JSON).parser(TOOLS).stream()
+    stream.feed(text)
+    stream.finish()
+    before = stream.message
+    for later in ("y", f"{CALL}{END}"):
+        with pytest.raises(RequestError, match="has been finished"):
+            stream.feed(later)
+    assert (stream.feed(""), stream.finish(), stream.message) == ([], [], before)
+
+
 def test_ids_without_a_tokenizer_are_refused() -> None:
     parser = analysis_of(JSON).parser(TOOLS)
     with pytest.raises(RequestError, match="tokenizer="):
