@@ -134,7 +134,8 @@ def given_tools(
 
 def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserError]) -> Tool:
     """Read one tool. Raises `wrong` if it lacks a name, or its parameters are not a schema."""
-    tool, keyword = openai_tool(raw_tool), "parameters"
+    tool: Tool = openai_tool(raw_tool)
+    keyword = "parameters"
     if "function" in raw_tool:
         function = read_value(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
         place = place_in(place, "function")

@@ -107,7 +107,7 @@ def _messages_tool(tool: object, place: str) -> dict[str, Any]:
         raise ChatError(
             "unsupported tool", place=place, hint="pass a client tool, with name and input_schema"
         )
-    return openai_tool(tool)
+    return dict(openai_tool(tool))
 
 
 def _choice(choice: object) -> dict[str, Any]:

@@ -367,7 +367,8 @@ class LearnedFormat(Shown, ABC):
 
     @property
     def _read_variables(self) -> frozenset[str]:
-        return frozenset(variable.name for variable in (*self.switches, *self.unmoved))
+        unmoved = (variable.name for variable in self.unmoved)
+        return frozenset([*(switch.name for switch in self.switches), *unmoved])
 
     def _warn_of_unread(self, setting: Mapping[str, object] | None) -> None:
         """Warn the caller of the caller of variables that the template never reads."""

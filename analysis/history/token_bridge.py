@@ -313,18 +313,18 @@ class Bridge:
         self._note_spelling(found, response, purpose)
         if response.stop is None and not found.last.ends:
             raise RefusedBridge(RefusalReason.END_UNKNOWN, str(found.added.turn.presence))
-        rest = found.text[place:]
+        ending = found.text[place:]
         closer = self._responses.unwritten_closer(
             response.message,
             self._text_before_end(completion, response),
-            self._closer_of(found, response.message, rest),
+            self._closer_of(found, response.message, ending),
             prompt,
             tools,
         )
-        stop, behind = self._text_to_add(rest, completion, response, purpose)
+        stop, behind = self._text_to_add(ending, completion, response, purpose)
         statuses = (attempt.status for attempt in response.message.attempts)
         purpose.notes += [_BROKEN[status] for status in statuses if status in _BROKEN]
-        if closer and behind != rest:
+        if closer and behind != ending:
             # The sampled ids stay as they are, so nothing comes before the end that is in them.
             purpose.notes.append(f"the model ended its turn without {closer!r}")
             closer = ""
