@@ -167,9 +167,9 @@ class InspectionTask(Struct, frozen=True):
 class SeenHits(Struct, frozen=True):
     """The result of running the rules on one template."""
 
-    hits: tuple[tuple[str, Hit, tuple[str, ...]], ...] = ()
-    """A rule's code, its hit, and the codes that were merged into it, e.g. ``("AP101", …, ("AP103",
-    "AP118"))``."""
+    hits: tuple[tuple[str, Hit], ...] = ()
+    """A rule's code and its hit, e.g. ``("AP101", …)``; a run chooses among them, then merges those
+    of one cause."""
     left_out: tuple[tuple[str, RuleNeed], ...] = ()
     """Codes of skipped rules, with the need that was not met, e.g. ``(("AP210",
     RuleNeed.TOKENIZER),)``."""
@@ -194,4 +194,4 @@ class SeenHits(Struct, frozen=True):
     @property
     def findings(self) -> tuple[LintFinding, ...]:
         """The hits with their rules."""
-        return tuple(LintFinding(find_rule(code), hit, also) for code, hit, also in self.hits)
+        return tuple(LintFinding(find_rule(code), hit) for code, hit in self.hits)

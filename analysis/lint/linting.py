@@ -12,9 +12,9 @@ Three rules may see one exception; the finding of one remains and names the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from msgspec import Struct
 
@@ -111,24 +111,72 @@ class LintFinding(Shown):
         return self.hit.fix or self.rule.fix
 
 
-# Findings of one cause are merged in two ways. A finding may name its cause, such as a line and the
-# error raised there: the most severe of several with the same cause stays. And a rule may cover
-# others: if content is always dropped, there is no need to report that it is also missing beside
-# calls. A finding never hides a more severe one.
-
-
 _WEIGHTS = [*Severity]
 
 
-def merge_findings(findings: Sequence[LintFinding]) -> tuple[LintFinding, ...]:
-    """Return the findings that remain, by severity, then by code."""
-    ordered = sorted(findings, key=lambda finding: (_weight(finding), finding.code))
-    return tuple(_by_cause(_uncovered(ordered)))
+def _weight(finding: LintFinding) -> int:
+    return _WEIGHTS.index(finding.severity)
 
 
-def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
-    """Fold findings into more severe or equal ones whose rules cover theirs."""
-    # The findings are sorted by severity, so the most severe one covers.
+# Findings that are not shown are folded into one line. Every rule runs under every profile.
+
+
+class FindingFilter(Struct, frozen=True):
+    """The choice of findings to show."""
+
+    profile: Profile = Profile.STRICT
+    """The purpose of the run, e.g. ``Profile.RELEASE``."""
+    min_severity: Severity = Severity.INFO
+    """The lowest severity to show, e.g. ``Severity.WARNING``."""
+    always: frozenset[str] = frozenset()
+    """Codes of rules that were selected explicitly, e.g. ``frozenset({"AP810"})``: every profile
+    shows their findings."""
+
+    def shows(self, finding: LintFinding) -> bool:
+        """Return whether a finding is shown; hidden findings do not count."""
+        if _weight(finding) > _WEIGHTS.index(self.min_severity):
+            return False
+        return finding.code in self.always or self.profile.shows(
+            finding.rule, finding.severity, loses=finding.hit.loses
+        )
+
+
+SHOWING_ALL = FindingFilter()
+SHOWING_RELEASE = FindingFilter(Profile.RELEASE)
+
+
+# Findings of one cause are merged in two ways. A finding may name its cause, such as a line and the
+# error raised there: the most severe of several with the same cause stays. And a rule may cover
+# others: if content is always dropped, there is no need to report that it is also missing beside
+# calls. A finding that is shown never disappears behind one that is folded or less severe.
+
+
+def merge_findings(
+    findings: Sequence[LintFinding], finding_filter: FindingFilter = SHOWING_ALL
+) -> tuple[LintFinding, ...]:
+    """Return the findings that remain, by severity, then by code.
+
+    Among findings of one cause and severity, one that `Profile.RELEASE` shows stays, so that the
+    result of `SHOWING_ALL` can be filtered for that profile.
+    """
+
+    def rank(finding: LintFinding) -> _Rank:
+        shown, released = finding_filter.shows(finding), SHOWING_RELEASE.shows(finding)
+        return not shown, _weight(finding), not released
+
+    ordered = sorted(findings, key=lambda finding: (rank(finding), finding.code))
+    merged = _by_cause(_uncovered(ordered, rank))
+    return tuple(sorted(merged, key=lambda finding: (_weight(finding), finding.code)))
+
+
+_Rank: TypeAlias = tuple[bool, int, bool]
+
+
+def _uncovered(
+    findings: Sequence[LintFinding], rank: Callable[[LintFinding], _Rank]
+) -> list[LintFinding]:
+    """Fold findings into ones of a higher or equal rank whose rules cover theirs."""
+    # The findings are sorted by rank, so the highest one covers.
     covering: dict[str, LintFinding] = {}
     for finding in findings:
         for code in finding.rule.covers:
@@ -136,7 +184,7 @@ def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
 
     def covering_finding(finding: LintFinding) -> LintFinding | None:
         cover = covering.get(finding.code)
-        return cover if cover is not None and _weight(cover) <= _weight(finding) else None
+        return cover if cover is not None and rank(cover) <= rank(finding) else None
 
     covered: dict[str, list[str]] = {}
     kept: list[LintFinding] = []
@@ -157,10 +205,6 @@ def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
         )
         for finding in kept
     ]
-
-
-def _weight(finding: LintFinding) -> int:
-    return _WEIGHTS.index(finding.severity)
 
 
 def _by_cause(findings: Sequence[LintFinding]) -> list[LintFinding]:
@@ -186,33 +230,6 @@ def _distinct(codes: Iterable[str], but: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(code for code in codes if code != but))
 
 
-# Findings that are not shown are folded into one line. Every rule runs under every profile:
-# findings of one cause are merged first, so the profile does not change which one remains.
-
-
-class FindingFilter(Struct, frozen=True):
-    """The choice of findings to show."""
-
-    profile: Profile = Profile.STRICT
-    """The purpose of the run, e.g. ``Profile.RELEASE``."""
-    min_severity: Severity = Severity.INFO
-    """The lowest severity to show, e.g. ``Severity.WARNING``."""
-    always: frozenset[str] = frozenset()
-    """Codes of rules that were selected explicitly, e.g. ``frozenset({"AP810"})``: every profile
-    shows their findings."""
-
-    def shows(self, finding: LintFinding) -> bool:
-        """Return whether a finding is shown; hidden findings do not count."""
-        if _WEIGHTS.index(finding.severity) > _WEIGHTS.index(self.min_severity):
-            return False
-        return finding.code in self.always or self.profile.shows(
-            finding.rule, finding.severity, loses=finding.hit.loses
-        )
-
-
-SHOWING_ALL = FindingFilter()
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class LintReport(Shown):
     """The findings of the rules in one template."""
@@ -231,7 +248,18 @@ class LintReport(Shown):
 
 
 def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
-    """Run rules on a template; None selects the default ones.
+    """Run rules on a template, and merge their findings; None selects the default ones.
+
+    Raises TemplateLimitError if no render ends in time.
+    """
+    found, left_out = run_rules(subject, rules)
+    return LintReport(merge_findings(found), left_out)
+
+
+def run_rules(
+    subject: Subject, rules: Sequence[Rule] | None = None
+) -> tuple[tuple[LintFinding, ...], tuple[tuple[Rule, RuleNeed], ...]]:
+    """Return all findings, to be chosen and merged later, and the rules that were skipped.
 
     Raises TemplateLimitError if no render ends in time.
     """
@@ -246,7 +274,7 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
             found += [LintFinding(rule, hit) for hit in _hits(rule, subject)]
         else:
             left_out.append((rule, subject.missing_need(rule.needs)))
-    return LintReport(merge_findings(found), tuple(left_out))
+    return tuple(found), tuple(left_out)
 
 
 def _hits(rule: Rule, subject: Subject) -> list[Hit]:

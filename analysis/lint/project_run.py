@@ -47,7 +47,7 @@ from .inspection import (
     LintRun,
     SeenHits,
 )
-from .linting import SHOWING_ALL, FindingFilter, LintFinding
+from .linting import SHOWING_ALL, FindingFilter, LintFinding, merge_findings
 from .project_settings import FailOn, ProjectSettings, matches_glob, selected_codes
 from .project_sources import InputProblem, LintTarget, gather_sources, load_targets, relative_to
 from .registry import find_rule, import_checks
@@ -479,22 +479,24 @@ def _inspect_target(
         )
     accepted = _accepted_codes(target, ignores, request.settings)
     seen = seen_hits.findings
+    # Set findings aside before merging: an ignored finding must not hide another of its cause.
     findings, ignored = _split_findings(
         [finding for finding in seen if _is_sure(finding, request)],
         lambda finding: finding.code in accepted,
     )
     shown, folded = _split_findings(
-        findings, lambda finding: not request.finding_filter.shows(finding)
+        merge_findings(findings, request.finding_filter),
+        lambda finding: not request.finding_filter.shows(finding),
     )
     looked = {rule.code for rule in request.rules} - {code for code, _ in seen_hits.left_out}
-    met = frozenset(code for finding in seen for code in (finding.code, *finding.also))
+    met = frozenset(finding.code for finding in seen)
     template = InspectedTemplate(
         shown_path(target.path),
         target.name,
         target.template,
         target.in_lines,
         shown,
-        ignored=ignored,
+        ignored=merge_findings(ignored),
         folded=folded,
         # A rule that was skipped might have found something.
         unused=tuple(ignore for ignore in unused_ignores(ignores, met) if ignore.codes <= looked),

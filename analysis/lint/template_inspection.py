@@ -22,7 +22,7 @@ from autoparser.analysis.teaching.taught_analysis import (
 from . import rules as rules_package
 from .baselines import template_ignores
 from .inspection import InspectionTask, SeenHits
-from .linting import lint
+from .linting import run_rules
 from .project_sources import InputProblem
 from .registry import find_rule
 from .rule import RuleNeed
@@ -51,7 +51,7 @@ def inspect_template(task: InspectionTask) -> SeenHits:
             jinjas=task.jinjas,
             given_tools=task.tools,
         )
-        report = lint(subject, [find_rule(code) for code in task.rules])
+        found, left_out = run_rules(subject, [find_rule(code) for code in task.rules])
         if subject.has(RuleNeed.OTHER_JINJAS):
             troubles += [InputProblem("", jinja.words) for jinja in subject.in_other_jinjas]
     except AutoparserError as error:
@@ -64,8 +64,8 @@ def inspect_template(task: InspectionTask) -> SeenHits:
         troubles.append(InputProblem("", _crash(error), hint))
     else:
         return SeenHits(
-            tuple((finding.code, finding.hit, finding.also) for finding in report.findings),
-            tuple((rule.code, need) for rule, need in report.left_out),
+            tuple((finding.code, finding.hit) for finding in found),
+            tuple((rule.code, need) for rule, need in left_out),
             tuple(troubles),
             # The path is filled in by the run: templates with equal texts share a result.
             *template_ignores(task.template.text, ""),

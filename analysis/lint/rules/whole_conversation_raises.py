@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
+from autoparser.analysis.core.conversation import UserMessage
 from autoparser.analysis.core.message_shape import ToolForm
-from autoparser.analysis.lint.conversation_matrix import PlayedConversation
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, WholeConversation
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import (
     Render,
@@ -27,13 +29,22 @@ def check(subject: Subject) -> Iterator[Hit]:
         # Content in another form and system messages are the subject of other rules.
         if cause is None or conversation.other_form or (conversation.system and not led.rendered):
             continue
-        if conversation.refusable and not played.render.crashed:
+        if not played.render.crashed and (conversation.refusable or _asks_twice(conversation)):
+            # Refusing two questions in a row is the subject of AP106.
             continue
         # The same line may fail with a different message each time, such as one with an index.
         place = (cause.line, "" if cause.line is not None else cause.detail)
         if place not in seen:
             seen.add(place)
             yield _hit(subject, played, played.render)
+
+
+def _asks_twice(conversation: WholeConversation) -> bool:
+    """Return whether a question follows another without an answer between them."""
+    return any(
+        isinstance(entry, UserMessage) and isinstance(following, UserMessage)
+        for entry, following in pairwise(conversation.dialogue)
+    )
 
 
 def _hit(subject: Subject, played_chat: PlayedConversation, render: Render) -> Hit:

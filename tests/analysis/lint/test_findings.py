@@ -27,9 +27,12 @@ from autoparser.analysis.lint.lint_renders import (
     RenderSetting,
     parting_line,
 )
-from autoparser.analysis.lint.linting import LintFinding, merge_findings
+from autoparser.analysis.lint.linting import FindingFilter, LintFinding, merge_findings
 from autoparser.analysis.lint.marker_pairs import marker_balance
+from autoparser.analysis.lint.project_run import LintRequest, lint_project
+from autoparser.analysis.lint.project_settings import ProjectSettings
 from autoparser.analysis.lint.registry import find_rule
+from autoparser.analysis.lint.rule import Profile, RuleConcern
 from tests.case_tables import case_tables
 
 TABLE = case_tables(__file__, "findings.yaml")
@@ -38,7 +41,12 @@ TABLE = case_tables(__file__, "findings.yaml")
 def finding(row: dict[str, Any]) -> LintFinding:
     covers, severity = tuple(row.get("covers", ())), Severity(row["severity"])
     rule = msgspec.structs.replace(
-        find_rule("AP101"), code=row["code"], severity=severity, covers=covers
+        find_rule("AP101"),
+        code=row["code"],
+        severity=severity,
+        covers=covers,
+        convention=row.get("convention", False),
+        concerns=tuple(map(RuleConcern, row.get("concerns", ()))),
     )
     cause = HitCause("raises", row["line"], "no") if "line" in row else None
     return LintFinding(rule, Hit("x", cause=cause))
@@ -46,11 +54,25 @@ def finding(row: dict[str, Any]) -> LintFinding:
 
 @TABLE("merged")
 def test_findings_are_merged_by_cause_and_cover(case: dict[str, Any]) -> None:
-    merged = [
-        (merged.code, [*merged.also])
-        for merged in merge_findings(list(map(finding, case["found"])))
-    ]
-    assert merged == [*case["merged"].items()]
+    shown = FindingFilter(Profile(case.get("profile", "strict")))
+    found = merge_findings(list(map(finding, case["found"])), shown)
+    assert [(merged.code, [*merged.also]) for merged in found] == [*case["merged"].items()]
+
+
+@TABLE("chosen")
+def test_findings_are_chosen_before_they_are_merged(case: dict[str, Any], tmp_path: Path) -> None:
+    ignore = f"{{#- autoparser: ignore {case['ignore']} meant -#}}" if "ignore" in case else ""
+    file = tmp_path / "chat.jinja"
+    file.write_text(ignore + case["template"], encoding="utf-8")
+    rules = tuple(map(find_rule, case["rules"]))
+    shown = FindingFilter(Profile(case["profile"]))
+    run = lint_project(LintRequest((str(file),), rules, ProjectSettings(), finding_filter=shown))
+    assert not run.problems
+    assert {finding.code: [*finding.also] for _, finding in run.findings} == case["shown"]
+    (template,) = run.templates
+    assert not template.unused
+    ignored = {finding.code for finding in template.ignored}
+    assert ignored == ({case["ignore"]} if ignore else set())
 
 
 @TABLE("ignores")

@@ -258,7 +258,7 @@ def test_identical_templates_are_looked_at_once(
 
 
 def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    unsure = SeenHits((("AP306", Hit("x", confidence=Confidence.MEDIUM), ()),))
+    unsure = SeenHits((("AP306", Hit("x", confidence=Confidence.MEDIUM)),))
     monkeypatch.setattr(LOOK, lambda _: unsure)
     counts = [
         len(found(lint_project(request(project, min_confidence=confidence))))
@@ -303,7 +303,7 @@ def test_a_folder_that_cannot_be_searched_is_a_problem(
 def test_a_crash_is_a_problem_of_its_template(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autoparser.analysis.lint.template_inspection.lint", {}.__getitem__)
+    monkeypatch.setattr("autoparser.analysis.lint.template_inspection.run_rules", {}.__getitem__)
     (problem,) = lint_project(request(project, "drops.jinja")).problems
     assert "report it" in problem.hint
 
@@ -369,7 +369,7 @@ CAUSE = HitCause("raises", 3, "words")
 SETTING = {"enable_thinking": False, "level": None}
 HIT = Hit("lost", EVIDENCE, 3, "keep it", Severity.ERROR, Confidence.LOW, CAUSE, SETTING)
 SEEN = SeenHits(
-    (("AP301", HIT, ("AP302",)), ("AP101", Hit("nothing else"), ())),
+    (("AP301", HIT), ("AP101", Hit("nothing else"))),
     (("AP606", RuleNeed.TOKENIZER),),
     (),
     (Ignore(("AP3",), "meant so", 2),),
@@ -391,7 +391,7 @@ def test_cached_answer_equals_the_stored_one(cache: InspectionCache) -> None:
     found = cache.get(KEY)
     # Compare the representation, too: 1, 1.0 and True are equal, and origins are not compared.
     assert (found, repr(found)) == (SEEN, repr(SEEN))
-    frozen = SeenHits((("AP301", Hit("it is lost", setting=MappingProxyType({"on": 1})), ()),))
+    frozen = SeenHits((("AP301", Hit("it is lost", setting=MappingProxyType({"on": 1}))),))
     cache.put(KEY, frozen)
     assert cache.get(KEY) == frozen
 
@@ -409,7 +409,7 @@ def test_non_json_value_is_cached_unchanged_or_not_at_all(
     value: object, cache: InspectionCache
 ) -> None:
     shown = ShownText("", messages=({"at": value},))
-    seen = SeenHits((("AP101", Hit("", (HitEvidence(shown),)), ()),))
+    seen = SeenHits((("AP101", Hit("", (HitEvidence(shown),))),))
     cache.put(KEY, seen)
     assert repr(cache.get(KEY)) in {repr(seen), "None"}
 
@@ -492,7 +492,7 @@ def test_the_time_of_day_has_no_part_in_findings(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(f"autoparser.analysis.{module}.datetime", Asked)
     text = "{{- strftime_now('%d %b %Y') }}{% for m in messages %}{{ m.content }}{% endfor %}"
     seen = inspect_template(InspectionTask(ChatTemplate(text), ("AP603", "AP605", "AP901")))
-    assert [code for code, _, _ in seen.hits] == ["AP603"]
+    assert [code for code, _ in seen.hits] == ["AP603"]
 
 
 # Keys.
