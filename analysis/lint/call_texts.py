@@ -208,7 +208,7 @@ def document_kind(span: CallSpan, text: WrittenText) -> DocumentKind | None:
     place = text.start - span.start
     for index in range(place):
         if span.text[index] in "[{":
-            value = _json_from(span.text, index, place)
+            value = json_from(span.text, index, place)
             if value is not None:
                 return DocumentKind.LIST if isinstance(value, list) else DocumentKind.OBJECT
     call = text.spoken.call
@@ -264,7 +264,7 @@ def _python_value(text: str) -> object:
         return None
 
 
-def _json_from(text: str, start: int, place: int) -> object:
+def json_from(text: str, start: int, place: int) -> object:
     """Return the JSON value at an offset, or None unless it extends past a place."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)

@@ -362,8 +362,9 @@ class MatrixScope(Struct, frozen=True):
     call."""
     settings: Sequence[Mapping[str, Json]]
     """Settings of one switch each, e.g. ``{"enable_thinking": False}``."""
-    nulls: Sequence[str] = ()
-    """Boolean switches, e.g. ``["enable_thinking"]``: clients send null for unset ones."""
+    nulls: Mapping[str, bool]
+    """Switches, since clients send null for unset ones, e.g. ``{"enable_thinking": False}``; True
+    if it takes texts, among which null may be refused."""
     documents: bool = False
     """Whether it reads documents, e.g. False if it has no variable ``documents``."""
 
@@ -393,8 +394,8 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
         yield replace(scene, system=systems[0], tools=True)
     if scope.documents:
         yield replace(chats[0], system=texts.system, tools=scope.tools, documents=True)
-    for name in scope.nulls:
-        yield replace(chats[0], system=systems[0], setting={name: None})
+    for name, refusable in scope.nulls.items():
+        yield replace(chats[0], system=systems[0], setting={name: None}, refusable=refusable)
     for scene in _reasoned(texts, scope) if scope.reasoning else ():
         yield replace(scene, system=systems[0], tools=scope.calls)
         yield replace(scene, system=texts.system, tools=scope.calls)

@@ -363,11 +363,11 @@ class Subject:
             system_needed=self.shape.system and not self._without_system.rendered,
             tools=calls or "tools" in self.suggestions.names,
             settings=[*islice(values, MOST_SETTINGS)],
-            nulls=[
-                switch.name
+            nulls={
+                switch.name: not all(isinstance(value, bool) for value in switch.values)
                 for switch in islice(self.analysis.switches, MOST_SETTINGS)
-                if switch.values and all(isinstance(value, bool) for value in switch.values)
-            ],
+                if switch.values
+            },
             documents="documents" in self.suggestions.names,
         )
 

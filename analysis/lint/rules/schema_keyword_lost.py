@@ -48,7 +48,8 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _crash_hit(subject: Subject, crash: ToolCrash, offered: int) -> Hit:
-    smallest = [crash.smallest] if crash.smallest else subject.given_tools
+    # Without a smallest tool, only several tools in one request raise.
+    smallest = [crash.smallest] if crash.smallest else subject.given_tools or real_shapes()
     render = render_offer(subject, *smallest)
     sound = render_offer(subject, *([] if crash.mended is None else [crash.mended]))
     cause = f" with {crash.cause}" if crash.cause else ""

@@ -48,16 +48,18 @@ def _asks_twice(conversation: WholeConversation) -> bool:
 
 
 def _hit(subject: Subject, played_chat: PlayedConversation, render: Render) -> Hit:
-    error = render.error
+    error, conversation = render.error, played_chat.conversation
+    # Few clients send null for a switch that takes a text.
+    mild = not render.crashed or (conversation.refusable and bool(conversation.setting))
     sound = played_chat.nearest(subject.matrix, lambda _: True)
     return Hit(
         f"'{played_chat.name}' {failure_words(render)}"
         + (f"; '{sound.name}' renders" if sound else ""),
         played_chat.against(sound) if sound else (show_render(render, played_chat.name),),
         line=None if error is None else error.line,
-        severity=None if render.crashed else Severity.WARNING,
+        severity=Severity.WARNING if mild else None,
         cause=render.cause,
-        setting=played_chat.conversation.setting,
+        setting=conversation.setting,
     )
 
 

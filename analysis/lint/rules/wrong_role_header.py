@@ -143,7 +143,9 @@ def _foreign_header(headers: _Headers, texts: Sequence[WrittenText], at: int) ->
     """Return another speaker's header directly before a text; empty if it has its own."""
     text = texts[at]
     if text.spoken.voice in OWN:
-        return headers.user if headers.user in text.before else ""
+        # A question that is repeated before it has its own header, which the answer's follows.
+        nearest = text.before.rpartition(headers.assistant)[2]
+        return headers.user if headers.user in nearest else ""
     if text.spoken.voice in OTHERS and headers.assistant in text.before:
         # A message with omitted calls has a header and no text after it.
         said = text.before.rpartition(headers.assistant)[2]
