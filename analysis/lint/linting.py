@@ -12,6 +12,7 @@ Three rules may see one exception; the finding of one remains and names the othe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -291,6 +292,9 @@ def _hits(rule: Rule, subject: Subject) -> list[Hit]:
     return [hit if hit.setting else replace(hit, setting=usual) for hit in hits]
 
 
+_QUOTED = re.compile(r"'([^']*)'")
+
+
 def _in_plain_words(hit: Hit, subject: Subject) -> Hit:
     """Return a hit whose message quotes sentinels as the plain words of its evidence."""
     from autoparser.analysis.learning.plain_words import plain_words  # noqa: PLC0415
@@ -303,5 +307,9 @@ def _in_plain_words(hit: Hit, subject: Subject) -> Hit:
     # Evidence in sentinels stays so where the template treats plain words differently; the message
     # must quote the same words.
     if message == hit.message or any(words.text(text) != text for text in texts):
+        return hit
+    # A capital that the template adds to a sentinel is there in the plain words, too.
+    quoted = set(_QUOTED.findall(hit.message))
+    if len({words.text(text) for text in quoted}) < len(quoted):
         return hit
     return replace(hit, message=message)

@@ -103,10 +103,14 @@ def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str])
         return
     # If only questions may follow, their header is after all messages but theirs.
     opened = [chat.written_texts[0] for chat in played_chats if chat.written_texts]
-    begins = [_markers(text.before) for text in opened if text.spoken.voice is Voice.USER]
-    opening = _common(begins) if begins else frozenset[str]()
+    headers = {
+        unit
+        for text in opened
+        if text.spoken.voice is Voice.USER
+        for unit in TemplateLiteral.of(text.before).markers[-1:]
+    }
     for voice in (Voice.USER, Voice.RESULT):
-        ends = _common(after[other] for other in VOICES if other is not voice) - opening
+        ends = _common(after[other] for other in VOICES if other is not voice) - headers
         for end in sorted(ends - after[voice]):
             # Without an end before them, results are parts of the calling message.
             if voice is Voice.RESULT and not all(end in joint for joint in before):
