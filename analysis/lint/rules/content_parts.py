@@ -23,11 +23,12 @@ class TextPartOutcome(StrEnum):
     RAISES = "raises"
     PRINTED = "is printed as a Python list"
     DROPPED = "is dropped"
+    FIRST_ALONE = "is dropped after its first part"
 
 
 @rule("AP108")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render each role's content as a text and as a list of one part."""
+    """Render each role's content as a text, and as a list of one part and of two."""
     found: dict[TextPartOutcome, list[tuple[str, Render, Render]]] = {}
     for role, content in (
         ("system", subject.marks.system),
@@ -38,6 +39,12 @@ def check(subject: Subject) -> Iterator[Hit]:
         part: Json = {"type": "text", "text": content}
         parts = subject.render(_chat(subject, role, [part]), setting={})
         outcome = _part_outcome(parts, content)
+        if outcome is None:
+            # Clients send the text of a file and the question about it as two parts.
+            more: Json = {"type": "text", "text": subject.marks.next_user}
+            parts = subject.render(_chat(subject, role, [part, more]), setting={})
+            lost = subject.marks.next_user not in parts.text
+            outcome = TextPartOutcome.FIRST_ALONE if lost and parts.rendered else None
         if content in text.text and outcome is not None:
             found.setdefault(outcome, []).append((role, parts, text))
     for outcome, cases in found.items():
@@ -80,5 +87,5 @@ def _hit(outcome: TextPartOutcome, cases: list[tuple[str, Render, Render]]) -> H
         tuple(evidence),
         line=line,
         cause=parts.cause,
-        loses=outcome is TextPartOutcome.DROPPED,
+        loses=outcome in (TextPartOutcome.DROPPED, TextPartOutcome.FIRST_ALONE),
     )

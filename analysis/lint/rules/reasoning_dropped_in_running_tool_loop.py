@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.message_shape import USUAL_REASONING
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.lint_renders import compare_renders, show_render
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.lint.rule_conversations import render_answer, render_last_call
 from autoparser.analysis.lint.subject import Subject
 
@@ -13,7 +15,8 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP402")
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for a call's reasoning after the answer to the call."""
-    if subject.format.calls is None:
+    if not subject.has(RuleNeed.REASONING):
+        yield from _first_dropped(subject)
         return
     word, call = subject.marks.reasoning, subject.call()
     message = Message(reasoning=word, calls=(call,))
@@ -30,3 +33,26 @@ def check(subject: Subject) -> Iterator[Hit]:
         (compare_renders(running, "with the result", before, "where it is rendered"),),
         line=before.line_of(word),
     )
+
+
+def _first_dropped(subject: Subject) -> Iterator[Hit]:
+    """Search a loop of two calls for the reasoning of the first, if that of the second is there.
+
+    Such a template seems to know no reasoning: it drops that of every first message.
+    """
+    first, second = subject.call(), subject.call(1)
+    results = subject.answer(first), subject.answer(second)
+    loop = (subject.user, Message(calls=(first,)), results[0], Message(calls=(second,)), results[1])
+    texts = iter(subject.texts.reasonings)
+    messages = [
+        {**message, USUAL_REASONING: next(texts)} if message["role"] == "assistant" else message
+        for message in subject.play(loop, tools=True).messages
+    ]
+    running = subject.render(messages, tools=subject.usual_tools)
+    lost, kept = subject.texts.reasonings
+    if kept in running.text and lost not in running.text:
+        yield Hit(
+            "the reasoning of a message with calls is dropped, but that of the next one is not",
+            (show_render(running, "two calls one after the other"),),
+            line=running.line_of(kept),
+        )
