@@ -121,16 +121,21 @@ def _ask_for_prompt(subject: Subject, text: str, header: str) -> Iterator[Templa
             for start in starts:
                 inner = text[start : last.end]
                 if inner:
-                    yield TemplateEdit(
-                        start, last.end, f"{{% if {GENERATION} %}}{inner}{{% endif %}}"
-                    )
+                    yield TemplateEdit(start, last.end, _if_prompted(inner))
 
 
 def _at_the_end(text: str) -> Iterator[TemplateEdit]:
     """Make text that the template writes after all messages conditional."""
     for item in items_after_all(text):
         inner = text[item.start : item.end]
-        yield TemplateEdit(item.start, item.end, f"{{% if {GENERATION} %}}{inner}{{% endif %}}")
+        yield TemplateEdit(item.start, item.end, _if_prompted(inner))
+
+
+def _if_prompted(inner: str) -> str:
+    """Return a piece of a template that is only rendered if a prompt is requested."""
+    # The new tag removes whitespace before it if the piece did: environments differ in the rest.
+    sign = "-" if inner.startswith(("{{-", "{%-")) else ""
+    return f"{{%{sign} if {GENERATION} %}}{inner}{{% endif %}}"
 
 
 def _after_the_question(subject: Subject, text: str) -> Iterator[TemplateEdit]:

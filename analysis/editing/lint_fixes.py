@@ -196,6 +196,8 @@ class FindingFix:
     """Why the finding stays, e.g. ``UnfixedReason.MISSING``, or None if it is fixed."""
     tried: int = 0
     """The number of tried edits, e.g. 13."""
+    caused: tuple[str, ...] = ()
+    """Codes of new findings that rejected edits cause, e.g. ``("AP803",)``."""
 
     @property
     def hidden(self) -> bool:
@@ -207,7 +209,8 @@ class FindingFix:
         """Why the finding stays, in words; empty if it is fixed."""
         if self.reason is UnfixedReason.MISSING:
             return f"{self.finding.code} has no automatic fix: {self.finding.rule.why_unfixed}"
-        return str(self.reason or "")
+        caused = f", of {', '.join(self.caused)}" if self.reason is UnfixedReason.NEW else ""
+        return f"{self.reason or ''}{caused}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +283,8 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
     search = _FixSearch(trials, finding)
     found = search.find_edits()
     if isinstance(found, UnfixedReason):
-        return FindingFix(finding, reason=found, tried=search.trial_count)
+        caused = tuple(sorted(search.caused))
+        return FindingFix(finding, reason=found, tried=search.trial_count, caused=caused)
     edits = search.tidied(found)
     # All conversations, not only those that seem to reach the edits.
     proof = trials.proof.proven(trials.edited(edits))
@@ -294,6 +298,7 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
 def _mark_generation(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
     """Write generation blocks, which change no text."""
     subject, tried, reason = trials.subject, 0, UnfixedReason.NO_EDIT
+    caused: set[str] = set()
     text = trials.template.text
     found = (_lay_out(template, text) for template in marked_templates(subject.analysis))
     for marked in chain.from_iterable(found):
@@ -304,12 +309,14 @@ def _mark_generation(trials: TemplateTrials, finding: LintFinding) -> FindingFix
         elif not trials.finds_less(marked, finding.rule):
             reason = max(reason, UnfixedReason.NOT_GONE, key=[*UnfixedReason].index)
         # Older engines do not know the tag: that is the expected price.
-        elif any(rule.group is not RuleGroup.PORTABILITY for rule in trials.news(marked)):
-            reason = UnfixedReason.NEW
+        elif news := [
+            rule.code for rule in trials.news(marked) if rule.group is not RuleGroup.PORTABILITY
+        ]:
+            reason, caused = UnfixedReason.NEW, caused | set(news)
         else:
             edits = changed_lines(text, marked.text)
             return FindingFix(finding, edits, proven, None, tried)
-    return FindingFix(finding, reason=reason, tried=tried)
+    return FindingFix(finding, reason=reason, tried=tried, caused=tuple(sorted(caused)))
 
 
 def _lay_out(marked: ChatTemplate, text: str) -> Iterator[ChatTemplate]:
@@ -346,6 +353,8 @@ class _FixSearch:
         self._unsafe_seen = False
         """Whether an unsafe edit was rejected that would have passed."""
         self.trial_count = 0
+        self.caused: set[str] = set()
+        """Codes of the new findings of edits that would have passed otherwise."""
 
     def find_edits(self) -> tuple[TemplateEdit, ...] | UnfixedReason:
         """Return the smallest edits that fix the finding, safe ones first, or why none do."""
@@ -425,7 +434,9 @@ class _FixSearch:
             return UnfixedReason.UNSAFE
         if proof.halfway or not self._trials.finds_less(template, self._finding.rule):
             return UnfixedReason.NOT_GONE
-        return UnfixedReason.NEW if self._trials.news(template) else None
+        news = self._trials.news(template)
+        self.caused |= {rule.code for rule in news}
+        return UnfixedReason.NEW if news else None
 
     def _differs(self, template: ChatTemplate, base: Sequence[str | None]) -> bool:
         try:

@@ -259,8 +259,11 @@ def _presence(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEd
             first = at + 2 + negated
             if first < len(tokens) and tokens[first].kind == "name":
                 end = _value_end(tokens, first)
-                field = f"{text[tokens[first].start : end]}[{token.value}]"
+                value = text[tokens[first].start : end]
+                field = f"{value}[{token.value}]"
                 yield TemplateEdit(token.start, end, f"not {field}" if negated else field)
+                # The value may be a text in which another is searched, or null.
+                yield TemplateEdit(tokens[first].start, end, f"({value} or '')")
 
 
 def _value_end(tokens: Sequence[TemplateToken], at: int) -> int:
