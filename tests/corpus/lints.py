@@ -8,16 +8,19 @@ no render changed that no finding calls wrong. Of the others the table says how 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from msgspec.structs import replace
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.editing.lint_fixes import UnfixedReason, fix_sources
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.inspection import LintRun
-from autoparser.analysis.lint.linting import FindingFilter, LintFinding, lint
+from autoparser.analysis.lint.linting import FindingFilter, lint
 from autoparser.analysis.lint.project_run import LintRequest, lint_project
 from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
 from autoparser.analysis.lint.registry import all_rules, rules_for
@@ -27,58 +30,71 @@ from autoparser.analysis.lint.subject import Subject
 from .corpus_templates import Board, analysis_at, read_template
 
 PROFILES = (Profile.RELEASE, Profile.ENGINES, Profile.TRAINING, Profile.CACHE, Profile.STRICT)
-Wanted = Callable[[LintFinding], bool]
 
 
-def linted(path: Path) -> LintRun:
-    return lint_project(LintRequest((str(path),), all_rules(), ProjectSettings(), jobs=1))
+@dataclass(frozen=True, slots=True)
+class LintedTemplate:
+    run: LintRun
+    """Every finding."""
+    shown: Mapping[Profile, frozenset[str]]
+    """The codes that each profile shows, of rules that run in it."""
 
 
-def _shown(profile: Profile) -> Wanted:
-    """Return whether a profile shows a finding, of a rule that runs in it."""
-
-    def shows(finding: LintFinding) -> bool:
-        runs = finding.rule.default or profile in rule_profiles(finding.rule)
-        return runs and FindingFilter(profile).shows(finding)
-
-    return shows
-
-
-def _weighing(severity: Severity) -> Wanted:
-    return lambda finding: finding.severity is severity
-
-
-def _lint_lines(runs: Sequence[LintRun]) -> Iterator[str]:
-    wanted = [*map(_weighing, Severity), *map(_shown, PROFILES)]
-    templates = [[finding for _, finding in run.findings] for run in runs]
-    counts: dict[str, list[int]] = {}
-    for code in ("any", *(rule.code for rule in all_rules())):
-        counts[code] = [
-            sum(
-                any(code in ("any", hit.code) and wants(hit) for hit in found)
-                for found in templates
+def linted(path: Path) -> LintedTemplate:
+    """Lint a template under each profile, which chooses before findings are merged."""
+    with TemporaryDirectory() as cache:  # the rules run once
+        request = LintRequest((str(path),), all_rules(), ProjectSettings(), cache=Path(cache))
+        runs = {
+            profile: lint_project(replace(request, finding_filter=FindingFilter(profile)))
+            for profile in PROFILES
+        }
+    return LintedTemplate(
+        runs[Profile.STRICT],
+        {
+            profile: frozenset(
+                finding.code
+                for _, finding in run.findings
+                if finding.rule.default or profile in rule_profiles(finding.rule)
             )
-            for wants in wanted
-        ]
+            for profile, run in runs.items()
+        },
+    )
+
+
+def _lint_lines(templates: Sequence[LintedTemplate]) -> Iterator[str]:
+    found = [[finding for _, finding in template.run.findings] for template in templates]
+    wanted = [
+        *(
+            [{finding.code for finding in every if finding.severity is severity} for every in found]
+            for severity in Severity
+        ),
+        *([template.shown[profile] for template in templates] for profile in PROFILES),
+    ]
+    counts = {
+        rule.code: [sum(rule.code in codes for codes in column) for column in wanted]
+        for rule in all_rules()
+    }
     shown = " | ".join(profile.value for profile in PROFILES)
     yield f"| rule | errors | warnings | info | {shown} |"
     yield f"|---|{'--:|' * len(wanted)}"
     for rule in all_rules():
-        if any(counts[rule.code][: len(Severity)]):
+        if any(counts[rule.code]):
             cells = " | ".join(str(count or "") for count in counts[rule.code])
             yield f"| {rule.code} {rule.name} | {cells} |"
-    yield f"| any | {' | '.join(map(str, counts['any']))} |"
-    every = [finding for found in templates for finding in found]
+    usual = {rule.code for rule in all_rules() if rule.default}
+    any_of = [sum(bool(codes & usual) for codes in column) for column in wanted]
+    yield f"| any | {' | '.join(map(str, any_of))} |"
+    every = [finding for findings in found for finding in findings]
     yield ""
     yield (
         f"{len(templates)} templates, {len(every)} findings,"
-        f" {sum(len(run.problems) for run in runs)} problems;"
+        f" {sum(len(template.run.problems) for template in templates)} problems;"
         f" {sum(row.line is None for row in every)} findings have no line,"
         f" {sum(bool(row.hit.setting) for row in every)} hold under a switch alone."
     )
 
 
-LINTS = Board(linted, _lint_lines, lambda run: not run.problems)
+LINTS = Board(linted, _lint_lines, lambda template: not template.run.problems)
 
 
 # Lint beside the analysis.
