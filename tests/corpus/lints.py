@@ -63,9 +63,12 @@ def linted(path: Path) -> LintedTemplate:
 
 def _lint_lines(templates: Sequence[LintedTemplate]) -> Iterator[str]:
     found = [[finding for _, finding in template.run.findings] for template in templates]
-    wanted = [
+    wanted: list[list[frozenset[str]]] = [
         *(
-            [{finding.code for finding in every if finding.severity is severity} for every in found]
+            [
+                frozenset(finding.code for finding in every if finding.severity is severity)
+                for every in found
+            ]
             for severity in Severity
         ),
         *([template.shown[profile] for template in templates] for profile in PROFILES),
