@@ -175,6 +175,9 @@ class CallRecovery:
         units = dict.fromkeys(unit for literal in literals for unit in literal.units)
         self.markers = call_markers(section)
         """The format's markers of calls and of their arguments."""
+        # An answer that has to be JSON may be any object.
+        self._is_shaped = isinstance(call, JsonCall) and not (self.markers or turn.json)
+        """Whether the object of a call is all that marks it."""
         self._openers = (*section.open.units, *call_open(call).units)
         self._closers = tuple(
             unit
@@ -305,11 +308,12 @@ class CallRecovery:
                 at = end = len(text)
             swapped = (f"`{old}` for `{new}`" for at_, old, new in moves if at_ < end)
             how = (*dict.fromkeys(swapped if not calls else ()), *how)
-            calls.append(RecoveredCall(found.name, found.values, found.id, end, found.spans, how))
             told = any(token.own and is_telling(token.text) for token in around)
             unmarked = 0 if told else unmarked + 1
-            # Where calls have no marker, the object of one is all that marks it.
-            shaped = found.whole and isinstance(self._call, JsonCall) and not self.markers
+            shaped = found.whole and self._is_shaped
+            if shaped and not (marked or told or how):
+                how = (_AS_OBJECT,)
+            calls.append(RecoveredCall(found.name, found.values, found.id, end, found.spans, how))
             marked = marked or told or shaped
             guessed = guessed or found.guessed
             closed = within and cut > 0 and behind[cut - 1].text in self._closers
@@ -456,7 +460,7 @@ class CallRecovery:
         )
         how: tuple[str, ...] = ()
         if not isinstance(self._call, JsonCall):
-            how = ("the call as a JSON object",)
+            how = (_AS_OBJECT,)
         how += () if name == read.name else (f"`{read.name.removesuffix(name)}` before the name",)
         end = at + tape.position
         # Without arguments and markers, it may be any object with a name.
@@ -604,6 +608,7 @@ _UNSURE = re.compile(
 """The front of a token, with signs doubled as in `<|</tool` and `</|x|<tool`, or of a name."""
 _WORD = re.compile(r"[\w.:/-]+")
 _ID = re.compile(r"[\w.:-]{1,64}")
+_AS_OBJECT = "the call as a JSON object"
 _MOST_TRIED = 64
 _ENDS = tuple(")]}>")
 _MOST_UNMARKED = 32
