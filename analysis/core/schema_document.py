@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -223,6 +224,26 @@ def schema_place(schema: Schema, otherwise: str) -> str:
     """Return the recorded pointer of a schema, or `otherwise` if it has none."""
     place = schema.get(_PLACE)
     return place if isinstance(place, str) else otherwise
+
+
+def error_of_outer(error: SchemaError, outer: Schema, inner: Json, *tokens: str) -> SchemaError:
+    """Return the error of an inner schema as the outer one's, unless it knows its place.
+
+    It is copied, since several outer schemas may share the inner one.
+    """
+    if isinstance(inner, dict) and _PLACE in inner:
+        return error
+    place = schema_place(outer, ROOT)
+    for token in tokens:
+        place = pointer_below(place, token)
+    found: list[SchemaError] = []
+    for own in (error, *error.more):
+        found.append(copy(own))
+        if not own.source_text and own.pointer:
+            found[-1].pointer = place + own.pointer.removeprefix(ROOT)
+    first, *others = found
+    first.more = tuple(others)
+    return first
 
 
 _SIGN = lazy_pattern(r"[^\w$.-]")

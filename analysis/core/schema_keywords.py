@@ -137,8 +137,6 @@ class UnheldKeywordError(SchemaError):
 
     instead: Schema | None = None
     """Looser keywords for its place, e.g. `{"pattern": "[a-z]*"}` for `[a-z]{0,61}`."""
-    in_part: bool = False
-    """Whether it can be enforced in part, e.g. True for a length that is counted between signs."""
 
 
 def escape_pointer(token: str) -> str:

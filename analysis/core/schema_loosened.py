@@ -38,7 +38,7 @@ _SEEN = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "depe
 _LOOSE = "x-loose"
 """The keyword that holds those that a grammar is held to in part; the standard knows none such."""
 _IN_PART = frozenset({"additionalProperties"})
-"""Keywords that allow what would not be allowed without them: they stay, enforced in part."""
+"""Keywords that allow what would not be allowed without them."""
 
 _IN_PLACE = frozenset({"$ref", "allOf", "anyOf"})
 """Keywords by which other schemas may name members of the same value."""
@@ -65,20 +65,18 @@ def _shared_tokens(first: str, second: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def without_keyword(
-    schema: Json, pointer: str, instead: Schema | None = None, *, in_part: bool = False
-) -> Json:
+def without_keyword(schema: Json, pointer: str, instead: Schema | None = None) -> Json:
     """Return a schema without the keyword at a pointer; the same one where nothing is there.
 
-    Those of `instead` take its place if none of them is there. With `in_part` it stays, and is said
-    to be enforced in part: `is_loose`. So does what allows members that have no name.
+    Those of `instead` take its place if none of them is there. What allows members that have no
+    name stays, and is said to be held to in part: `is_loose`.
     """
     place, _, token = pointer.rpartition("/")
     # `~1` first, as RFC 6901 demands: `~01` stands for `~1`, not for `/`.
     keyword = token.replace("~1", "/").replace("~0", "~")
 
     def changed(part: Schema) -> Schema:
-        rest = _without_own(part, keyword, in_part=in_part)
+        rest = _without_own(part, keyword)
         return rest if instead is None or instead.keys() & rest.keys() else {**rest, **instead}
 
     found = _change_at(schema, "#", place, changed)
@@ -109,9 +107,9 @@ def is_loose(schema: Schema, keyword: str) -> bool:
     return keyword in keyword_schemas(schema, _LOOSE)
 
 
-def _without_own(schema: Schema, keyword: str, *, in_part: bool) -> Schema:
-    if (in_part or keyword in _IN_PART) and not is_loose(schema, keyword):
-        return {**schema, _LOOSE: [*keyword_schemas(schema, _LOOSE), keyword]}
+def _without_own(schema: Schema, keyword: str) -> Schema:
+    if keyword in _IN_PART and not is_loose(schema, keyword):
+        return {**schema, _LOOSE: [keyword]}
     if keyword == "oneOf" and keyword in schema:
         union_schema: Schema = {"anyOf": schema["oneOf"]}
         rest = without_keywords(schema, "oneOf")

@@ -40,7 +40,11 @@ from math import inf
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import SchemaError, raise_refused
+from autoparser.analysis.core.schema_keywords import (
+    SchemaError,
+    UnheldKeywordError,
+    raise_refused,
+)
 from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.parsing.turn_request import IdentityCache
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -184,8 +188,8 @@ class _LarkWriter:
         self.rules: dict[str, Node] = {}
         self.tools: Mapping[str, str] = {}
         """The tool that a rule belongs to, if any."""
-        self.refused: list[tuple[str, SchemaError]] = []
-        """The errors so far, each with its tool: all are raised together."""
+        self.in_part: list[tuple[str, UnheldKeywordError]] = []
+        """The keywords that are enforced in part, each with its tool."""
         self.unsettled: list[GuidanceSchema] = []
         """Schemas for which llguidance has still to be asked whether it loads them."""
         self.askers: list[str] = []
@@ -213,8 +217,12 @@ class _LarkWriter:
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
         self.rules, self.tools = dict(rules.rules_by_name), rules.tools
+        refused: list[tuple[str, SchemaError]] = []
         for part in rules.parts:
-            self._absorb(part)
+            try:
+                self._absorb(part)
+            except SchemaError as error:
+                refused.append((part.tool, error))
         self.root = self.root or self.body(rules.root)
         # JSON values are written where they are referred to, so that equal ones share a rule.
         for name, node in rules.rules_by_name.items():
@@ -223,30 +231,22 @@ class _LarkWriter:
                 try:
                     self.rule_texts[name] = self.body(node)
                 except SchemaError as error:
-                    self.refused.append((self.tool, error))
-        raise_refused(self.refused)
+                    refused.append((self.tool, error))
+        raise_refused(refused)
         # At once for all schemas, so that one error names every tool that is refused.
         ensure_loaded(self.unsettled, self.askers)
         return self
 
     def _absorb(self, part: RulePart) -> None:
         """Add the Lark of a part; parts share the names of equal rules and terminals."""
-        try:
-            written = _PARTS.of(
-                (part,),
-                self.exact,
-                lambda: _LarkWriter(self.opaque, exact=self.exact, texts=self.texts).take_part(
-                    part
-                ),
-            )
-        except SchemaError as error:
-            self.refused.append((part.tool, error))
-            return
+        made = partial(_LarkWriter, self.opaque, exact=self.exact, texts=self.texts)
+        written = _PARTS.of((part,), self.exact, lambda: made().take_part(part))
         for table in ("lines", "terminals", "values", "rule_texts", "signs", "names"):
             vars(self)[table].update(vars(written)[table])
         self.rules.update(written.rules)
         self.unsettled += written.unsettled
         self.askers += [part.tool] * len(written.unsettled)
+        self.in_part += [(part.tool, error) for _, error in written.in_part]
         self.edged |= written.edged
         self.plain &= written.plain
 
@@ -261,7 +261,6 @@ class _LarkWriter:
             if name not in self.rule_texts:
                 self.open = {name: None}
                 self.rule_texts[name] = self.body(self.rules[name])
-        raise_refused(self.refused)
         # A part is kept for long, and the literals are those of a whole list.
         self.texts = {}
         return self
@@ -546,9 +545,6 @@ class _LarkWriter:
             return None
         if prose.shape is not None:
             ensure_counted(prose.shape, _COUNTED, _NEEDED)
-            if not prose.shape.in_part:
-                self.refused += ((self.tool, error) for error in _counted_anew(prose.shape, signs))
-                return self.never
         thens: dict[tuple[Symbol, ...], list[str]] = {}
         alone: dict[tuple[Symbol, ...], list[str]] = {}
         for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
@@ -562,6 +558,8 @@ class _LarkWriter:
         ):
             # A stretch, which ends with an excluded text, would continue past such a marker.
             return None
+        if prose.shape is not None:
+            self.in_part += ((self.tool, error) for error in _counted_anew(prose.shape, signs))
         return self._closed(prose, thens, alone, kept_out, signs, counted)
 
     def _in_length(self, node: FreeTextNode) -> str | None:
@@ -905,6 +903,8 @@ class LarkGrammar(Struct, frozen=True):
     content."""
     names: tuple[str, ...] = ()
     """The slices of made-up names, e.g. ("(?: ?[a-z])+",)."""
+    in_part: tuple[tuple[str, UnheldKeywordError], ...] = ()
+    """The keywords that are enforced in part, each with its tool, e.g. `maxLength`."""
 
     @property
     def slices(self) -> tuple[str, ...]:
@@ -915,10 +915,11 @@ class LarkGrammar(Struct, frozen=True):
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens, *, exact: bool = True) -> LarkGrammar:
     """Write a grammar for a tokenizer with these opaque tokens.
 
-    `exact` is whether lengths are enforced that make masks slow; if not, they are refused.
+    `exact` is whether lengths are enforced that make masks slow; if not, they are in part.
     """
     written = _writer_of(rules, opaque, exact=exact)
-    return LarkGrammar(written.write(), tuple(written.signs), written.edged, tuple(written.names))
+    names, in_part = tuple(written.names), tuple(written.in_part)
+    return LarkGrammar(written.write(), tuple(written.signs), written.edged, names, in_part)
 
 
 def _writer_of(rules: GrammarRules, opaque: OpaqueTokens, *, exact: bool) -> _LarkWriter:
@@ -979,12 +980,12 @@ def _most(prose: FreeProse) -> float | None:
     return inf if shape.most is None else shape.most
 
 
-def _counted_anew(shape: StringShape, signs: str) -> Iterator[SchemaError]:
+def _counted_anew(shape: StringShape, signs: str) -> Iterator[UnheldKeywordError]:
     """Return the errors for a bounded length that is enforced in part, in stretches."""
     words = " or ".join(f"`{sign}`" for sign in signs)
     why = f"characters are counted anew from {words} on, or each mask would take milliseconds"
     for keyword in (*["minLength"] * (shape.least > 1), "maxLength"):
-        yield unwritable_keyword(keyword, shape.pointer, why, in_part=True)
+        yield unwritable_keyword(keyword, shape.pointer, why, how="in full as a grammar")
 
 
 def _overlaps(text: str) -> bool:

@@ -67,9 +67,16 @@ from autoparser.analysis.core.call_notation import (
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import (
     ROOT,
+    error_of_outer,
     schema_place,
 )
-from autoparser.analysis.core.schema_keywords import JsonType, Schema, UnheldKeywordError
+from autoparser.analysis.core.schema_keywords import (
+    JsonType,
+    Schema,
+    SchemaError,
+    UnheldKeywordError,
+    raise_refused,
+)
 from autoparser.analysis.core.schema_loosened import is_loose
 
 from .grammar_rules import (
@@ -82,7 +89,7 @@ from .grammar_rules import (
     choice_node,
     sequence_node,
 )
-from .rule_paths import Item, Path, RuleTable, join_path, without_prefix
+from .rule_paths import Item, Path, RuleTable, join_path, join_paths, without_prefix
 from .string_ways import key_path
 
 
@@ -285,6 +292,8 @@ Writes: TypeAlias = Callable[[Json], bool]
 
 
 _OTHERS = "additionalProperties"
+_MANY_REFUSED = 100
+"""Errors of one member after which no other is looked at: references may multiply them."""
 
 
 class MemberRules:
@@ -306,6 +315,7 @@ class MemberRules:
         member that the format does not write is left out.
         """
         self.table, self.container, self.entries = table, container, entries
+        self.schema = schema
         self.close, self.key = close, table.number(key)
         properties = schema.get("properties")
         self.properties = properties if isinstance(properties, dict) else {}
@@ -415,7 +425,17 @@ class MemberRules:
 
     @cached_property
     def _entries(self) -> list[list[Path]]:
-        found = [self.entries(name, self.properties[name], ()) for name in self.names]
+        found: list[list[Path]] = []
+        refused: list[tuple[str, SchemaError]] = []
+        for name in self.names:
+            try:
+                found.append(self.entries(name, self.properties[name], ()))
+            except SchemaError as error:
+                member = self.properties[name]
+                refused.append(("", error_of_outer(error, self.schema, member, "properties", name)))
+                if len(error.more) > _MANY_REFUSED:
+                    break
+        raise_refused(refused)
         if self.more:
             declared, ends = list(self.properties), key_ends(self.container)
             key = key_path(self.container.key, declared, ends)
@@ -540,19 +560,19 @@ class MemberRules:
 
     def _step_paths(self, steps: Iterable[tuple[Path, int]]) -> list[Path]:
         paths: list[Path] = []
-        separator, states = self.container.separator, dict[int, RuleReference]()
+        separator, close = self.container.separator, join_path(self.close)
+        goes_on: dict[int, Path] = {}
         for entry, following in steps:
             if following < len(self._entries):
                 lead = self.lead(entry) if entry and isinstance(entry[-1], FreeProse) else ""
                 if lead:
                     paths.append(join_path(*entry, separator, lead, self.led(following)))
                 else:
-                    later = states.get(following)
-                    if later is None:
-                        later = states[following] = self._state(following)
-                    paths.append(join_path(*entry, separator, later))
+                    if following not in goes_on:
+                        goes_on[following] = join_path(separator, self._state(following))
+                    paths.append(join_paths(entry, goes_on[following]))
             if following > self.last:
-                paths.append(join_path(*entry, self.close))
+                paths.append(join_paths(entry, close))
         return paths
 
     def lead(self, entry: Path) -> str:

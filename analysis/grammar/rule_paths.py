@@ -206,6 +206,13 @@ def join_path(*items: Item) -> Path:
     return tuple(path)
 
 
+def join_paths(first: Path, second: Path) -> Path:
+    """Return one path followed by another."""
+    if first and second and isinstance(first[-1], str) and isinstance(second[0], str):
+        return (*first[:-1], first[-1] + second[0], *second[1:])
+    return (*first, *second)
+
+
 class Brancher:
     """Makes nodes of paths. Some texts are never cut: they are one token of a tokenizer."""
 
@@ -297,6 +304,8 @@ class Brancher:
 
     def _alone(self, path: Path, marks: Sequence[str]) -> Node:
         """Return the node of a path without alternatives."""
+        if len(path) == 1 and isinstance(path[0], ChoiceNode | RuleReference):
+            return path[0]
         nodes: list[Node] = []
         for at, item in enumerate(path):
             if isinstance(item, FreeProse):
@@ -513,6 +522,8 @@ class RuleTable:
         self.tools: dict[str, str] = {}
         """The function for whose call a rule was made; others may share it."""
         self._references: dict[Hashable, RuleReference] = {}
+        self._refused: dict[Hashable, SchemaError] = {}
+        """The errors of rules: another tool that shares one is refused as well."""
         self._numbers: dict[Hashable, int] = {}
         self._name_counts: dict[str, int] = {}
 
@@ -535,6 +546,8 @@ class RuleTable:
         known = self._references.get(key)
         if known is not None:
             return known
+        if key in self._refused:
+            raise self._refused[key]
         ref = RuleReference(self._free(_name(self.scope, hint, self.mark)))
         if self.scope:
             self.tools[ref.name] = self.scope
@@ -543,9 +556,9 @@ class RuleTable:
         self.rules_by_name[ref.name] = NOTHING
         try:
             self.rules_by_name[ref.name] = make()
-        except SchemaError:
-            # Another tool that shares the rule is refused as well.
+        except SchemaError as error:
             del self._references[key]
+            self._refused[key] = error
             raise
         return ref
 

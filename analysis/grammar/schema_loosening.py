@@ -14,7 +14,7 @@ In GBNF, the items of an array cannot be told apart, so it is written without th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, Literal, TypeAlias, TypeVar
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.error_words import escape_text
-from autoparser.analysis.core.schema_document import with_places
+from autoparser.analysis.core.schema_document import ROOT, schemas_in, with_places
 from autoparser.analysis.core.schema_keywords import (
     SchemaError,
     UnheldKeywordError,
@@ -39,12 +39,17 @@ from autoparser.analysis.core.schema_loosened import (
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
 from .call_writer import GrammarError
+from .lark_writer import LarkGrammar
 from .schema_survey import plain_words
 
 Written = TypeVar("Written")
 GrammarForm: TypeAlias = Literal["gbnf", "ebnf", "lark", "structural_tag"]
 GrammarWriter: TypeAlias = Callable[[Mapping[str, Json], Json], Written]
 """Writes a grammar for the tools' schemas by name, and for the schema of content."""
+
+_Attempt: TypeAlias = Callable[[Json], Sequence[SchemaError]]
+"""Raises SchemaError for a schema that cannot be written; returns the errors for keywords that are
+enforced in part."""
 
 _CONTENT = "json_schema"
 
@@ -142,7 +147,10 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
         name: schema if name in found else copied_json(schema) for name, schema in tools.items()
     }
     grammar = _without_refused(write, tools, found, in_parts=request.form == "lark")
-    found |= {name: _Loosened(schema) for name, schema in tools.items() if name not in found}
+    for name, schema in tools.items():
+        if name not in found:
+            places = _loose_places(schema, _in_part(grammar, name), _only(write, name))
+            found[name] = _Loosened(schema, _loosenings(name, places))
     if len(seen) > _MOST_SEEN:
         # Servers meet new schemas without end.
         seen.clear()
@@ -241,27 +249,26 @@ _STEPS = 3
 """Errors whose tools alone are tried, in the writing of a grammar."""
 
 
-def _only(write: GrammarWriter[Written], name: str) -> Callable[[Json], None]:
-    """Return a function that raises SchemaError if the schema of one tool cannot be written.
+def _only(write: GrammarWriter[Written], name: str) -> _Attempt:
+    """Return the attempt to write the schema of one tool; the empty name means the content's."""
 
-    The empty name means the content's schema.
-    """
-    if not name:
-        return lambda schema: _attempt(write, {}, schema)
-    return lambda schema: _attempt(write, {name: schema}, None)
+    def attempt(schema: Json) -> Sequence[SchemaError]:
+        try:
+            return _in_part(write(*({name: schema}, None) if name else ({}, schema)), name)
+        except GrammarError:
+            # Among other tools, the grammar leaves out one that the format cannot call.
+            return ()
 
-
-def _attempt(write: GrammarWriter[Written], tools: Mapping[str, Json], content: Json) -> None:
-    try:
-        write(tools, content)
-    except GrammarError:
-        # Among other tools, the grammar leaves out one that the format cannot call.
-        return
+    return attempt
 
 
-def _looser(
-    schema: Json, attempt: Callable[[Json], None], tool: str, *, may_pass: bool = False
-) -> _Loosened:
+def _in_part(grammar: object, name: str) -> Sequence[SchemaError]:
+    """Return the errors for the keywords of a tool that a grammar enforces in part."""
+    noted = grammar.in_part if isinstance(grammar, LarkGrammar) else ()
+    return [error for tool, error in noted if tool == name]
+
+
+def _looser(schema: Json, attempt: _Attempt, tool: str, *, may_pass: bool = False) -> _Loosened:
     """Leave out the keywords that cannot be held to, one after the other.
 
     `may_pass` is whether the schema is probably held as it is.
@@ -270,18 +277,12 @@ def _looser(
     hint: str | None = None
     while True:
         try:
-            _attempted(schema, attempt, may_pass=may_pass or bool(left_out))
+            in_part = _attempted(schema, attempt, may_pass=may_pass or bool(left_out))
         except UnheldKeywordError as error:
-            places: dict[str, SchemaError] = {}
-            for refusal in (error, *error.more):
-                # One keyword may be refused for several reasons, of which the first is told.
-                places.setdefault(_place(schema, refusal), refusal)
-            for pointer, refusal in places.items():
+            for pointer, refusal in _by_place(schema, (error, *error.more)).items():
                 looser = schema
                 if pointer and isinstance(refusal, UnheldKeywordError):
-                    looser = without_keyword(
-                        schema, pointer, refusal.instead, in_part=refusal.in_part
-                    )
+                    looser = without_keyword(schema, pointer, refusal.instead)
                 if looser != schema:
                     schema, hint = looser, hint or refusal.hint
                     keyword = pointer.rpartition("/")[2]
@@ -292,42 +293,87 @@ def _looser(
         except SchemaError as error:
             raise error.within(_owner(tool)) from None
         else:
-            return _Loosened(schema, tuple(left_out), hint)
+            loose = _loosenings(tool, _loose_places(schema, in_part, attempt))
+            return _Loosened(schema, (*left_out, *loose), hint)
 
 
-def _attempted(schema: Json, attempt: Callable[[Json], None], *, may_pass: bool) -> None:
-    """Attempt a schema, with places in it for errors.
+def _loose_places(
+    schema: Json, in_part: Sequence[SchemaError], attempt: _Attempt
+) -> Mapping[str, SchemaError]:
+    """Return the keywords that are enforced in part, by their places."""
+    if not all(_is_placed(schema, error) for error in in_part):
+        in_part = attempt(_towards(schema, in_part)) or in_part
+    return _by_place(schema, in_part)
+
+
+def _loosenings(tool: str, places: Mapping[str, SchemaError]) -> tuple[Loosening, ...]:
+    return tuple(
+        Loosening(tool, pointer, error.keyword, error.message) for pointer, error in places.items()
+    )
+
+
+def _by_place(schema: Json, errors: Iterable[SchemaError]) -> Mapping[str, SchemaError]:
+    """Return the errors by their places; of several reasons for one keyword, the first."""
+    places: dict[str, SchemaError] = {}
+    for error in errors:
+        pointers = [at + error.pointer.removeprefix(ROOT) for at in _sources(schema, error)]
+        for pointer in pointers or [error.pointer]:
+            places.setdefault(nearest_place(_places(schema, error.keyword), pointer), error)
+    return places
+
+
+def _towards(schema: Json, errors: Sequence[SchemaError]) -> Json:
+    """Return a schema with places on the way to the keywords of errors.
+
+    The parts without these keywords were converted before.
+    """
+    # What was joined by references knows only some of its places.
+    if "$ref" in keys_within(schema):
+        return with_places(schema)
+    keywords = {error.keyword for error in errors}
+    return with_places(schema, towards=[at for word in keywords for at in _places(schema, word)])
+
+
+def _attempted(schema: Json, attempt: _Attempt, *, may_pass: bool) -> Sequence[SchemaError]:
+    """Attempt a schema, with places in it for errors; return those that it enforces in part.
 
     One that may pass is first attempted as it is: then a later writing finds it converted.
     """
     if may_pass:
         try:
-            attempt(schema)
+            return attempt(schema)
         except SchemaError as error:
             refusals = (error, *error.more)
             if all(_is_placed(schema, refusal) for refusal in refusals):
                 raise
+        try:
+            attempt(_towards(schema, refusals))
+        except SchemaError as error:
             keywords = {refusal.keyword for refusal in refusals}
-        else:
-            return
-        # What was joined by references knows only some of its places.
-        if "$ref" not in keys_within(schema):
-            places = [place for keyword in keywords for place in _places(schema, keyword)]
-            try:
-                # The parts without these keywords were converted before.
-                attempt(with_places(schema, towards=places))
-            except SchemaError as error:
-                if keywords >= {refusal.keyword for refusal in (error, *error.more)}:
-                    raise
-    attempt(with_places(schema))
+            if keywords >= {refusal.keyword for refusal in (error, *error.more)}:
+                raise
+    return attempt(with_places(schema))
 
 
 def _is_placed(schema: Json, error: SchemaError) -> bool:
     """Return whether the place of an error's keyword is certain without the places in a schema."""
     if not isinstance(error, UnheldKeywordError):
         return False
-    is_whole = bool(error.source_text) and json.loads(error.source_text) == schema
-    return is_whole or len(_places(schema, error.keyword)) == 1
+    # Equal members of one object are written alike.
+    if len({at.rpartition("/")[0] for at in _sources(schema, error)}) == 1:
+        return True
+    places = _places(schema, error.keyword)
+    return len(places) == 1 or (error.pointer in places and not error.source_text)
+
+
+def _sources(schema: Json, error: SchemaError) -> list[str]:
+    """Return the places of the schema that an error's pointer leads into, if it is known."""
+    if not error.source_text:
+        return []
+    source = json.loads(error.source_text)
+    if source == schema:
+        return [ROOT]
+    return [at for part, at in schemas_in(schema) if part == source]
 
 
 def _places(schema: Json, keyword: str) -> list[str]:
@@ -337,11 +383,6 @@ def _places(schema: Json, keyword: str) -> list[str]:
         if places := keyword_places(schema, word):
             return places
     return []
-
-
-def _place(schema: Json, error: SchemaError) -> str:
-    """Return the place of an error's keyword, as near as it goes to the error's own."""
-    return nearest_place(_places(schema, error.keyword), error.pointer)
 
 
 def _listed(schemas: Sequence[_Loosened]) -> SchemaError:

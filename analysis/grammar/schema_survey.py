@@ -56,21 +56,15 @@ UNWRITABLE: Mapping[str, str] = {
 
 
 def unwritable_keyword(
-    keyword: str, pointer: str, why: str, *, in_part: bool = False
+    keyword: str, pointer: str, why: str, *, how: str = "as a grammar"
 ) -> UnheldKeywordError:
-    """Return the error of a keyword that is legal but that no grammar here can express.
-
-    `in_part` is whether a grammar can enforce it in part.
-    """
-    how = " in full" if in_part else ""
-    error = UnheldKeywordError(
-        f"{keyword} cannot be written{how} as a grammar: {why}",
+    """Return the error of a keyword that is legal but that no grammar here can express."""
+    return UnheldKeywordError(
+        f"{keyword} cannot be written {how}: {why}",
         pointer=pointer,
         keyword=keyword,
         hint="leave it out",
     )
-    error.in_part = in_part
-    return error
 
 
 IN_PLACE = ("$ref", "allOf", "anyOf", "oneOf")
@@ -270,16 +264,7 @@ _EXPECTED: Mapping[str, tuple[str, type[object] | Callable[[Json], bool]]] = {
 
 _SILENT = frozenset(
     {"title", "description", "default", "examples", "deprecated", "$comment", "$defs"}
-    | {
-        "definitions",
-        "x-place",
-        "x-loose",
-        "$schema",
-        "readOnly",
-        "writeOnly",
-        "nullable",
-        "example",
-    }
+    | {"definitions", "x-place", "$schema", "readOnly", "writeOnly", "nullable", "example"}
 )
 _TYPE_ALONE = frozenset({"type", "title", "description", "default"})
 """Keywords of most schemas without inner schemas: only the type's name may be wrong."""

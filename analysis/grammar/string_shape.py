@@ -24,7 +24,6 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.schema_document import schema_place
 from autoparser.analysis.core.schema_keywords import Schema, keyword_count, keyword_schemas
-from autoparser.analysis.core.schema_loosened import is_loose
 
 from .regex_nodes import (
     Regex,
@@ -177,8 +176,6 @@ class StringShape(Struct, frozen=True):
     """The pointer of the schema, e.g. "#/properties/s"."""
     keywords: tuple[str, ...] = ()
     """The keywords behind it, the patterns' first, e.g. ("pattern", "maxLength")."""
-    in_part: bool = False
-    """Whether the length may be enforced in part: from some signs on, it is counted anew."""
 
     @property
     def regexes(self) -> tuple[Regex, ...]:
@@ -284,8 +281,7 @@ def string_shape(schema: Schema, pointer: str) -> StringShape:
         *(keyword for keyword, _ in found),
         *(length for length in _LENGTHS if length in schema),
     )
-    in_part = is_loose(schema, "maxLength")
-    shape = StringShape(tuple(regex for _, regex in found), least, most, pointer, keywords, in_part)
+    shape = StringShape(tuple(regex for _, regex in found), least, most, pointer, keywords)
     for part in keyword_schemas(schema, "allOf"):
         if isinstance(part, dict):
             shape = _joined(shape, string_shape(part, pointer))
@@ -329,7 +325,6 @@ def _joined(first: StringShape, second: StringShape) -> StringShape:
         least=max(first.least, second.least),
         most=min(upper, default=None),
         keywords=(*first.keywords, *second.keywords),
-        in_part=first.in_part or second.in_part,
     )
 
 

@@ -40,7 +40,7 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, schema_place
+from autoparser.analysis.core.schema_document import ROOT, error_of_outer, schema_place
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, SchemaError
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
@@ -407,9 +407,11 @@ class ValueWriter(Struct, frozen=True):
         container = notation.array
         items = schema.get("items", True)
         key = self.key("items", items, container, exclude)
-        item = self.table.rule(
-            key, "item", lambda: self._item(items, container, notation, exclude, key)
-        )
+        make = partial(self._item, items, container, notation, exclude, key)
+        try:
+            item = self.table.rule(key, "item", make)
+        except SchemaError as error:
+            raise error_of_outer(error, schema, items, "items") from None
         ways = [join_path(container.open, item)]
         if not schema.get("minItems"):
             ways.insert(0, join_path(container.empty))

@@ -108,9 +108,9 @@ def test_of_many_new_tools_only_the_refused_one_is_written_alone(
     assert [len(schemas[0]) for schemas in written] == [1, 1, 21]
 
 
-@pytest.mark.parametrize(("style", "alone"), [(HERMES, 2), (XML, 3)])
+@pytest.mark.parametrize("style", [XML, HERMES])
 def test_all_texts_of_a_tool_that_are_refused_are_left_out_together(
-    style: str, alone: int, written: list[Any]
+    style: str, written: list[Any]
 ) -> None:
     texts: dict[str, Json] = {name: {"type": "array", "items": TEXT} for name in ("in", "out")}
     offered = [tool(f"plain_{number}", {f"b{number}": {"type": "string"}}) for number in range(20)]
@@ -119,9 +119,8 @@ def test_all_texts_of_a_tool_that_are_refused_are_left_out_together(
         "#/properties/in/items/maxLength",
         "#/properties/out/items/maxLength",
     ]
-    # JSON is read whole, so its places are known; the texts of XML share a rule until they have
-    # places.
-    assert [len(schemas[0]) for schemas in written] == [1] * alone + [21]
+    # As it is, without these keywords, and among all tools.
+    assert [len(schemas[0]) for schemas in written] == [1, 1, 21]
 
 
 def test_all_bounded_texts_of_a_tool_are_enforced_in_part_together(written: list[Any]) -> None:
@@ -133,8 +132,8 @@ def test_all_bounded_texts_of_a_tool_are_enforced_in_part_together(written: list
     loosened = analysis_of(XML).grammar(offered).loosened("lark")
     assert [one.pointer for one in loosened] == [f"#/properties/{name}/maxLength" for name in texts]
     assert {one.tool for one in loosened} == {"crawl"}
-    # As it is, with places, in part, and among all tools.
-    assert [len(schemas[0]) for schemas in written] == [1, 1, 1, 21]
+    # As it is, with places, and among all tools.
+    assert [len(schemas[0]) for schemas in written] == [1, 1, 21]
     # A strict tool is enforced in full.
     strict = tool("crawl", texts, strict=True)
     assert analysis_of(XML).grammar([strict]).loosened("lark") == ()

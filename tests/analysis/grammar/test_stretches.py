@@ -169,9 +169,7 @@ def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign()
     assert done_by(start, ids(byte_tokenizer(), "</a>\n"))["slices_applied"] == len(text)
 
 
-IN_PART = FreeProse(
-    ("</a>", "<b="), may_be_empty=True, shape=StringShape(least=2, most=6, in_part=True)
-)
+IN_PART = FreeProse(("</a>", "<b="), may_be_empty=True, shape=StringShape(least=2, most=6))
 """A text whose characters are counted anew from each `=` or `>` on."""
 
 
@@ -218,7 +216,7 @@ def test_a_close_may_have_a_sign_in_it_where_a_length_is_enforced_in_part() -> N
 
 @pytest.mark.parametrize("text", ["a > b = c ", "x == y -> z</", "<i>x</i> <b"])
 def test_masks_behind_signs_of_a_bounded_text_find_slices(text: str) -> None:
-    prose = replace(IN_PART, shape=StringShape(most=100, in_part=True))
+    prose = replace(IN_PART, shape=StringShape(most=100))
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "</a>", NOTHING),)), {})
     start = matcher_of(rules, write_lark(rules, ALL_TEXT, exact=False).slices, exact=False)
     for token in ids(byte_tokenizer(), text):
