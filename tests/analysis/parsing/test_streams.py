@@ -92,7 +92,7 @@ def test_finish_reason_is_the_last_delta_once() -> None:
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     assert stream.message.to_openai_choice() == choice
     assert (stream.message.status, stream.message.finish_reason) == (Status.UNFINISHED, "stop")
-    assert stream.finish() == stream.feed("more") == []
+    assert stream.finish() == []
 
 
 def test_a_value_streams_while_its_fence_is_open() -> None:
