@@ -283,7 +283,7 @@ class ChatPreparer:
         switches: Mapping[str, Any],
         prompt: str,
     ) -> None:
-        """Log, once a role or medium, what the template drops: the prompt is the same without it.
+        """Log each role and medium that the template drops, once: without it the prompt is equal.
 
         A prompt that lacks the text of a message may still have it in another spelling, such as
         JSON, which only another render tells. Chats send their earlier messages again, so each

@@ -68,7 +68,7 @@ from .turn_stops import TurnStops
 
 Ids: TypeAlias = Sequence[int]
 _SPOILING = (StringArguments.PASTED, StringArguments.ENCODED_TWICE, StringArguments.DROPPED)
-"""What becomes of JSON text in templates that write it unlike the object, without an error."""
+"""The fates of arguments in JSON text that are wrong in the prompt, and raise no error."""
 
 
 class Renderer:

@@ -428,7 +428,7 @@ class OutputParser:
         self._alternative = alternative
 
     def offering(self, schemas: Mapping[str, Json]) -> OutputParser:
-        """Return this parser for tools of the same names; `schemas` are those of parameters."""
+        """Return this parser for tools of the same names, with their parameters' `schemas`."""
         other = OutputParser.__new__(OutputParser)
         # Copied by hand, which takes a fifth of `copy`: each request makes one.
         other.__dict__.update(self.__dict__)

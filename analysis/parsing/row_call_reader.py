@@ -384,7 +384,7 @@ class _Behind(NamedTuple):
     stops: tuple[str, ...]
     """All of them, e.g. ("</function>", "</tool_call>", "<|im_end|>")."""
     repairs: tuple[str, ...]
-    """Those before which missing closers of JSON are added, e.g. ("</tool_call>",)."""
+    """The texts before which missing closers of JSON are added, e.g. ("</tool_call>",)."""
     space: str
     r"""The whitespace that the template writes before them, e.g. "\n"."""
     goes_on: GoesOn

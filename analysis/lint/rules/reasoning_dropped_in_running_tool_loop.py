@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _first_dropped(subject: Subject) -> Iterator[Hit]:
-    """Search a loop of two calls for the reasoning of the first, if that of the second is there.
+    """Search a loop of two calls for the reasoning of the first, if the second one's is there.
 
     Such a template seems to know no reasoning: it drops that of every first message.
     """
