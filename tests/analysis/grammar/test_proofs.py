@@ -16,19 +16,22 @@ _UNESCAPED = "strings are written without their quotes escaped, or without quote
 _CLOSING_SIGN = "a text may not hold the sign that closes it, though a reader sees it go on"
 _ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
 
-KNOWN: Mapping[str, str] = {
-    "p1-3-double-quotes": _UNESCAPED,
-    "p1-4-unquoted": _UNESCAPED,
-    "arguments-type-flags": _CLOSING_SIGN,
-    "a6-key-is-tag": _ARRAY_TAGS,
+_UNOPENED = "nothing opens reasoning, so its closer ends it inside a call, too"
+
+KNOWN: Mapping[str, tuple[Question, str]] = {
+    "p1-3-double-quotes": (Question.COMPLETE, _UNESCAPED),
+    "p1-4-unquoted": (Question.COMPLETE, _UNESCAPED),
+    "arguments-type-flags": (Question.COMPLETE, _CLOSING_SIGN),
+    "a6-key-is-tag": (Question.COMPLETE, _ARRAY_TAGS),
+    "j3-4-tagged-array": (Question.SOUND, _UNOPENED),
 }
-"""Fixtures whose grammar does not accept all that they write, and why. Each is so, or this table is
-wrong."""
+"""Fixtures whose grammar does not accept all that they write, or accepts what is misread, and why.
+Each is so, or this table is wrong."""
 
 
 def check(name: str, verdict: Verdict) -> None:
     """Check that the faults are exactly the known ones."""
-    expected = {Question.COMPLETE} if name in KNOWN else set[Question]()
+    expected = {KNOWN[name][0]} if name in KNOWN else set[Question]()
     faults = verdict.faults
     left = [fault for fault in faults if fault.question not in expected]
     assert not left, f"{len(left)} of {verdict.asked}, first: {left[0]}"
