@@ -598,11 +598,14 @@ class CallRecovery:
         return _Found(name, _dumped(values), end, tuple(spans), how=("arguments as tagged pairs",))
 
 
-_FOREIGN = r"</?[A-Za-z_|｜‖/][^<>\n]{0,46}>|\[/?[A-Z][A-Z_]{1,23}\]|/>|[\[\](),;}:]|\{(?=\s*\{)"
-"""Markup of other formats: tags, words in brackets, signs of lists."""
+_FOREIGN = (
+    r"</?(?=\W?[^\W\d])[A-Za-z_|｜‖/][^<>\n]{0,46}>"
+    r"|\[/?[A-Z][A-Z_]{1,23}\]|/>|[\[\](),;}:]|\{(?=\s*\{)"
+)
+"""Markup of other formats: tags with a letter, words in brackets, signs of lists."""
 _LONGEST_TOKEN = 256
 _UNSURE = re.compile(
-    r"[^\w\s>]{0,8}[<＜〈‹][^<>\n]*(?:[^\w\s<>]<[^<>\n]*){0,2}"
+    r"[^\w\s>]{0,8}[<＜〈‹][^\w\s<]{0,3}[^<>\n]*(?:[^\w\s<>]<[^<>\n]*){0,2}"
     r"|\[[\w/|]*|[\w.:/\"'-]*|`{1,2}|\{\s*|[^\w\s]{1,8}[\w|｜]*"
 )
 """The front of a token, with signs doubled as in `<|</tool` and `</|x|<tool`, or of a name."""

@@ -310,9 +310,10 @@ def test_the_front_of_a_closer_before_the_closer_is_junk_in_whatever_pieces() ->
         assert found.message.status is Status.STRAY
 
 
-def test_a_look_alike_of_a_closer_is_read_the_same_in_whatever_pieces() -> None:
+@pytest.mark.parametrize("closer", ["</｜XSML｜<calls>", "</｜>XSML｜calls>"])
+def test_a_look_alike_of_a_closer_is_read_the_same_in_whatever_pieces(closer: str) -> None:
     call = '<｜XSML｜invoke name="list_rooms">\n</｜XSML｜invoke>\n'
-    text = f"<｜XSML｜calls>\n{call}</｜XSML｜<calls><｜end▁of▁turn｜>"
+    text = f"<｜XSML｜calls>\n{call}{closer}<｜end▁of▁turn｜>"
     parser = analysis_of("a4-type-flags").parser(TOOLS)
     found = streamed(parser, list(text))
     assert found.message.content is parser.parse(text).content is None
