@@ -365,7 +365,7 @@ class LearnedFormat(Shown, ABC):
             else unread_variables(setting, sorted(known), self._unread_words)
         )
 
-    @property
+    @cached_property
     def _read_variables(self) -> frozenset[str]:
         unmoved = (variable.name for variable in self.unmoved)
         return frozenset([*(switch.name for switch in self.switches), *unmoved])

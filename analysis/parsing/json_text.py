@@ -453,8 +453,8 @@ class _JsonReader:
     def _cut(self) -> ReadOutcome:
         """Return CUT; emit a key that still waits for its value, without the end of the turn."""
         if self.keyed:
-            ends = (stop for stop in self.stops if self.gap.endswith(stop))
-            self.gap = self.gap.removesuffix(next(ends, ""))
+            gap: str = self.gap
+            self.gap = gap.removesuffix(next(filter(gap.endswith, self.stops), ""))
             self._flush()
         return ReadOutcome.CUT
 

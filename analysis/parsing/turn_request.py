@@ -503,7 +503,7 @@ def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
     # Fast path: nearly all tools of a request are the dicts that a JSON parser returns.
     try:
         for tool in tools:
-            function = tool["function"] if tool.__class__ is dict else None
+            function: Any = tool["function"] if tool.__class__ is dict else None
             if function.__class__ is not dict:
                 break
             name, schema = function["name"], function.get("parameters")
