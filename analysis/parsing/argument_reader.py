@@ -289,9 +289,7 @@ class ValueReader(ArgumentsAround):
                 return _BAD
             return self._at_end(schema, types, ends, literal=literal)
         text = tape.take(size, SpanKind.ARGUMENTS).strip()
-        if literal and is_value(text, python_notation()):
-            self.emit(json.dumps(decode_value(text, python_notation()), ensure_ascii=False))
-        else:
+        if not (literal and self._emit_literal(text)):
             own = True
             if self.arguments.values.string.open.strip() and not row.quote:
                 # The template quotes every string, so other text is not in the template's form.
@@ -302,6 +300,14 @@ class ValueReader(ArgumentsAround):
             self.repaired = self.repaired or not (own and read.own)
             self.emit(read.json)
         return (yield from self._take_closer(row))
+
+    def _emit_literal(self, text: str) -> bool:
+        """Emit a value of Python as JSON; return False if the text is none."""
+        python = python_notation()
+        if not is_value(text, python):
+            return False
+        self.emit(json.dumps(decode_value(text, python), ensure_ascii=False))
+        return True
 
     def _may_be_text(self, types: frozenset[str] | None) -> bool:
         """Return whether a value of these types may be a text without quotes."""
@@ -329,9 +335,7 @@ class ValueReader(ArgumentsAround):
         if not (tape.complete and whole):
             return _CUT
         tape.take(tape.left(), SpanKind.MARKUP)
-        if literal and is_value(text, python_notation()):
-            self.emit(json.dumps(decode_value(text, python_notation()), ensure_ascii=False))
-        else:
+        if not (literal and self._emit_literal(text)):
             self.emit(raw_value_json(text, schema, types, self.arguments.values, quoted=False).json)
         self.repaired = True
         return None

@@ -92,9 +92,13 @@ class ArgumentTexts:
         self._of_values: dict[object, ValueTexts] = {}
         string = arguments.values.string
         self._closer = TemplateLiteral.of(string.close + self.rows[0].after).core
+        self._value_end = re.compile(
+            rf"{re.escape(self._closer)}\s*(?:{re.escape(self.separator.core)}|[)\]}}])"
+        )
+        """The pattern of a closer with what ends an entry or, as in `f(a='x')`, a call."""
         self._key = arguments.members.key
         middles = {unit for row in self.rows for unit in TemplateLiteral.of(row.middle).units[:1]}
-        # The closer behind a swallowed value is that of the value around it: both are strings.
+        # A string that was swallowed by another string ends with the same closer.
         quote = "" if any(opening.core for opening in self.openings) else string.open.strip()
         self._middles = tuple(middle + quote for middle in middles)
 
@@ -164,17 +168,18 @@ class ArgumentTexts:
             entry = self._key.write(key) + middle
             at = text.find(entry)
             while at >= 0:
-                before, behind = text[max(0, at - LONGEST_WORD) : at], text[at + len(entry) :]
-                if self._leads_to_key(before, behind):
+                if self._leads_to_key(text, at, at + len(entry)):
                     return True
                 at = text.find(entry, at + 1)
         return False
 
-    def _leads_to_key(self, text: str, rest: str) -> bool:
-        """Return whether a text ends in a closer of values and almost what leads to a key.
+    def _leads_to_key(self, whole: str, at: int, behind_entry: int) -> bool:
+        """Return whether a closer of values and almost what leads to a key precede an offset.
 
-        The `rest` is the text from the key's value on.
+        The key's value begins at `behind_entry`.
         """
+        # A text may have many such keys, so it is not copied for each.
+        text = whole[max(0, at - LONGEST_WORD) : at]
         for core in (opening.core for opening in self.openings):
             if len(core) > _SHORT:
                 sizes = () if text.endswith(core) else (len(core) + more for more in (-1, 0, 1))
@@ -186,11 +191,12 @@ class ArgumentTexts:
                         return True
             elif self.separator.core and self._closer and not core:
                 value, _, behind = text.rpartition(self._closer)
-                sign, ended = behind.strip(), rest.partition(self._closer)[2].lstrip()
+                sign = behind.strip()
                 wrong = len(sign) <= 1 and not sign.isalnum() and sign != self.separator.core
                 # Behind one of these signs, a quote opens a value. Markup in a string goes on.
                 if wrong and value.strip()[-1:] not in tuple("=([{,:"):
-                    return ended.startswith((self.separator.core, *_CLOSING))
+                    end = whole.find(self._closer, behind_entry)
+                    return end >= 0 and self._value_end.match(whole, end) is not None
         return False
 
     def entry_signs(self) -> Iterator[str]:
@@ -207,8 +213,6 @@ _KEY_SIGN = lazy_pattern(r"[\w.-]")
 LONGEST_WORD = 256
 """Characters of a key within which the text before a value is waited for as a whole."""
 _TEXTS: IdentityCache[ArgumentTexts] = IdentityCache(256)
-_CLOSING = tuple(")]}")
-"""Brackets that close a call, e.g. behind the last value of `f(a='x')`."""
 _ONE_BAR = str.maketrans(dict.fromkeys(BARS, "|"))
 _MOST_VALUES = 256
 """Keys are texts of models where an entry ends with its key: so many are kept."""

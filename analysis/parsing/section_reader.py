@@ -173,8 +173,7 @@ class SectionTexts:
         self.turn_ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
         self.joints = MarkupJoints(_behind_call(turn))
         self.next_call = self._between_calls(turn, section)
-        """What the template writes between two calls, up to the second name; empty if it could be
-        read as anything else."""
+        """The template's text between two calls, up to the second name; empty if ambiguous."""
         self.noise: StopTable[None] | None = None
         """The texts that end noise before the first call, or None if there may be none."""
         if opening.noticed_by_marker:

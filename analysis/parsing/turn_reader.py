@@ -838,7 +838,7 @@ class TurnReader:
         return _CONTENT if stray else stop.label
 
     def _written_before(self, tape: TextTape, stop: FoundStop[StopMark]) -> int:
-        """Return the offset of the template's whitespace before calls, of which a fence is none."""
+        """Return the offset of the template's own whitespace before calls, behind any fence."""
         if "`" not in tape.text[tape.at : stop.start]:
             return tape.at
         return self._stops.written_before(tape.text, stop, tape.at, fence=False)

@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _first_dropped(subject: Subject) -> Iterator[Hit]:
     """Search a loop of two calls for the reasoning of the first, if the second one's is there.
 
-    Such a template seems to know no reasoning: it drops that of every first message.
+    The analysis finds no reasoning in such a template, which drops it in every first message.
     """
     first, second = subject.call(), subject.call(1)
     results = subject.answer(first), subject.answer(second)

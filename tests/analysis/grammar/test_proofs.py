@@ -25,8 +25,8 @@ KNOWN: Mapping[str, tuple[Question, str]] = {
     "a6-key-is-tag": (Question.COMPLETE, _ARRAY_TAGS),
     "j3-4-tagged-array": (Question.SOUND, _UNOPENED),
 }
-"""Fixtures whose grammar does not accept all that they write, or accepts what is misread, and why.
-Each is so, or this table is wrong."""
+"""The fault of each fixture whose grammar rejects some of its turns, or accepts text that is
+misread, with the reason. A fixture without its fault fails the test."""
 
 
 def check(name: str, verdict: Verdict) -> None:
