@@ -6,15 +6,17 @@ import pytest
 
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 
-from .proofs import prove_gbnf, so_many
-from .test_proofs import check
+from .proofs import Question, prove_gbnf, so_many
+from .test_proofs import KNOWN, check
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", fixture_names())
 def test_a_grammar_in_gbnf_is_complete_and_sound(name: str) -> None:
-    verdict = prove_gbnf(analysis_of(name).format, 2)
+    # A text that is misread is met by chance alone: two walks miss the known one.
+    walks = 8 if name in KNOWN and KNOWN[name][0] is Question.SOUND else 2
+    verdict = prove_gbnf(analysis_of(name).format, walks)
     assert verdict.asked > 2
     check(name, verdict)
 
