@@ -187,9 +187,9 @@ def schema_map(schema: Schema, keyword: str) -> Schema:
     return value if isinstance(value, dict) else {}
 
 
-def keyword_names(schema: Schema, keyword: str) -> list[str]:
-    """Return the distinct strings of a keyword with a list of them."""
-    return list(dict.fromkeys(map(str, keyword_schemas(schema, keyword))))
+def required_names(schema: Schema) -> list[str]:
+    """Return the distinct names of the keyword `required`."""
+    return list(dict.fromkeys(map(str, keyword_schemas(schema, "required"))))
 
 
 def without_keywords(schema: Schema, *keywords: str) -> Schema:
@@ -335,4 +335,4 @@ def _names_alone(schema: Json) -> list[str] | None:
     """Return the members that a schema requires, or None if it has other constraints."""
     if not isinstance(schema, dict) or schema.keys() - {"type", "required", *_NOTES}:
         return None
-    return keyword_names(schema, "required") if schema.get("type", "object") == "object" else None
+    return required_names(schema) if schema.get("type", "object") == "object" else None

@@ -26,8 +26,8 @@ from .schema_keywords import (
     SchemaError,
     is_number,
     json_type,
-    keyword_names,
     keyword_schemas,
+    required_names,
     schema_map,
     value_identity,
     without_keywords,
@@ -483,16 +483,14 @@ class SchemaPart(Struct, frozen=True, dict=True):
     def names(self) -> frozenset[str]:
         """The members that it declares or requires."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
-        name_groups = (
-            (*schema_map(part, "properties"), *keyword_names(part, "required")) for part in parts
-        )
+        name_groups = ((*schema_map(part, "properties"), *required_names(part)) for part in parts)
         return frozenset(name for names in name_groups for name in names)
 
     @cached_property
     def required(self) -> frozenset[str]:
         """The members that the schema itself requires, whatever its branches do."""
         schema = self.schema if isinstance(self.schema, dict) else {}
-        return frozenset(keyword_names(schema, "required"))
+        return frozenset(required_names(schema))
 
     @cached_property
     def invites_other_names(self) -> bool:

@@ -25,7 +25,7 @@ from msgspec import structs
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.core.provenance import SourceKind
-from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate
 from autoparser.analysis.lint.linting import LintFinding, lint
 from autoparser.analysis.lint.project_run import LintRequest, answers_in_order, lint_project
 from autoparser.analysis.lint.project_sources import InputProblem, input_problem
@@ -486,8 +486,6 @@ class FixTarget:
 class FixRun:
     """The results for all templates."""
 
-    lint: LintRun
-    """The lint run that made the findings, e.g. of ``fixtures/lint/AP206/fires.jinja``."""
     templates: tuple[FixTarget, ...]
     """The templates that could be inspected, e.g. ``fixtures/lint/AP206/fires.jinja``."""
     problems: tuple[InputProblem, ...]
@@ -546,7 +544,7 @@ def fix_sources(
             )
         else:
             found.append(FixTarget(inspected, answer))
-    return FixRun(run, tuple(found), tuple(problems))
+    return FixRun(tuple(found), tuple(problems))
 
 
 def _fix_inspected(

@@ -190,9 +190,6 @@ class KnownTexts:
     chat: ProbedChat
     """The request that the texts answer, e.g. one user message and the tools of the battery, such
     as `get_forecast`."""
-    prompt: str
-    r"""The template's own prompt of that chat, e.g.
-    `"<|im_start|>system\n# Tools\n…<|im_start|>assistant\n"`."""
     texts: tuple[KnownText, ...]
     """Texts with their meanings, e.g. `"Here is what I found."`."""
     not_asked: tuple[str, ...]
@@ -218,7 +215,7 @@ def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
             missing.append(title)
     question: Mapping[str, Json] = {"role": "user", "content": QUESTION}
     chat = ProbedChat([question], tools, settings)
-    return KnownTexts(chat, turns.prompt, tuple(texts.values()), tuple(missing))
+    return KnownTexts(chat, tuple(texts.values()), tuple(missing))
 
 
 def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:

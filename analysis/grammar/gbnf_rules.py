@@ -345,9 +345,9 @@ def join_alternatives(options: Sequence[str]) -> str:
     return unique[0] if len(unique) == 1 else f"({' | '.join(unique)})"
 
 
-def digits_between(low: str, high: str, digits: str = DECIMAL) -> str:
+def digits_between(low: str, high: str) -> str:
     """Return an expression for all digit strings from `low` to `high`, which are equally long."""
-    return join_alternatives(list(digit_rows(low, high, digits)))
+    return join_alternatives(list(digit_rows(low, high)))
 
 
 def digit_rows(low: str, high: str, digits: str = DECIMAL, before: str = "") -> Iterator[str]:

@@ -82,7 +82,6 @@ class Converter:
     def __init__(self, document: SchemaDocument, tokens: JsonTokens) -> None:
         self.tokens = tokens
         self.rules = tokens.rules
-        self.root = document.root
         self.resolver = Resolver(document)
         self._satisfiability = Satisfiability(
             self.resolver, partial(ensure_short, rules=self.rules)

@@ -32,10 +32,10 @@ from autoparser.analysis.core.schema_keywords import (
     SchemaError,
     UnheldKeywordError,
     keyword_count,
-    keyword_names,
     keyword_schemas,
     map_schemas,
     raise_refused,
+    required_names,
     schema_map,
     schema_references,
     without_keywords,
@@ -314,7 +314,7 @@ def _hold_counts(schema: Schema, pointer: str) -> None:
         keyword_count(schema, "minProperties") or 0,
         keyword_count(schema, "maxProperties"),
     )
-    required = keyword_names(schema, "required")
+    required = required_names(schema)
     why = "optional members would have to be counted"
     closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
     if _all_needed(schema):
@@ -330,12 +330,12 @@ def _hold_counts(schema: Schema, pointer: str) -> None:
 
 
 def _is_implied(schema: Schema, least: int) -> bool:
-    return least <= len(keyword_names(schema, "required"))
+    return least <= len(required_names(schema))
 
 
 def _all_needed(schema: Schema) -> bool:
     """Return whether every named member is required."""
-    return set(schema_map(schema, "properties")) <= set(keyword_names(schema, "required"))
+    return set(schema_map(schema, "properties")) <= set(required_names(schema))
 
 
 def _guidance_form(schema: Schema) -> Json:

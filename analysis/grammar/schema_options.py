@@ -34,9 +34,9 @@ from autoparser.analysis.core.schema_keywords import (
     UnheldKeywordError,
     is_number,
     keyword_count,
-    keyword_names,
     keyword_schemas,
     pointer_below,
+    required_names,
     schema_map,
     value_identity,
 )
@@ -201,7 +201,7 @@ def _array_holds(value: list[Json], schema: Schema, flat: Flat) -> bool:
 def _object_holds(value: dict[str, Json], schema: Schema, flat: Flat) -> bool:
     if not _counted(len(value), schema, "Properties"):
         return False
-    if not all(name in value for name in keyword_names(schema, "required")):
+    if not all(name in value for name in required_names(schema)):
         return False
     properties, patterns = schema_map(schema, "properties"), schema_map(schema, "patternProperties")
     for name, inner in value.items():
@@ -255,7 +255,7 @@ def _disjoint_as(kind: str, first: Schema, second: Schema, flat: Flat, depth: in
     if kind == "object" and depth < DEEPEST:
         return any(
             _never_both(name, first, second, flat, depth)
-            for name in {*keyword_names(first, "required"), *keyword_names(second, "required")}
+            for name in {*required_names(first), *required_names(second)}
         )
     return False
 

@@ -27,9 +27,9 @@ from autoparser.analysis.core.schema_keywords import (
     SchemaError,
     UnheldKeywordError,
     json_type,
-    keyword_names,
     keyword_schemas,
     map_schemas,
+    required_names,
     schema_map,
     schema_references,
     without_keywords,
@@ -198,9 +198,7 @@ class SchemaReader:
             kinds = self.kinds(schema)
             if kinds == frozenset({JsonType.OBJECT}) and levels:
                 members = schema_map(schema, "properties")
-                needed = [
-                    members[name] for name in keyword_names(schema, "required") if name in members
-                ]
+                needed = [members[name] for name in required_names(schema) if name in members]
                 return all(self.may_be_met(member, levels - 1) for member in needed)
             return kinds != frozenset({JsonType.STRING}) or has_text(string_shape(schema, ROOT))
         except UnheldKeywordError:
@@ -366,7 +364,7 @@ _SEES_NAMES = frozenset(
 def _named_members(schema: Schema) -> Iterator[str]:
     """Return the members that a schema, or a part that holds beside it, declares or requires."""
     yield from schema_map(schema, "properties")
-    yield from keyword_names(schema, "required")
+    yield from required_names(schema)
     for keyword in ("allOf", *_UNIONS):
         for part in keyword_schemas(schema, keyword):
             if isinstance(part, dict):

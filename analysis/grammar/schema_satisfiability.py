@@ -28,9 +28,9 @@ from autoparser.analysis.core.schema_keywords import (
     SchemaError,
     UnheldKeywordError,
     keyword_count,
-    keyword_names,
     keyword_schemas,
     pointer_below,
+    required_names,
     schema_map,
 )
 from autoparser.analysis.core.schema_loosened import (
@@ -61,7 +61,7 @@ class NamedMembers:
         """The schema of every name, e.g. ``{"pattern": "^x-"}``."""
         self.pointer = pointer
         self._flat = resolver.flat
-        self.required = keyword_names(schema, "required")
+        self.required = required_names(schema)
 
     @property
     def other_place(self) -> tuple[Json, str]:

@@ -30,9 +30,9 @@ from autoparser.analysis.core.schema_keywords import (
     UnheldKeywordError,
     is_number,
     json_type,
-    keyword_names,
     keyword_schemas,
     pointer_below,
+    required_names,
     schema_map,
 )
 from autoparser.analysis.parsing.turn_request import IdentityCache
@@ -379,7 +379,7 @@ def _has_members(schema: Schema) -> bool:
     if False in named.values():
         return False
     free = schema.get("additionalProperties") is not False
-    return free or named.keys() >= set(keyword_names(schema, "required"))
+    return free or named.keys() >= set(required_names(schema))
 
 
 def _is_open(schema: Schema, lower: str, upper: str, apart: int) -> bool:

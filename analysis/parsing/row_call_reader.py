@@ -448,7 +448,6 @@ def _lasts_of(stops: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join([*(re.escape(stop[-1]) for stop in stops), r"\s"]))
 
 
-_PAIR = 2
 _LONGEST_NOISE = 256
 _NAME_SIGNS = lazy_pattern(r"[\w.-]+")
 _IS_WORD = lazy_pattern(r"[^\W_]")

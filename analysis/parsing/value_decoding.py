@@ -43,7 +43,7 @@ from autoparser.analysis.core.schema_keywords import (
     JsonType,
     Schema,
     json_type,
-    keyword_names,
+    required_names,
     schema_map,
 )
 from autoparser.analysis.core.schema_parts import SchemaPart
@@ -610,7 +610,7 @@ class _Members(_Cursor):
 
     def _may_meet(self, schema: Schema, texts: Mapping[str, str]) -> bool:
         parts = schema_map(schema, "properties")
-        return all(name in texts for name in keyword_names(schema, "required")) and all(
+        return all(name in texts for name in required_names(schema)) and all(
             self._is_among(texts[name], constants)
             for name in parts.keys() & texts
             if (constants := SchemaPart(self.schema.document, parts[name]).constants)

@@ -79,7 +79,7 @@ def lint_report(
     its findings. Templates without findings are only counted. `quiet` leaves out the notes and the
     summary.
     """
-    writer = _Writer(run, evidence=evidence, explain=explain)
+    writer = _Writer(evidence=evidence, explain=explain)
     drawn: Blocks = []
     for template in run.templates:
         # Templates without findings are many, and only counted.
@@ -149,8 +149,6 @@ def _place(template: InspectedTemplate, line: int | None, column: int | None = N
 
 @dataclass(slots=True)
 class _Writer:
-    run: LintRun
-    """The run that is reported, e.g. of 2 templates."""
     evidence: bool
     """Whether the texts of each finding are shown, as with `--show-evidence`."""
     explain: bool
