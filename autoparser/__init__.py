@@ -12,7 +12,10 @@ that a program which needs one does not wait for all.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -22,10 +25,25 @@ from .shown import Presenter, present_by
 __version__ = "0.1.0"
 
 _FOLDER = Path(__file__).parent
+
+
+class _NeighborFinder:
+    """Finds the packages of a checkout that lie beside this folder.
+
+    With their parent folder in `__path__`, `autoparser.setup` would be a module, too.
+    """
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        if name not in {f"{__name__}.{package}" for package in ("analysis", "cli", "reports")}:
+            return None
+        folder = _FOLDER.parent / name.rpartition(".")[2]
+        return spec_from_file_location(name, folder / "__init__.py")
+
+
+# An installation has the three packages inside this folder.
 if not (_FOLDER / "analysis").is_dir():
-    # A checkout has the packages of the engine, the reports and the command line beside this
-    # folder, not in it as an installation has them.
-    __path__.append(str(_FOLDER.parent))
+    sys.meta_path.append(_NeighborFinder)
 
 
 def _presenter() -> Presenter:

@@ -61,3 +61,8 @@ def test_works_where_it_is_installed(installed: str, in_checkout: bool, tmp_path
 def test_works_as_these_tests_have_it_installed(in_checkout: bool, tmp_path: Path) -> None:
     """Their environment has an editable install, by the command of the README."""
     check_both_uses(ROOT if in_checkout else tmp_path, None)
+
+
+def test_checkout_lends_the_package_no_other_module() -> None:
+    find = "from importlib.util import find_spec; print(find_spec('autoparser.setup'))"
+    assert run(ROOT, "-c", find, packages=PACKAGES) == "None"
