@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -37,15 +35,8 @@ BATCH = 8
 """Outputs that a model samples at once, without `--batch`."""
 
 
-class SamplerName(StrEnum):
-    """The samplers of tokens."""
-
-    RANDOM = "random"
-    TRANSFORMERS = "transformers"
-
-
 @help_order(
-    "tools tokenizer walks seed limit tool_choice no_parallel json_schema prompt sampler "
+    "tools tokenizer walks seed limit tool_choice no_parallel json_schema prompt "
     "model device batch server engine served_model server_timeout loosen free_reasoning show "
     "chat_template_kwargs switch"
 )
@@ -59,10 +50,11 @@ def decode(
         int,
         typer.Option(metavar="TOKENS", min=1, help="Truncate each output after this many tokens."),
     ] = 4000,
-    sampler: Annotated[
-        SamplerName, "How tokens are chosen: at random, or by a model."
-    ] = SamplerName.RANDOM,
-    model: Annotated[Path | None, "DIR", "Model directory for --sampler transformers."] = None,
+    model: Annotated[
+        Path | None,
+        "DIR",
+        "Directory of a model that samples, by transformers. [default: tokens are random]",
+    ] = None,
     device: Annotated[
         str | None, "DEVICE", "Where the model runs: auto, cpu or cuda. [default: auto]"
     ] = None,
@@ -95,8 +87,11 @@ def decode(
     OpenAI-style messages, 2 if nothing can be sampled.
     """
     result.check()
-    of_model = {"--model": model, "--device": device, "--batch": batch}
-    _check_use(sampler, of_model, backend, tokenizer, free_reasoning=free_reasoning)
+    if model is None and (device is not None or batch is not None):
+        raise needs("--batch" if device is None else "--device", "--model", "DIR")
+    if model is not None and backend.server is not None:
+        raise not_both("--model", "--server")
+    _check_use(backend, tokenizer, free_reasoning=free_reasoning)
     source.check()
     request = request_options.read()
     offered, given, setting = request.tools or [], request.prompt, request.setting
@@ -163,23 +158,8 @@ def decode(
     return 0 if report.ok and analysis.spoiled is None else FAULTS
 
 
-def _check_use(
-    sampler: SamplerName,
-    of_model: Mapping[str, object],
-    backend: ServerOptions,
-    tokenizer: Path | None,
-    *,
-    free_reasoning: bool,
-) -> None:
-    """Raise AutoparserError for options that contradict each other."""
-    modeled = sampler is SamplerName.TRANSFORMERS
-    if modeled and of_model["--model"] is None:
-        raise needs("--sampler transformers", "--model", "DIR")
-    if modeled and backend.server is not None:
-        raise not_both("--sampler transformers", "--server")
-    for option, value in of_model.items():
-        if value is not None and not modeled:
-            raise needs(option, "--sampler transformers")
+def _check_use(backend: ServerOptions, tokenizer: Path | None, *, free_reasoning: bool) -> None:
+    """Raise AutoparserError for options that contradict those of a server."""
     if backend.server is not None and tokenizer is not None:
         raise not_both("--tokenizer", "--server", "a server's text is checked without a tokenizer")
     if backend.server is not None and free_reasoning:

@@ -287,7 +287,7 @@ class DecodingModelDocument(ModelSpeed, frozen=True):
 # A class between, so that the model's figures follow the results in the JSON.
 class _ModelDecodedDocument(DecodedDocument, frozen=True, kw_only=True):
     model: DecodingModelDocument | UnsetType = UNSET
-    """The model's figures, e.g. of the device `"cpu"`; only with `--sampler transformers`."""
+    """The model's figures, e.g. of the device `"cpu"`; only with `--model`."""
 
 
 # msgspec puts these positional fields before the keyword-only ones of the base classes.

@@ -254,7 +254,7 @@ def test_a_model_writes_with_the_mask_and_without(process: Run, tmp_path: Path) 
     directory = save_tiny_model(tmp_path, trial_of("tools-bare", []).tokenizer)
     schema = tmp_path / "schema.json"
     schema.write_text('{"enum": ["yes", "no"]}', "utf-8")
-    options = ("--sampler", "transformers", "--model", directory, "--batch", "2", "--walks", "3")
+    options = ("--model", directory, "--batch", "2", "--walks", "3")
     request = ("--json-schema", schema, "--limit", "30", "--device", "cpu")
     ran = process("decode", BARE, *options, *request, "--json")
     assert ran.code == 0, ran.err
