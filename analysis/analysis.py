@@ -15,10 +15,11 @@ from autoparser.analysis.core.errors import (
     TemplateUnusableError,
 )
 from autoparser.analysis.core.format_choice import PromptFormat
+from autoparser.analysis.core.media_treatment import ContentParts
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.switches import NEVER_READ
-from autoparser.analysis.core.text_format import ContentParts, TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.format_file import SavedTemplate
 from autoparser.analysis.formats.learned_format import LearnedFormat

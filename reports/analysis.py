@@ -28,8 +28,8 @@ from autoparser.analysis.core.call_format import ArgumentForm
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.message_shape import StringArguments
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt

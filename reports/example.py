@@ -27,8 +27,8 @@ from autoparser.analysis.core.call_notation import Row as FormatRow, RowSlot
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
 from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
-from autoparser.analysis.core.text_format import TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_parts import TurnLayout, TurnPart
 from autoparser.analysis.formats.format_view import MarkerRegistry
 from autoparser.analysis.formats.learned_format import LearnedFormat
 

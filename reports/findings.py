@@ -16,7 +16,7 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.message_shape import StringArguments
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import Check, TemplateCrash
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.lint.hit import Severity

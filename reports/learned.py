@@ -10,8 +10,8 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, document_json
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.teaching.example_learning import ExampleVerdict, TaughtFormat
 from autoparser.analysis.teaching.output_learning import InferredFormat, LoggedReading

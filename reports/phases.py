@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, UserMessage
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe

@@ -37,8 +37,8 @@ from autoparser.analysis.core.documents import (
 )
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
+from autoparser.analysis.core.string_notation import StringText
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
-from autoparser.analysis.core.text_format import StringText
 from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.grammar.acceptance import TextAcceptance
 from autoparser.analysis.grammar.request_grammar import Grammar

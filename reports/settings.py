@@ -14,8 +14,8 @@ from rich.text import Text
 
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.stop_texts import StopText
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.formats.learned_format import LearnedFormat
 

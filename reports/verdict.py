@@ -10,7 +10,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_shape import StringArguments
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import (
     AskedForm,
     Check,

@@ -28,7 +28,7 @@ from autoparser.lazy_names import lazy_pattern
 from .conversation import Json
 from .documents import JsonDocument
 from .schema_keywords import JsonType, json_type
-from .text_format import StringEscape, StringText
+from .string_notation import StringEscape, StringText
 
 
 class RowSlot(StrEnum):

@@ -18,8 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .conversation import Json
-from .text_format import TurnPart
 from .turn_format import TurnFormat
+from .turn_parts import TurnPart
 from .turn_shape import TurnOpening
 
 

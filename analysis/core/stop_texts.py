@@ -18,8 +18,8 @@ from msgspec import Struct
 from .call_format import CallFormat, CallLimit
 from .call_notation import RowSlot
 from .text_alignment import TemplateLiteral, edge_units, is_unit
-from .text_format import TurnLayout, TurnPart
 from .turn_format import TurnFormat
+from .turn_parts import TurnLayout, TurnPart
 
 
 class StopText(Struct, frozen=True):

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from .call_format import CallLimit
 from .conversation import Message, Presence
 from .text_alignment import MarkerBlock, TemplateLiteral
-from .text_format import TurnLayout, TurnPart
+from .turn_parts import TurnLayout, TurnPart
 from .turn_shape import (
     PromptProgress,
     TurnShape,

@@ -27,7 +27,7 @@ from .call_format import ArgumentForm, CallFormat
 from .conversation import Json, Presence
 from .documents import JsonDocument, SettingValues
 from .text_alignment import MarkerBlock, TemplateLiteral, common_prefix, common_suffix, first_marker
-from .text_format import TurnLayout, TurnPart
+from .turn_parts import TurnLayout, TurnPart
 from .verdicts import EvidenceKind
 
 

@@ -32,8 +32,8 @@ from time import perf_counter
 from llguidance import LLMatcher, LLParserLimits
 
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 from autoparser.analysis.sources.tokenizer import ModelTokenizer

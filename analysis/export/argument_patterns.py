@@ -38,8 +38,8 @@ from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSl
 from autoparser.analysis.core.conversation import Json, ToolCall
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.schema_keywords import JsonType, json_type
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .export_limits import ExportLimit, MessagePiece
 from .field_patterns import WORD, any_pattern, at_most, exact_pattern, loose_pattern

@@ -44,8 +44,8 @@ from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
-from autoparser.analysis.core.text_format import EdgeStrip, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import EdgeStrip, TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import ParserRequest, TurnTree

@@ -38,7 +38,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress
 
 from .export_limits import ExportLimit, MessagePiece

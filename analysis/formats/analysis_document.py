@@ -29,12 +29,12 @@ from autoparser.analysis.core.documents import (
     copy_fields,
 )
 from autoparser.analysis.core.format_choice import Formats
+from autoparser.analysis.core.media_treatment import ContentParts
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.text_alignment import DiffSplit
-from autoparser.analysis.core.text_format import ContentParts
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.learning.prober import Finding, Probe
 from autoparser.analysis.learning.shape_negotiation import ShapeTrial

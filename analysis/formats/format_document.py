@@ -37,8 +37,9 @@ from autoparser.analysis.core.documents import (
     copy_fields,
 )
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_format import StringText, StrippedEdges, TurnLayout, TurnPart
+from autoparser.analysis.core.string_notation import StringText
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_shape import ReasoningRetention, TurnEnd, TurnOpening
 from autoparser.analysis.core.verdicts import (
     AskedForm,

@@ -26,9 +26,10 @@ from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.string_notation import StringEscape
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import StringEscape, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 # The modes that formats are sorted into; `docs/modes.md` explains each.

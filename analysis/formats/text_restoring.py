@@ -25,7 +25,7 @@ from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.decoding.message_rendering import (
     AnswerRewriter,
     FormatTurns,

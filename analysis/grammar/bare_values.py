@@ -25,7 +25,7 @@ from autoparser.analysis.core.schema_keywords import (
     keyword_schemas,
 )
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
-from autoparser.analysis.core.text_format import StringEscape, StringText
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.parsing.raw_text import raw_value_json
 
 from .grammar_rules import FreeProse, JsonValue, PatternNode

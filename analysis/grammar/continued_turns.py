@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from autoparser.analysis.core.text_format import EdgeStrip, TurnPart
+from autoparser.analysis.core.turn_parts import EdgeStrip, TurnPart
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import (

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import ToolCall
 from autoparser.analysis.core.text_alignment import TemplateLiteral, common_prefix
-from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnPart
+from autoparser.analysis.core.turn_parts import EdgeStrip, StrippedEdges, TurnPart
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.parsing.stop_marks import ChannelFrame, channel_frame, is_marked

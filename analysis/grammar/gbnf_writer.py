@@ -30,7 +30,7 @@ from autoparser.analysis.core.schema_keywords import (
     UnheldKeywordError,
     raise_refused,
 )
-from autoparser.analysis.core.text_format import EdgeStrip
+from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import GrammarError

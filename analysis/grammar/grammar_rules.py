@@ -24,7 +24,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.text_format import EdgeStrip
+from autoparser.analysis.core.turn_parts import EdgeStrip
 
 from .string_shape import StringShape
 

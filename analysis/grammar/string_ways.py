@@ -35,7 +35,7 @@ from autoparser.analysis.core.schema_keywords import (
     Schema,
     UnheldKeywordError,
 )
-from autoparser.analysis.core.text_format import StringEscape, StringText
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 
 from .grammar_rules import FreeProse, JsonStyle, JsonValue, PatternNode
 from .regex_nodes import (

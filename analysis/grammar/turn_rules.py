@@ -30,7 +30,7 @@ from autoparser.analysis.core.text_alignment import (
     edge_units,
     is_unit,
 )
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.parsing.call_ends import section_closers
 from autoparser.analysis.parsing.stop_marks import ChannelFrame, channel_frame
 from autoparser.analysis.parsing.turn_request import (

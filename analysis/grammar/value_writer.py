@@ -43,8 +43,8 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT, error_of_outer, schema_place
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, SchemaError
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
 from .bare_values import (

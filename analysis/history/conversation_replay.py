@@ -23,9 +23,9 @@ from autoparser.analysis.core.format_choice import (
     PromptFormat,
     opening_at_end,
 )
+from autoparser.analysis.core.media_treatment import PartsOutcome
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.text_format import PartsOutcome
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
 from autoparser.analysis.parsing.output_parser import OutputParser

@@ -23,8 +23,8 @@ from typing import TypeAlias
 from autoparser.analysis.core.conversation import MediaKind
 from autoparser.analysis.core.error_words import is_list
 from autoparser.analysis.core.media_parts import media_kind
+from autoparser.analysis.core.media_treatment import MediaSlot, MediaTreatment, PlaceholderPiece
 from autoparser.analysis.core.text_alignment import diff_split, replaced_range
-from autoparser.analysis.core.text_format import MediaSlot, MediaTreatment, PlaceholderPiece
 from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.sources.tokenizer import EncodedText
 

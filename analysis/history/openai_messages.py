@@ -27,7 +27,7 @@ from msgspec import structs
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, tool_function
 from autoparser.analysis.core.error_words import is_list, is_mapping, one_line
 from autoparser.analysis.core.message_shape import MessageShape
-from autoparser.analysis.core.text_format import TurnLayout
+from autoparser.analysis.core.turn_parts import TurnLayout
 
 _LOG = logging.getLogger("autoparser")
 

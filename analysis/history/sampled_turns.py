@@ -23,8 +23,8 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral, prefix_length
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 

@@ -27,8 +27,9 @@ from autoparser.analysis.core.call_notation import (
     json_notation,
 )
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.text_format import StringEscape, StringText, StrippedEdges
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import StrippedEdges
 
 from .sampled_turns import NotWrittenError, Pieces, Sample, SampledKind, SampledPiece
 

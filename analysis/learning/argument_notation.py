@@ -37,15 +37,14 @@ from autoparser.analysis.core.call_notation import (
 )
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_alignment import RepeatedText, find_slots, split_repetition
-from autoparser.analysis.core.text_format import (
+from autoparser.analysis.core.string_notation import (
     ESCAPES_BY_RULE,
-    EdgeStrip,
     StringEscape,
     StringGuard,
     StringText,
-    StrippedEdges,
 )
+from autoparser.analysis.core.text_alignment import RepeatedText, find_slots, split_repetition
+from autoparser.analysis.core.turn_parts import EdgeStrip, StrippedEdges
 
 from .call_rows import SeenSlot, cut_at, match_row, read_entry, without_equal_quotes
 from .prober import Sentinels

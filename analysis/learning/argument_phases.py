@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.text_format import StringEscape, StringText
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 
 from .argument_containers import (
     Enclosure,

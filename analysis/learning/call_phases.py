@@ -27,8 +27,8 @@ from msgspec import Struct, structs
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Message, Presence
-from autoparser.analysis.core.text_format import TurnLayout
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnLayout
 from autoparser.analysis.core.verdicts import EvidenceKind
 
 from .call_frame import CallsFrame, learn_frame

@@ -29,14 +29,9 @@ from autoparser.analysis.core.call_notation import RowSlot, json_notation, pytho
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
 from autoparser.analysis.core.reading_judge import same_json
 from autoparser.analysis.core.schema_keywords import JsonType, json_type
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import common_prefix
-from autoparser.analysis.core.text_format import (
-    EdgeStrip,
-    StringEscape,
-    StringText,
-    StrippedEdges,
-    TurnPart,
-)
+from autoparser.analysis.core.turn_parts import EdgeStrip, StrippedEdges, TurnPart
 
 from .examples import ID_MARK, KEY_MARK, NAME_MARK, fill_marks, with_own_words
 

@@ -30,8 +30,8 @@ from autoparser.analysis.core.call_notation import (
 )
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import common_prefix, split_repetition
-from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .argument_containers import container_notation
 from .argument_notation import EntryOrder, Strings, TypedRows, known_notations

@@ -28,12 +28,13 @@ from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.format_choice import opening_at_end
+from autoparser.analysis.core.string_notation import StringEscape
 from autoparser.analysis.core.text_alignment import common_prefix, edge_units
-from autoparser.analysis.core.text_format import StringEscape, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import (
     RefusedMessageError,
     TurnFormat,
 )
+from autoparser.analysis.core.turn_parts import TurnLayout, TurnPart
 from autoparser.analysis.core.turn_shape import TurnEnd
 
 from .call_rows import assemble_call

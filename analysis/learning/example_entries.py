@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.string_notation import StringEscape, StringGuard
 from autoparser.analysis.core.text_alignment import (
     RepeatedText,
     common_prefix,
@@ -34,7 +35,6 @@ from autoparser.analysis.core.text_alignment import (
     is_unit,
     split_repetition,
 )
-from autoparser.analysis.core.text_format import StringEscape, StringGuard
 
 from .call_rows import cut_at
 from .example_alignment import AlignedExample, ShownCall, ValueFrames, leading_space, most_frequent

@@ -29,8 +29,8 @@ from autoparser.analysis.core.text_alignment import (
     prefix_length,
     suffix_length,
 )
-from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
 
 from .call_frame import CallsFrame
 from .example_alignment import (

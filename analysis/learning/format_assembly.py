@@ -41,8 +41,8 @@ from autoparser.analysis.core.format_choice import (
 )
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import diff_split
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.core.verdicts import EvidenceKind
 

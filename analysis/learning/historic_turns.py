@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from autoparser.analysis.core.conversation import Message, Presence, ToolResult, UserMessage
 from autoparser.analysis.core.text_alignment import common_suffix, edge_units
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 
 from .observer import Observer

@@ -12,8 +12,8 @@ from msgspec import structs
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import (
     TemplateCrash,
 )

@@ -32,8 +32,8 @@ from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType, json_type
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import common_suffix, prefix_length
-from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .example_alignment import objects_in
 from .output_sightings import (

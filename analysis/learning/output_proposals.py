@@ -20,8 +20,8 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.string_notation import StringEscape
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
-from autoparser.analysis.core.text_format import StringEscape
 from autoparser.analysis.core.turn_format import TurnFormat
 
 from .example_alignment import ArgumentStyle, Hypothesis, leading_space

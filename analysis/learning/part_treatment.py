@@ -33,8 +33,7 @@ from autoparser.analysis.core.conversation import (
 from autoparser.analysis.core.error_words import one_line
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.media_parts import MEDIA_FORMS, MediaForm
-from autoparser.analysis.core.text_alignment import diff_split, prefix_length
-from autoparser.analysis.core.text_format import (
+from autoparser.analysis.core.media_treatment import (
     ContentParts,
     MediaPlace,
     MediaSlot,
@@ -43,6 +42,7 @@ from autoparser.analysis.core.text_format import (
     PlaceholderPiece,
     best_outcome,
 )
+from autoparser.analysis.core.text_alignment import diff_split, prefix_length
 
 from .prober import Prober
 from .shape_negotiation import prints_parts

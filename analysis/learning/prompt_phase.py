@@ -14,7 +14,7 @@ and after the header `<|im_start|>assistant\n` one has opened reasoning, the oth
 from __future__ import annotations
 
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 
 from .generation_prompts import NamedReasoning, read_prompts

@@ -26,8 +26,8 @@ from msgspec import Struct, structs
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.message_shape import EmptyContent, Setting
 from autoparser.analysis.core.switches import Switch
-from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 
 from .generation_prompts import PromptText

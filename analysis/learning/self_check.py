@@ -26,8 +26,8 @@ from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
 from autoparser.analysis.core.message_shape import FormDeparture, MessageShape, form_departures
 from autoparser.analysis.core.text_alignment import differing_parts
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import (
     TEXTS_DIFFER,
     AskedForm,

@@ -33,7 +33,7 @@ from autoparser.analysis.core.message_shape import (
     put_together,
 )
 from autoparser.analysis.core.text_alignment import common_prefix, prefix_length
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 

@@ -35,7 +35,7 @@ from autoparser.analysis.core.text_alignment import (
     first_marker,
     is_unit,
 )
-from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
+from autoparser.analysis.core.turn_parts import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_shape import TurnEnd
 
 from .call_frame import CallsFrame

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Tool
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 
 from .baselines import Ignore

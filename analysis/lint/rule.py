@@ -52,7 +52,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from .hit import Confidence, Severity
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.text_format import TurnPart
+    from autoparser.analysis.core.turn_parts import TurnPart
 
 
 class RuleGroup(StrEnum):
@@ -90,7 +90,7 @@ class RuleNeed(StrEnum):
     def part(self) -> TurnPart | None:
         """The part of the format that a rule needs, or None if renders are enough."""
         # The format's module takes longer to import than all pages take to read.
-        from autoparser.analysis.core.text_format import TurnPart  # noqa: PLC0415
+        from autoparser.analysis.core.turn_parts import TurnPart  # noqa: PLC0415
 
         return {RuleNeed.CALLS: TurnPart.CALLS, RuleNeed.REASONING: TurnPart.REASONING}.get(self)
 

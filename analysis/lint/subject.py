@@ -41,7 +41,7 @@ from autoparser.analysis.core.errors import (
 )
 from autoparser.analysis.core.message_shape import EmptyContent, MessageShape, offered_tools
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 from autoparser.analysis.learning.suggestions import (
     Suggestions,

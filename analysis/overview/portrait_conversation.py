@@ -31,7 +31,7 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.core.format_choice import opening_at_end
 from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.decoding.answer_judge import made_tokenizer
 from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.rendered_tokens import RenderedTokens

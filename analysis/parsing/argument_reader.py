@@ -23,8 +23,8 @@ from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation, python_notation
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
-from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.lazy_names import lazy_pattern
 
 from .json_text import (

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.lazy_names import lazy_pattern
 
 from .stop_marks import StopMark, call_open, call_opens

@@ -19,7 +19,7 @@ from json.encoder import encode_basestring
 from typing import TypeAlias
 
 from autoparser.analysis.core.call_notation import ValueNotation
-from autoparser.analysis.core.text_format import StringEscape
+from autoparser.analysis.core.string_notation import StringEscape
 from autoparser.lazy_names import lazy_pattern
 
 from .text_lookahead import GoesOn, TextLookahead, at_any, ends_nowhere

@@ -37,7 +37,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 
 from .json_text import missing_closers
 from .parsed_message import (

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 
 from .foreign_calls import foreign_call
 from .marker_tokens import MarkerTokens, ReasoningEnd, SpelledMarkers

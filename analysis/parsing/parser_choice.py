@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace as replace_fields
 
 from autoparser.analysis.core.conversation import ToolCall
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 
 from .parsed_message import (
     Delta,

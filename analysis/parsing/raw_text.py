@@ -27,8 +27,8 @@ from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import TemplateLiteral, differing_parts
-from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.lazy_names import lazy_pattern
 
 from .json_text import Emit, QuoteScan, ReadOutcome, ends_in_number, in_json

@@ -26,7 +26,7 @@ from autoparser.analysis.core.text_alignment import (
     prefix_length,
     spaced_spellings,
 )
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.lazy_names import lazy_pattern
 
 from .call_ends import (

@@ -24,7 +24,7 @@ from autoparser.analysis.core.text_alignment import (
     is_unit,
     spaced_spellings,
 )
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.lazy_names import lazy_pattern
 
 from .text_lookahead import MarkupJoints, NamedStop, StopTable, ToolNames, at_text

@@ -25,8 +25,8 @@ from autoparser.analysis.core.format_choice import (
     opening_at_end,
 )
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral, common_suffix
-from autoparser.analysis.core.text_format import StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_shape import TurnOpening
 
 from .turn_request import (

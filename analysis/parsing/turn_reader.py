@@ -26,7 +26,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral, spaced_spellings
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 
 from .call_ends import OpenParts, section_closers
 from .json_text import Emit

@@ -30,8 +30,8 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral
-from autoparser.analysis.core.text_format import StrippedEdges, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import StrippedEdges, TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 from .parsed_message import Forgiven, MarkupIn, ReasoningIn, UnclosedReasoning

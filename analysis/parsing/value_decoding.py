@@ -47,13 +47,13 @@ from autoparser.analysis.core.schema_keywords import (
     schema_map,
 )
 from autoparser.analysis.core.schema_parts import SchemaPart
-from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import (
+from autoparser.analysis.core.string_notation import (
     StringEscape,
     StringText,
     from_html,
     from_python,
 )
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.lazy_names import lazy_pattern
 
 _NUMBER = lazy_pattern(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)

@@ -17,8 +17,8 @@ from typing import TypeAlias
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.string_notation import StringEscape
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import StringEscape
 from autoparser.lazy_names import lazy_pattern
 
 from .call_ends import CallSurroundings

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
 from autoparser.analysis.learning.example_alignment import present_parts
 from autoparser.analysis.learning.example_conclusion import (

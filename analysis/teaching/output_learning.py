@@ -34,8 +34,8 @@ from autoparser.analysis.core.conversation import Message, Tool, ToolCall
 from autoparser.analysis.core.documents import place_in
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
 from autoparser.analysis.learning.example_conclusion import (
     has_usual_escape,

@@ -16,7 +16,7 @@ from autoparser.analysis.core.documents import (
     copy_fields,
     document_json,
 )
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.lint.hit import Confidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun

@@ -27,8 +27,8 @@ from autoparser.analysis.core.conversation import (
     ToolResult,
     UserMessage,
 )
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.render import BridgeRefusal
 from tests.benchmarks.bridge import (
     PROPERTIES,

@@ -20,8 +20,8 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.parsing.stop_marks import content_stops
 from tests.analysis.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
 from tests.analysis.parsing.loop import TOOLS, difference, disagreement, generated

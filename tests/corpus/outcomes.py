@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import Check
 from autoparser.errors import TemplateRenderError
 

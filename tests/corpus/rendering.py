@@ -33,7 +33,7 @@ from autoparser.analysis.core.format_choice import opening_at_end
 from autoparser.analysis.core.message_battery import battery_tools
 from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.text_alignment import is_unit
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.history.message_attribution import Attributed
 from autoparser.analysis.history.rendered_tokens import RenderedTokens

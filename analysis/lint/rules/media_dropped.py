@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.media_parts import MEDIA_FORMS, MediaForm
-from autoparser.analysis.core.text_format import PartsOutcome
+from autoparser.analysis.core.media_treatment import PartsOutcome
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words, parting_line
 from autoparser.analysis.lint.registry import rule

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.media_parts import MEDIA_FORMS
-from autoparser.analysis.core.text_format import MediaTreatment, PartsOutcome
+from autoparser.analysis.core.media_treatment import MediaTreatment, PartsOutcome
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule

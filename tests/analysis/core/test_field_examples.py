@@ -31,7 +31,7 @@ from autoparser.analysis.core.reading_judge import ReadingJudge, ReadMessage
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.text_alignment import diff_split, find_slots, split_repetition
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_parts import TurnPart
 from tests.analysis.learning.test_learned_templates import all_cases, analysis_of
 from tests.fixture_analyses import TEMPLATES, analyzed
 

@@ -21,10 +21,7 @@ from autoparser.analysis.core.call_notation import (
 )
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_format import (
-    StringEscape,
-    StringText,
-)
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 
 
 @settings(max_examples=40)

@@ -11,7 +11,7 @@ from llguidance import LLMatcher
 from tokenizers import AddedToken
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.core.text_format import EdgeStrip
+from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.grammar import lark_writer
 from autoparser.analysis.grammar.grammar_rules import (
     FreeProse,

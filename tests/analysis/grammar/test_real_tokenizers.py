@@ -16,7 +16,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.text_format import StringText
+from autoparser.analysis.core.string_notation import StringText
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend

@@ -13,7 +13,8 @@ from llguidance import LLMatcher
 from msgspec import structs
 
 from autoparser.analysis.core.format_choice import Formats
-from autoparser.analysis.core.text_format import EdgeStrip, StringText
+from autoparser.analysis.core.string_notation import StringText
+from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.gbnf_writer import SchemaTable, write_gbnf
 from autoparser.analysis.grammar.grammar_rules import (

@@ -22,11 +22,11 @@ from autoparser.analysis.core.format_choice import (
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, loose_tools
 from autoparser.analysis.core.schema_keywords import json_type
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import (
     RefusedMessageError,
     TurnFormat,
 )
+from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.export.response_template import trial_tools
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Delta, ParsedMessage, Status

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import ValueNotation, json_notation, python_notation
-from autoparser.analysis.core.text_format import StringText
+from autoparser.analysis.core.string_notation import StringText
 from autoparser.analysis.parsing.json_text import BracketScan, QuoteScan
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedCall, Status
