@@ -15,9 +15,9 @@ from autoparser.analysis.core.errors import (
     TemplateUnusableError,
 )
 from autoparser.analysis.core.format_choice import PromptFormat
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.media_treatment import ContentParts
 from autoparser.analysis.core.question_bounds import AskedBounds
-from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.switches import NEVER_READ
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import Gate

@@ -25,7 +25,7 @@ from rich.text import Text
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat
 from autoparser.analysis.core.call_notation import Row as FormatRow, RowSlot
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
-from autoparser.analysis.core.schema_keywords import JsonType, json_type
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.core.turn_parts import TurnLayout, TurnPart

@@ -13,9 +13,9 @@ from autoparser.analysis.core.format_choice import (
     Formats,
     PromptFormat,
 )
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.media_treatment import ContentParts, MediaTreatment, PartsOutcome
 from autoparser.analysis.core.message_shape import StringArguments, form_departures
-from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress, ReasoningRetention
 from autoparser.analysis.formats.format_view import (

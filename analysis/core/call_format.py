@@ -35,7 +35,7 @@ from .call_notation import (
     read_json_fields,
 )
 from .conversation import Json, ToolCall
-from .schema_keywords import JsonType, json_type
+from .json_types import JsonType, json_type
 from .text_alignment import TemplateLiteral
 
 

@@ -27,7 +27,7 @@ from autoparser.lazy_names import lazy_pattern
 
 from .conversation import Json
 from .documents import JsonDocument
-from .schema_keywords import JsonType, json_type
+from .json_types import JsonType, json_type
 from .string_notation import StringEscape, StringText
 
 

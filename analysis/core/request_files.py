@@ -29,7 +29,7 @@ from .error_words import (
 )
 from .errors import AutoparserError
 from .schema_document import SchemaDocument
-from .schema_keywords import SchemaError
+from .schema_errors import SchemaError
 from .schema_parts import allowed_types
 from .schema_validation import (
     SchemaFlaw,

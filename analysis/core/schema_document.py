@@ -19,15 +19,9 @@ from msgspec import Struct
 from autoparser.lazy_names import lazy_pattern
 
 from .conversation import Json
-from .schema_keywords import (
-    BY_NAME,
-    VALUES,
-    JsonType,
-    Schema,
-    SchemaError,
-    keys_within,
-    pointer_below,
-)
+from .json_types import JsonType
+from .schema_errors import SchemaError, pointer_below
+from .schema_keywords import BY_NAME, VALUES, Schema, keys_within
 
 if TYPE_CHECKING:
     from referencing import Specification

@@ -11,16 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 
 from .conversation import Json
+from .json_types import json_type
 from .schema_document import schemas_in
-from .schema_keywords import (
-    Schema,
-    json_type,
-    keys_within,
-    keyword_schemas,
-    map_schemas,
-    pointer_below,
-    without_keywords,
-)
+from .schema_errors import pointer_below
+from .schema_keywords import Schema, keys_within, keyword_schemas, map_schemas, without_keywords
 from .schema_validation import UNEVALUATED
 
 _WITH: Mapping[str, tuple[str, ...]] = {

@@ -19,17 +19,15 @@ from msgspec import Struct
 
 from .conversation import Json
 from .error_words import spelling_hint
+from .json_types import JsonType, json_type, value_identity
 from .schema_document import SchemaDocument
+from .schema_errors import SchemaError
 from .schema_keywords import (
-    JsonType,
     Schema,
-    SchemaError,
     is_number,
-    json_type,
     keyword_schemas,
     required_names,
     schema_map,
-    value_identity,
     without_keywords,
 )
 

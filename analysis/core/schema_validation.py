@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from .conversation import Json
 from .error_words import one_line
-from .schema_keywords import JsonType, json_type
+from .json_types import JsonType, json_type
 
 UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords about the members and items that no other keyword names."""

@@ -29,7 +29,7 @@ from autoparser.analysis.core.errors import (
     TokenizerError,
 )
 from autoparser.analysis.core.media_parts import media_kind
-from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.core.schema_errors import SchemaError
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.decoding.answer_writers import grammar_form, grammar_text

@@ -36,8 +36,8 @@ from msgspec import Struct
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json, ToolCall
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.message_battery import battery_messages
-from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 

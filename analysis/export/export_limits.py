@@ -19,7 +19,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.schema_keywords import JsonType, json_type
+from autoparser.analysis.core.json_types import JsonType, json_type
 
 
 class TemplateDialect(StrEnum):

@@ -36,7 +36,7 @@ from autoparser.analysis.core.documents import (
     SettingValues,
     copy_fields,
 )
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.string_notation import StringText
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_parts import StrippedEdges, TurnLayout, TurnPart

@@ -25,7 +25,7 @@ from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format_choice import Formats
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.string_notation import StringEscape
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.turn_format import TurnFormat

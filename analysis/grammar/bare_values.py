@@ -16,14 +16,10 @@ from msgspec import Struct
 
 from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.schema_document import ROOT, schema_place
-from autoparser.analysis.core.schema_keywords import (
-    JsonType,
-    Schema,
-    UnheldKeywordError,
-    json_type,
-    keyword_schemas,
-)
+from autoparser.analysis.core.schema_errors import UnheldKeywordError
+from autoparser.analysis.core.schema_keywords import Schema, keyword_schemas
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.parsing.raw_text import raw_value_json

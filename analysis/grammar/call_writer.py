@@ -23,8 +23,9 @@ from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, Cal
 from autoparser.analysis.core.call_notation import ContainerNotation, NamingId, Row, RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.schema_document import ROOT
-from autoparser.analysis.core.schema_keywords import JsonType, SchemaError, raise_refused
+from autoparser.analysis.core.schema_errors import SchemaError, raise_refused
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.parsing.turn_request import IdentityCache

@@ -24,15 +24,13 @@ from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, schema_place
-from autoparser.analysis.core.schema_keywords import (
-    Schema,
+from autoparser.analysis.core.schema_errors import (
     SchemaError,
     UnheldKeywordError,
-    keyword_count,
-    keyword_schemas,
     pointer_below,
     raise_refused,
 )
+from autoparser.analysis.core.schema_keywords import Schema, keyword_count, keyword_schemas
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
 from .gbnf_numbers import number_expression

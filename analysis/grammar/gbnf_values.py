@@ -20,12 +20,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import (
-    Schema,
-    keyword_count,
-    keyword_schemas,
-    pointer_below,
-)
+from autoparser.analysis.core.schema_errors import pointer_below
+from autoparser.analysis.core.schema_keywords import Schema, keyword_count, keyword_schemas
 
 from .gbnf_numbers import number_range
 from .gbnf_patterns import RegexWriter, repeat_items

@@ -25,11 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 
 from autoparser.analysis.core.schema_document import ROOT
-from autoparser.analysis.core.schema_keywords import (
-    SchemaError,
-    UnheldKeywordError,
-    raise_refused,
-)
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError, raise_refused
 from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 

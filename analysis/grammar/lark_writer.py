@@ -40,11 +40,7 @@ from math import inf
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import (
-    SchemaError,
-    UnheldKeywordError,
-    raise_refused,
-)
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError, raise_refused
 from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.parsing.turn_request import IdentityCache
 from autoparser.analysis.sources.token_bytes import OpaqueTokens

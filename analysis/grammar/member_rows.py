@@ -65,18 +65,14 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.schema_document import (
     ROOT,
     error_of_outer,
     schema_place,
 )
-from autoparser.analysis.core.schema_keywords import (
-    JsonType,
-    Schema,
-    SchemaError,
-    UnheldKeywordError,
-    raise_refused,
-)
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError, raise_refused
+from autoparser.analysis.core.schema_keywords import Schema
 from autoparser.analysis.core.schema_loosened import is_loose
 
 from .grammar_rules import (

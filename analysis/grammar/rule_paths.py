@@ -28,7 +28,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.core.schema_errors import SchemaError
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.sources.token_bytes import OpaqueTokens

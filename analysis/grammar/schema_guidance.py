@@ -27,14 +27,12 @@ from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, schema_place
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError, raise_refused
 from autoparser.analysis.core.schema_keywords import (
     Schema,
-    SchemaError,
-    UnheldKeywordError,
     keyword_count,
     keyword_schemas,
     map_schemas,
-    raise_refused,
     required_names,
     schema_map,
     schema_references,

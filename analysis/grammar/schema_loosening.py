@@ -25,12 +25,8 @@ from msgspec.structs import replace
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.error_words import escape_text
 from autoparser.analysis.core.schema_document import ROOT, schemas_in, with_places
-from autoparser.analysis.core.schema_keywords import (
-    SchemaError,
-    UnheldKeywordError,
-    copied_json,
-    keys_within,
-)
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError
+from autoparser.analysis.core.schema_keywords import copied_json, keys_within
 from autoparser.analysis.core.schema_loosened import (
     keyword_places,
     nearest_place,

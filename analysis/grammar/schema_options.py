@@ -27,18 +27,16 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.json_types import value_identity
 from autoparser.analysis.core.schema_document import SchemaDocument, schema_place
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError, pointer_below
 from autoparser.analysis.core.schema_keywords import (
     Schema,
-    SchemaError,
-    UnheldKeywordError,
     is_number,
     keyword_count,
     keyword_schemas,
-    pointer_below,
     required_names,
     schema_map,
-    value_identity,
 )
 from autoparser.analysis.core.schema_parts import SchemaContradiction, allowed_types, join_schemas
 

@@ -16,17 +16,15 @@ from collections.abc import Iterator, Mapping
 
 from autoparser.analysis.core.call_notation import MemberOrder
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.schema_document import (
     ROOT,
     SchemaDocument,
     schema_place,
 )
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError
 from autoparser.analysis.core.schema_keywords import (
-    JsonType,
     Schema,
-    SchemaError,
-    UnheldKeywordError,
-    json_type,
     keyword_schemas,
     map_schemas,
     required_names,

@@ -23,13 +23,11 @@ from autoparser.analysis.core.schema_document import (
     ROOT,
     SchemaDocument,
 )
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError, pointer_below
 from autoparser.analysis.core.schema_keywords import (
     Schema,
-    SchemaError,
-    UnheldKeywordError,
     keyword_count,
     keyword_schemas,
-    pointer_below,
     required_names,
     schema_map,
 )

@@ -22,16 +22,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite, prod
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, schema_place
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError, pointer_below
 from autoparser.analysis.core.schema_keywords import (
-    JsonType,
     Schema,
-    SchemaError,
-    UnheldKeywordError,
     is_number,
-    json_type,
     keyword_schemas,
-    pointer_below,
     required_names,
     schema_map,
 )

@@ -29,12 +29,10 @@ from json.encoder import encode_basestring
 from msgspec import structs
 
 from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.schema_document import ROOT
-from autoparser.analysis.core.schema_keywords import (
-    JsonType,
-    Schema,
-    UnheldKeywordError,
-)
+from autoparser.analysis.core.schema_errors import UnheldKeywordError
+from autoparser.analysis.core.schema_keywords import Schema
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 
 from .grammar_rules import FreeProse, JsonStyle, JsonValue, PatternNode

@@ -40,8 +40,10 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.schema_document import ROOT, error_of_outer, schema_place
-from autoparser.analysis.core.schema_keywords import JsonType, Schema, SchemaError
+from autoparser.analysis.core.schema_errors import SchemaError
+from autoparser.analysis.core.schema_keywords import Schema
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import TemplateLiteral

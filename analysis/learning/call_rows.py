@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolResult
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.text_alignment import common_prefix, common_suffix, find_slots
 
 from .call_frame import CallsFrame

@@ -27,8 +27,8 @@ from msgspec import Struct, field
 
 from autoparser.analysis.core.call_notation import RowSlot, json_notation, python_notation
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.reading_judge import same_json
-from autoparser.analysis.core.schema_keywords import JsonType, json_type
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.core.turn_parts import EdgeStrip, StrippedEdges, TurnPart

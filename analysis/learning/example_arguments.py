@@ -29,7 +29,7 @@ from autoparser.analysis.core.call_notation import (
     json_notation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import common_prefix, split_repetition
 

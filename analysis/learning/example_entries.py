@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.string_notation import StringEscape, StringGuard
 from autoparser.analysis.core.text_alignment import (
     RepeatedText,

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import JsonType, json_type
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import common_suffix, prefix_length
 

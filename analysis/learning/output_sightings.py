@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import JsonType, json_type
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.string_notation import StringEscape
 
 from .example_alignment import escaped_value_at, value_at

@@ -22,7 +22,7 @@ from autoparser.analysis.core.conversation import Json, Tool, tool_function
 from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.schema_validation import (
     Validate,

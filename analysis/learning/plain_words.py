@@ -20,8 +20,8 @@ from typing import TypeVar, cast
 from msgspec import Struct, structs
 
 from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.message_shape import EmptyContent
-from autoparser.analysis.core.schema_keywords import JsonType
 
 from .prober import Evidence, Probe, Prober, Sentinels, sentinel_sets
 

@@ -30,9 +30,9 @@ from autoparser.analysis.core.conversation import (
     UserMessage,
 )
 from autoparser.analysis.core.errors import LimitKind, TemplateLimitError, TemplateRenderError
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.message_shape import MessageShape, Setting, offered_tools
 from autoparser.analysis.core.question_bounds import AskedTally
-from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import DiffSplit, diff_split
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.templates.chat_template import ChatTemplate

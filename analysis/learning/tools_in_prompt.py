@@ -26,7 +26,8 @@ from msgspec import Struct
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.message_shape import ToolForm
-from autoparser.analysis.core.schema_keywords import BY_NAME, VALUES, pointer_below
+from autoparser.analysis.core.schema_errors import pointer_below
+from autoparser.analysis.core.schema_keywords import BY_NAME, VALUES
 
 from .prober import Prober
 from .tool_crashes import RenderedTools, RenderTools, ToolCrash, find_crashes

@@ -20,8 +20,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.message_shape import EmptyContent
-from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 
 from .conversation_matrix import PlayedConversation, Voice, WrittenText

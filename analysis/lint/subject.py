@@ -39,8 +39,8 @@ from autoparser.analysis.core.errors import (
     TemplateSyntaxError,
     TemplateUnusableError,
 )
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.message_shape import EmptyContent, MessageShape, offered_tools
-from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 from autoparser.analysis.learning.suggestions import (

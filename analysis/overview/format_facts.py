@@ -20,8 +20,8 @@ from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import document_json
+from autoparser.analysis.core.json_types import json_type
 from autoparser.analysis.core.media_treatment import ContentParts, MediaSlot, Placeholder
-from autoparser.analysis.core.schema_keywords import json_type
 from autoparser.analysis.core.turn_format import TurnFormat, format_joints
 from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.core.turn_shape import ReasoningRetention

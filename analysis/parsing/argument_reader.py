@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import ValueNotation, python_notation
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit

@@ -39,13 +39,8 @@ from autoparser.analysis.core.error_words import (
     is_mapping,
     is_row,
 )
-from autoparser.analysis.core.schema_keywords import (
-    JsonType,
-    Schema,
-    json_type,
-    required_names,
-    schema_map,
-)
+from autoparser.analysis.core.json_types import JsonType, json_type
+from autoparser.analysis.core.schema_keywords import Schema, required_names, schema_map
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.string_notation import (
     StringEscape,

@@ -25,11 +25,11 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ToolResult
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import Formats
+from autoparser.analysis.core.json_types import json_type
 from autoparser.analysis.core.media_treatment import MediaSlot
 from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.reading_judge import same_json
-from autoparser.analysis.core.schema_keywords import json_type
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import Check, EvidenceKind

@@ -25,8 +25,8 @@ from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.format_choice import Formats
+from autoparser.analysis.core.json_types import json_type
 from autoparser.analysis.core.message_battery import battery_messages, loose_tools
-from autoparser.analysis.core.schema_keywords import json_type
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
 from autoparser.analysis.decoding.constraints import ConstraintError

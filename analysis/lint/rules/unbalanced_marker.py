@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.analysis.lint.call_texts import CallSpan, call_numbers, call_spans, render_call
 from autoparser.analysis.lint.conversation_matrix import Voice

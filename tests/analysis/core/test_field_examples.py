@@ -24,11 +24,11 @@ from autoparser import analyze
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.media_parts import MEDIA_FORMS
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.message_shape import form_departures
 from autoparser.analysis.core.reading_judge import ReadingJudge, ReadMessage
-from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.text_alignment import diff_split, find_slots, split_repetition
 from autoparser.analysis.core.turn_parts import TurnPart

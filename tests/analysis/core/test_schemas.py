@@ -12,17 +12,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.schema_document import (
     ROOT,
     SchemaDocument,
 )
-from autoparser.analysis.core.schema_keywords import (
-    JsonType,
-    SchemaError,
-    json_type,
-    schema_references,
-    with_simple_names,
-)
+from autoparser.analysis.core.schema_errors import SchemaError
+from autoparser.analysis.core.schema_keywords import schema_references, with_simple_names
 from autoparser.analysis.core.schema_parts import (
     ANY,
     SchemaPart,

@@ -20,7 +20,7 @@ from autoparser.analysis.core.call_notation import (
     python_notation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
 
 

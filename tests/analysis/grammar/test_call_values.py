@@ -13,7 +13,7 @@ import pytest
 
 from autoparser import Analysis, AutoparserError
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import UnheldKeywordError
+from autoparser.analysis.core.schema_errors import UnheldKeywordError
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.request_grammar import Grammar
 from tests.case_tables import load_cases

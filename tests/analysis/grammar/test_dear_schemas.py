@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from autoparser import Json, analyze, load_template
-from autoparser.analysis.core.schema_keywords import SchemaError, value_identity
+from autoparser.analysis.core.json_types import value_identity
+from autoparser.analysis.core.schema_errors import SchemaError
 from autoparser.analysis.grammar import schema_options
 
 J1, A1 = "j1-json-in-tags", "a1-function-parameter"

@@ -8,7 +8,7 @@ import pytest
 from llguidance import LLMatcher
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError
 from autoparser.analysis.grammar import schema_guidance as loadable
 from autoparser.analysis.grammar.schema_guidance import (
     GuidanceSchema,

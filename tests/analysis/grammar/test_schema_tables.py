@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from llguidance import LLMatcher
 
-from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.core.schema_errors import SchemaError
 from autoparser.analysis.grammar.schema_guidance import ensure_loaded, guidance_schema
 from tests.case_tables import load_cases
 from tests.lanes import sampled

@@ -9,7 +9,7 @@ from itertools import permutations
 
 import pytest
 
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.learning.prober import choose_sentinels
 
 MARKS = choose_sentinels("")

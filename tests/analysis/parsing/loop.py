@@ -19,8 +19,8 @@ from autoparser.analysis.core.format_choice import (
     Formats,
     PromptFormat,
 )
+from autoparser.analysis.core.json_types import json_type
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, loose_tools
-from autoparser.analysis.core.schema_keywords import json_type
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.turn_format import (
     RefusedMessageError,

@@ -16,7 +16,7 @@ from autoparser.analysis.core.call_notation import (
     ValueNotation,
 )
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.grammar.bare_values import is_bare

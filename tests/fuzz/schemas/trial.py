@@ -23,7 +23,7 @@ from llguidance import LLMatcher, grammar_from
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.schema_document import schemas_in
-from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
