@@ -14,13 +14,15 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, copy_fields, document_json
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
-from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport, JudgedAnswer
-from autoparser.analysis.decoding.answer_writers import ModelFigures, ModelSpeed
-from autoparser.analysis.decoding.message_rendering import (
+from autoparser.analysis.decoding.answer_judge import (
+    AnswerExample,
     AnswerFault,
     AnswerJudgment,
-    MessageRendering,
+    DecodingReport,
+    JudgedAnswer,
 )
+from autoparser.analysis.decoding.answer_writers import ModelFigures, ModelSpeed
+from autoparser.analysis.decoding.message_rendering import MessageRendering
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text

@@ -22,6 +22,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 from random import Random
@@ -64,15 +65,72 @@ from .grammar_backend import GrammarBackend
 from .mask_sampling import JSON_CLOSERS, RandomSampler, masked_walk
 from .matcher_grammar import GrammarObject, ReasoningOpening
 from .message_rendering import (
-    AnswerComplaint,
-    AnswerFault,
-    AnswerJudgment,
     AnswerRewriter,
     MessageRendering,
     NoTurns,
     TurnWriter,
     dropped_parts,
 )
+
+
+class AnswerFault(StrEnum):
+    """Ways in which a constrained answer can be invalid."""
+
+    REFUSED = "rejected by the grammar"
+    NOT_ENDED = "unfinished"
+    NOT_READ = "not parsed as a whole message"
+    JUNK = "stray markup"
+    REQUEST = "violates the request"
+    ARGUMENTS = "arguments violate their schema"
+    CONTENT = "content violates json_schema"
+    RENDERING = "renders differently"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerComplaint:
+    """One fault of one answer."""
+
+    fault: AnswerFault
+    """The kind of fault, e.g. `AnswerFault.REFUSED`."""
+    detail: str
+    """The details, in words, e.g. `"'<tool_call>' after ''"`; may quote the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerJudgment:
+    """The judgment on one answer."""
+
+    complaints: tuple[AnswerComplaint, ...]
+    """The faults that were found, e.g. one of `AnswerFault.REFUSED`; empty if nothing is wrong."""
+    rendering: MessageRendering | None = None
+    """How the template renders it, e.g. `MessageRendering.SAME`, or None if an earlier fault leaves
+    nothing to render."""
+    difference: str = ""
+    """The part that the template writes otherwise, e.g.
+    `"the template does not write '^' in the content: …"`; empty if it writes the same text."""
+    calls: int = 0
+    """The number of calls that were read, e.g. 2."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong, and the template writes exactly this text as its turn.
+
+        A block that the prompt alone opens and closes is not part of the answer.
+        """
+        return not self.complaints and self.rendering in (
+            MessageRendering.SAME,
+            MessageRendering.CLOSED,
+        )
+
+    @property
+    def not_asked(self) -> bool:
+        """Whether the template does not show how this is written after the prompt."""
+        return self.rendering is not None and not self.complaints and not self.rendering.was_asked
+
+    @property
+    def faults(self) -> frozenset[AnswerFault]:
+        """The kinds of faults."""
+        return frozenset(complaint.fault for complaint in self.complaints)
 
 
 class AnswerJudge:

@@ -40,9 +40,6 @@ from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import TurnStart
 
-# The smallest difference between a message and the template's render of it, in words.
-
-
 _SHOWN = 40
 """Number of characters shown of each text from where they part."""
 _LOOKED_AT = 200
@@ -146,22 +143,6 @@ def text_difference(text: str, rewritten: str) -> str:
     return f"after {text[max(0, at - _SHOWN) : at]!r} the output has {here}, the render {there}"
 
 
-# Ways in which an answer can be wrong, and the details of one case.
-
-
-class AnswerFault(StrEnum):
-    """Ways in which a constrained answer can be invalid."""
-
-    REFUSED = "rejected by the grammar"
-    NOT_ENDED = "unfinished"
-    NOT_READ = "not parsed as a whole message"
-    JUNK = "stray markup"
-    REQUEST = "violates the request"
-    ARGUMENTS = "arguments violate their schema"
-    CONTENT = "content violates json_schema"
-    RENDERING = "renders differently"
-
-
 class MessageRendering(StrEnum):
     """How the template renders the message that was read from an answer."""
 
@@ -190,53 +171,6 @@ class MessageRendering(StrEnum):
             MessageRendering.CLOSED,
             MessageRendering.UNPROMPTED,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerComplaint:
-    """One fault of one answer."""
-
-    fault: AnswerFault
-    """The kind of fault, e.g. `AnswerFault.REFUSED`."""
-    detail: str
-    """The details, in words, e.g. `"'<tool_call>' after ''"`; may quote the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerJudgment:
-    """The judgment on one answer."""
-
-    complaints: tuple[AnswerComplaint, ...]
-    """The faults that were found, e.g. one of `AnswerFault.REFUSED`; empty if nothing is wrong."""
-    rendering: MessageRendering | None = None
-    """How the template renders it, e.g. `MessageRendering.SAME`, or None if an earlier fault leaves
-    nothing to render."""
-    difference: str = ""
-    """The part that the template writes otherwise, e.g.
-    `"the template does not write '^' in the content: …"`; empty if it writes the same text."""
-    calls: int = 0
-    """The number of calls that were read, e.g. 2."""
-
-    @property
-    def clean(self) -> bool:
-        """Whether nothing is wrong, and the template writes exactly this text as its turn.
-
-        A block that the prompt alone opens and closes is not part of the answer.
-        """
-        return not self.complaints and self.rendering in (
-            MessageRendering.SAME,
-            MessageRendering.CLOSED,
-        )
-
-    @property
-    def not_asked(self) -> bool:
-        """Whether the template does not show how this is written after the prompt."""
-        return self.rendering is not None and not self.complaints and not self.rendering.was_asked
-
-    @property
-    def faults(self) -> frozenset[AnswerFault]:
-        """The kinds of faults."""
-        return frozenset(complaint.fault for complaint in self.complaints)
 
 
 _SPACE = re.compile(r"\s+")

@@ -21,14 +21,16 @@ from rich.text import Text
 from autoparser import ChatTemplate, Delta, ParsedCall, ParsedMessage, Span, SpanKind, Status
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.documents import document_json, json_text
-from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingReport, JudgedAnswer
-from autoparser.analysis.decoding.answer_writers import ModelFigures
-from autoparser.analysis.decoding.message_rendering import (
+from autoparser.analysis.decoding.answer_judge import (
     AnswerComplaint,
     AnswerFault,
     AnswerJudgment,
-    MessageRendering,
+    DecodedAnswer,
+    DecodingReport,
+    JudgedAnswer,
 )
+from autoparser.analysis.decoding.answer_writers import ModelFigures
+from autoparser.analysis.decoding.message_rendering import MessageRendering
 from autoparser.analysis.engines.output_reading import ExplainedOutput
 from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
 from autoparser.analysis.export.response_template import (

@@ -11,17 +11,14 @@ import pytest
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.decoding.answer_judge import (
+    AnswerFault,
+    AnswerJudgment,
     DecodedAnswer,
     DecodingTrial,
     judge_answers,
     made_tokenizer,
 )
-from autoparser.analysis.decoding.message_rendering import (
-    AnswerFault,
-    AnswerJudgment,
-    AnswerRewriter,
-    MessageRendering,
-)
+from autoparser.analysis.decoding.message_rendering import AnswerRewriter, MessageRendering
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.parsing.loop import analysis_of

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from autoparser.analysis.core.server_engines import ServerEngine
-from autoparser.analysis.decoding.answer_judge import judge_answers
+from autoparser.analysis.decoding.answer_judge import AnswerFault, judge_answers
 from autoparser.analysis.decoding.answer_writers import (
     CompletionServer,
     ServerError,
     grammar_fields,
     server_answers,
 )
-from autoparser.analysis.decoding.message_rendering import AnswerFault
 
 from .running import Start
 from .trials import CITIES, trial_of
