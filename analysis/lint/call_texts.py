@@ -25,7 +25,8 @@ from autoparser.analysis.core.message_shape import EmptyContent
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 
 from .conversation_matrix import PlayedConversation, Voice, WrittenText
-from .lint_renders import Render, quote_text
+from .hit_words import quote_text
+from .lint_renders import Render
 from .subject import Subject
 
 # The text of a call's arguments, value by value.

@@ -84,7 +84,7 @@ class LintFinding(Shown):
         if not errors:
             return message
         # A cached finding must not import the modules that render.
-        from .lint_renders import quoted_reasons  # noqa: PLC0415
+        from .hit_words import quoted_reasons  # noqa: PLC0415
 
         for error in errors:
             for words in quoted_reasons(error):

@@ -30,7 +30,8 @@ from autoparser.analysis.learning.plain_words import plain_words
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 
 from .hit import Hit, Severity
-from .lint_renders import Render, compare_renders, in_plain_words, quote_text
+from .hit_words import quote_text
+from .lint_renders import Render, compare_renders, in_plain_words
 from .rule_conversations import render_with
 from .subject import Subject
 

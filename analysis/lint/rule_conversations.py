@@ -25,7 +25,8 @@ from autoparser.analysis.history.scenarios import Next, Scenario
 from autoparser.analysis.history.trip_verdict import Encoder, Verdict, judge_scenario
 
 from .hit import Hit, Severity
-from .lint_renders import Render, compare_renders, failure_words, line_of_the_lost, list_words
+from .hit_words import failure_words, list_words
+from .lint_renders import Render, compare_renders, line_of_the_lost
 from .subject import Subject
 
 # Two assistant messages in a row, as sent by clients that split an output.

@@ -6,7 +6,8 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.lint.call_texts import render_call
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, raising_hit
+from autoparser.analysis.lint.hit_words import raising_hit
+from autoparser.analysis.lint.lint_renders import Render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

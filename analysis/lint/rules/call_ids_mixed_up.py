@@ -21,7 +21,7 @@ from autoparser.analysis.lint.conversation_matrix import (
     WholeConversation,
 )
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import count_words, quote_text
+from autoparser.analysis.lint.hit_words import count_words, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

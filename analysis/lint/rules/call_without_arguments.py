@@ -6,7 +6,8 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 from autoparser.analysis.lint.call_texts import json_from, render_call
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, raising_hit
+from autoparser.analysis.lint.hit_words import quote_text, raising_hit
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -20,7 +20,7 @@ from autoparser.analysis.lint.call_texts import (
 )
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import count_words, quote_text
+from autoparser.analysis.lint.hit_words import count_words, quote_text
 from autoparser.analysis.lint.marker_pairs import crossed_marker
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject

@@ -7,7 +7,8 @@ from autoparser.analysis.core.conversation import Message, UserMessage
 from autoparser.analysis.core.message_battery import long_text
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import Chat, role_message
 from autoparser.analysis.lint.subject import Subject

@@ -5,13 +5,8 @@ from enum import StrEnum
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit, HitEvidence
-from autoparser.analysis.lint.lint_renders import (
-    Render,
-    compare_renders,
-    failure_words,
-    list_words,
-    parting_line,
-)
+from autoparser.analysis.lint.hit_words import failure_words, list_words
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import Chat, role_message, user_question
 from autoparser.analysis.lint.subject import Subject

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Message, UserMessage
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import Render, compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier

@@ -7,7 +7,8 @@ from autoparser.analysis.core.conversation import ToolResult
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.conversation_matrix import Voice, WholeConversation
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, in_plain_words, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import compare_renders, in_plain_words
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Message, UserMessage
 from autoparser.analysis.core.message_shape import ContentForm
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
+from autoparser.analysis.lint.hit_words import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_earlier
 from autoparser.analysis.lint.subject import Subject

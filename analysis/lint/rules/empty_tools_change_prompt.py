@@ -6,7 +6,8 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.lint.call_texts import call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, parting_line, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.lint.rule_conversations import render_answer, user_question

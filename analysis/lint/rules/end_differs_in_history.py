@@ -16,7 +16,8 @@ from itertools import chain
 from autoparser.analysis.core.text_alignment import TemplateLiteral, common_suffix
 from autoparser.analysis.lint.conversation_matrix import Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import Render, compare_renders
 from autoparser.analysis.lint.marker_pairs import closes_marker, last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import (

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.error_words import is_list
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import list_words, quote_text, show_render
+from autoparser.analysis.lint.hit_words import list_words, quote_text
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_answer
 from autoparser.analysis.lint.subject import Subject

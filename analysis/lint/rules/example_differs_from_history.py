@@ -22,7 +22,8 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_leng
 from autoparser.analysis.lint.call_texts import CallSpan, call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import Render, compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_answer, render_offer
 from autoparser.analysis.lint.subject import Subject

@@ -20,7 +20,7 @@ from autoparser.analysis.lint.conversation_matrix import (
     WrittenText,
 )
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import quote_text
+from autoparser.analysis.lint.hit_words import quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.text_alignment import suffix_length
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import Render, compare_renders
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_with

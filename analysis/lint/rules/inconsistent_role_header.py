@@ -25,7 +25,8 @@ from autoparser.analysis.core.text_alignment import (
 )
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.marker_pairs import closes_marker
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_system_messages

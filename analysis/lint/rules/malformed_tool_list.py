@@ -15,7 +15,8 @@ from itertools import islice
 
 from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import compare_renders, show_render
 from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_offer

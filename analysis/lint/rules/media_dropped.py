@@ -6,7 +6,8 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.media_parts import MEDIA_FORMS, MediaForm
 from autoparser.analysis.core.media_treatment import PartsOutcome
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words, parting_line
+from autoparser.analysis.lint.hit_words import list_words
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import role_message
 from autoparser.analysis.lint.subject import Subject

@@ -20,7 +20,8 @@ from itertools import pairwise, product
 from autoparser.analysis.core.text_alignment import TemplateLiteral, prefix_length
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import quote_text, show_render
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.marker_pairs import closes_marker, marker_balance
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import quote_text
+from autoparser.analysis.lint.hit_words import quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import quote_text
+from autoparser.analysis.lint.hit_words import quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -6,7 +6,7 @@ from autoparser.analysis.history.scenarios import Next
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome, Verdict
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
-from autoparser.analysis.lint.lint_renders import quote_text
+from autoparser.analysis.lint.hit_words import quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import PLAYED, replay_steps
 from autoparser.analysis.lint.subject import Subject

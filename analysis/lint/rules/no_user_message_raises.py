@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
+from autoparser.analysis.lint.hit_words import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import Chat, role_message, user_question
 from autoparser.analysis.lint.subject import Subject

@@ -12,7 +12,8 @@ from autoparser.analysis.lint.call_texts import (
     value_writing,
 )
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import quote_text, show_render
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -15,13 +15,8 @@ from autoparser.analysis.learning.template_turns import (
 )
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, WholeConversation
 from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit, Severity, spoiled_cause
-from autoparser.analysis.lint.lint_renders import (
-    Render,
-    compare_renders,
-    failure_words,
-    parting_line,
-    raising_hit,
-)
+from autoparser.analysis.lint.hit_words import failure_words, raising_hit
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.core.message_shape import ContentForm
 from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words, parting_line
+from autoparser.analysis.lint.hit_words import list_words
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import role_message
 from autoparser.analysis.lint.subject import Subject

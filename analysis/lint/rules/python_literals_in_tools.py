@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.core.conversation import Json, with_properties
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words
+from autoparser.analysis.lint.hit_words import list_words
+from autoparser.analysis.lint.lint_renders import Render, compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

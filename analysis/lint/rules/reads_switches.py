@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import list_words, parting_line
+from autoparser.analysis.lint.hit_words import list_words
+from autoparser.analysis.lint.lint_renders import parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.lint.hit import Confidence, Hit
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import Render, compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.lint.rule_conversations import render_answer, render_with

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.message_shape import ReasoningForm
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words
+from autoparser.analysis.lint.hit_words import list_words
+from autoparser.analysis.lint.lint_renders import Render, compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import Chat, render_answer, render_last_call
 from autoparser.analysis.lint.subject import Subject

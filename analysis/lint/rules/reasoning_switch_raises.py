@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, failure_words, raising_hit
+from autoparser.analysis.lint.hit_words import failure_words, raising_hit
+from autoparser.analysis.lint.lint_renders import Render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject

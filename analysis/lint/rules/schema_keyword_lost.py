@@ -5,13 +5,8 @@ from collections.abc import Iterator, Sequence
 from autoparser.analysis.learning.tool_crashes import ToolCrash
 from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolSpelling
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import (
-    compare_renders,
-    list_words,
-    parting_line,
-    raising_hit,
-    show_render,
-)
+from autoparser.analysis.lint.hit_words import list_words, raising_hit
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import real_shapes, render_offer
 from autoparser.analysis.lint.subject import Subject

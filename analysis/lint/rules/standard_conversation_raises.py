@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.message_shape import ContentForm, MessageShape, ToolForm
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, failure_words, show_render
+from autoparser.analysis.lint.hit_words import failure_words
+from autoparser.analysis.lint.lint_renders import Render, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import second_question, user_question
 from autoparser.analysis.lint.subject import Subject

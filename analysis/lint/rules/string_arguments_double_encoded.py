@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.lint.call_texts import render_both_forms
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.call_texts import render_both_forms
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import raising_hit
+from autoparser.analysis.lint.hit_words import raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

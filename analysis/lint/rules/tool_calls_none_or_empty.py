@@ -4,12 +4,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import (
-    Render,
-    compare_renders,
-    failure_words,
-    parting_line,
-)
+from autoparser.analysis.lint.hit_words import failure_words
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import change_fields, render_earlier
 from autoparser.analysis.lint.subject import Subject

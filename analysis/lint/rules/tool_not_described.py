@@ -20,14 +20,12 @@ from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.learning.prober import Sentinels
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.hit_words import list_words, quote_text, raising_hit
 from autoparser.analysis.lint.lint_renders import (
     Render,
     compare_renders,
     line_of_the_lost,
-    list_words,
     parting_line,
-    quote_text,
-    raising_hit,
     show_render,
 )
 from autoparser.analysis.lint.registry import rule

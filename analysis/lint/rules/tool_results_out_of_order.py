@@ -4,13 +4,8 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import (
-    Render,
-    compare_renders,
-    failure_words,
-    parting_line,
-    raising_hit,
-)
+from autoparser.analysis.lint.hit_words import failure_words, raising_hit
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

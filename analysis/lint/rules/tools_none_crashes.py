@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
+from autoparser.analysis.lint.hit_words import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import user_question
 from autoparser.analysis.lint.subject import Subject

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import list_words, quote_text
+from autoparser.analysis.lint.hit_words import list_words, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_answer, render_last_call
 from autoparser.analysis.lint.subject import Subject

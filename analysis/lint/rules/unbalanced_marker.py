@@ -22,7 +22,8 @@ from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
 from autoparser.analysis.lint.call_texts import CallSpan, call_numbers, call_spans, render_call
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, count_words, quote_text, show_render
+from autoparser.analysis.lint.hit_words import count_words, quote_text
+from autoparser.analysis.lint.lint_renders import Render, show_render
 from autoparser.analysis.lint.marker_pairs import (
     MarkerBalance,
     MarkerPair,

@@ -7,12 +7,8 @@ from autoparser.analysis.core.conversation import UserMessage
 from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, WholeConversation
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import (
-    Render,
-    failure_words,
-    raising_hit,
-    show_render,
-)
+from autoparser.analysis.lint.hit_words import failure_words, raising_hit
+from autoparser.analysis.lint.lint_renders import Render, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -19,7 +19,8 @@ from autoparser.analysis.lint.conversation_matrix import (
     WrittenText,
 )
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
+from autoparser.analysis.lint.hit_words import quote_text
+from autoparser.analysis.lint.lint_renders import compare_renders, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_system_messages
 from autoparser.analysis.lint.subject import Subject
