@@ -56,7 +56,7 @@ from autoparser.analysis.learning.template_turns import TemplateTurns, unnoticed
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import read_request
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.encoded_template import IsolatedTemplate, isolated
+from autoparser.analysis.templates.isolated_template import IsolatedTemplate, isolated
 from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:

@@ -104,7 +104,7 @@ if TYPE_CHECKING:
         learn_outputs as learn_outputs,
     )
     from autoparser.analysis.templates.chat_template import ChatTemplate as ChatTemplate
-    from autoparser.analysis.templates.encoded_template import isolated as isolated
+    from autoparser.analysis.templates.isolated_template import isolated as isolated
     from autoparser.analysis.templates.worker_limits import Limits as Limits
     from autoparser.analysis.templates.worker_pool import (
         TaskOutcome as TaskOutcome,

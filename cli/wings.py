@@ -218,7 +218,7 @@ if TYPE_CHECKING:
         with_saved,
     )
     from autoparser.analysis.templates.chat_template import ChatTemplate
-    from autoparser.analysis.templates.encoded_template import isolated
+    from autoparser.analysis.templates.isolated_template import isolated
     from autoparser.analysis.templates.source_text import PASSED, variable_value
     from autoparser.analysis.templates.worker_limits import Limits, usual_jobs
     from autoparser.analysis.templates.worker_pool import run_task
@@ -244,7 +244,8 @@ if TYPE_CHECKING:
         plugins_report,
     )
     from autoparser.reports.explanation import explanation_report
-    from autoparser.reports.files import demo_report, export_report, fetch_report
+    from autoparser.reports.export import export_report
+    from autoparser.reports.files import demo_report, fetch_report
     from autoparser.reports.fixing import (
         fix_diff,
         fix_document,

@@ -65,9 +65,10 @@ from .terminal import (
     packed_lines,
     report_text,
 )
+from .tested_range import bounds_section
+from .tools_in_prompt import tools_in_prompt_section
 from .verdict import check_section, format_verdict, gate_section, verdict_text
 from .visible import doubt, quoted, setting_words, template_word, visible
-from .what_was_asked import bounds_section, tools_in_prompt_section
 
 
 def analysis_report(

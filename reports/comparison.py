@@ -48,6 +48,7 @@ from .markdown import cell, markdown_text
 from .pages import PageTop, page
 from .places import short_name, template_origin
 from .terminal import report_text
+from .tested_range import asked_rows, equal_words
 from .verdict import check_score, verdict_with_basis
 from .visible import (
     LEGEND,
@@ -60,7 +61,6 @@ from .visible import (
     value_words,
     visible,
 )
-from .what_was_asked import asked_rows, equal_words
 
 NAMED = 4
 """Conversations named for one difference."""

@@ -74,9 +74,10 @@ from .serving import serving_section
 from .settings import settings_section
 from .summary import summary_rows
 from .switches import NO_EFFECT, switch_section, switch_sentences, unmoved_words
+from .tested_range import bounds_section
+from .tools_in_prompt import tools_in_prompt_section
 from .verdict import check_score, check_section, gate_score, gate_section
 from .visible import counted_noun, first_names, quoted, setting_words, visible
-from .what_was_asked import bounds_section, tools_in_prompt_section
 
 _CLOSING = (
     "This page is one file. It loads nothing; its only script links each piece of a prompt to the"

@@ -33,8 +33,9 @@ from autoparser.analysis.core.verdicts import EvidenceKind
 
 from .call_frame import CallsFrame, learn_frame
 from .call_leads import Leads, learn_leads
-from .call_rows import SeenId, SeenSlot, learn_id, learn_slot
+from .call_rows import SeenSlot, learn_slot
 from .free_words import FreeStretch, learn_free_words
+from .naming_ids import SeenId, learn_id
 from .observer import Observer, SlotKind
 from .prober import Evidence, Finding, Sentinels, surroundings_words
 from .prompt_words import find_worded_call

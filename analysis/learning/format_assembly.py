@@ -49,10 +49,11 @@ from autoparser.analysis.core.verdicts import EvidenceKind
 from .argument_containers import container_notation, writes_alike
 from .argument_phases import ArgumentsStage, examine_arguments
 from .call_phases import CallsStage, examine_calls
-from .call_rows import SeenId, assemble_call, row_without_arguments
+from .call_rows import assemble_call, row_without_arguments
 from .found_switches import settings_to_learn, turns_under
 from .free_words import place_stretches
 from .generation_prompts import NamedReasoning, PromptText, describe_openings, prompts_under
+from .naming_ids import SeenId
 from .observer import Observer
 from .prober import Finding, Prober, Sentinels
 from .prompt_phase import examine_r2

@@ -61,7 +61,7 @@ from autoparser.reports.analysis import (
 from autoparser.reports.decode import DecodeSetting, decode_document, decode_report
 from autoparser.reports.example import call_part_spans, example_call, example_message, turn_spans
 from autoparser.reports.explanation import explanation_report
-from autoparser.reports.files import export_report
+from autoparser.reports.export import export_report
 from autoparser.reports.findings import FindingLevel, own_findings
 from autoparser.reports.message import chunk_report, end_report, message_report
 from autoparser.reports.message_document import parsed_document

@@ -26,8 +26,8 @@ from autoparser import (
     load_template,
 )
 from autoparser.analysis.templates import worker_pool
-from autoparser.analysis.templates.encoded_template import IsolatedTemplate
 from autoparser.analysis.templates.environment import GENERATION_OPEN
+from autoparser.analysis.templates.isolated_template import IsolatedTemplate
 from autoparser.analysis.templates.worker_pool import TaskWorker, close_workers, run_task
 from autoparser.errors import (
     LimitKind,
