@@ -61,18 +61,14 @@ if TYPE_CHECKING:
     from autoparser.analysis.engines.completion_backend import CompletionBackend
     from autoparser.analysis.engines.engine_process import ENGINES, ParserPair, installed_engines
     from autoparser.analysis.engines.engine_ranking import try_engines
-    from autoparser.analysis.engines.engine_server import (
-        ProbeClient,
-        ServedModel,
-        TextRoute,
-        checked_address,
-    )
     from autoparser.analysis.engines.output_reading import (
         ExplainedOutput,
         OutputQuestion,
         read_by_engines,
     )
     from autoparser.analysis.engines.plugin_check import plugin_check
+    from autoparser.analysis.engines.probe_base import ServedModel, TextRoute
+    from autoparser.analysis.engines.probe_client import ProbeClient, checked_address
     from autoparser.analysis.engines.server_probe import (
         InstalledParsers,
         ServerProbe,

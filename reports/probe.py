@@ -12,13 +12,9 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import JsonDocument, copy_fields, document_json, json_text
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.core.server_engines import ServerEngine
-from autoparser.analysis.engines.engine_server import (
-    PartDifference,
-    PartLikeness,
-    ServedModel,
-    TextRoute,
-)
-from autoparser.analysis.engines.probed_texts import (
+from autoparser.analysis.engines.client_messages import PartDifference, PartLikeness
+from autoparser.analysis.engines.probe_base import ServedModel, TextRoute
+from autoparser.analysis.engines.probe_texts import (
     ComparedPrompt,
     NotAsked,
     ParserRanking,

@@ -44,7 +44,7 @@ READERS = {
     "analysis/sources/local_files.py": "the reader of all files from outside",
     **dict.fromkeys(
         (
-            *("analysis/engines/plugin_check.py", "analysis/engines/probed_texts.py"),
+            *("analysis/engines/plugin_check.py", "analysis/engines/probe_texts.py"),
             *("analysis/history/round_trips.py", "analysis/history/scenario_files.py"),
             *("analysis/history/training_template.py", "analysis/lint/rule.py"),
             *("analysis/lint/rule_conversations.py", "analysis/overview/debugged_prompts.py"),

@@ -22,7 +22,6 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.reading_judge import MessageAgreement, ReadingVerdict, ReadMessage
 
-from .asked_texts import AskedText, AskedTexts, asked_texts
 from .engine_process import (
     EngineParsers,
     EngineProcess,
@@ -31,6 +30,7 @@ from .engine_process import (
     ParserPair,
     likely_tokens,
 )
+from .ranking_texts import AskedText, AskedTexts, asked_texts
 
 
 class TextDelivery(StrEnum):

@@ -22,9 +22,9 @@ from autoparser.analysis.formats.output_explanation import DeviationExplanation
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status, message_from
 
-from .asked_texts import AskedText, AskedTexts
 from .engine_process import EngineProcess, ParserError, ParserPair, likely_tokens
 from .engine_ranking import EngineRanking, PairScore, judged_reading, rank_parsers
+from .ranking_texts import AskedText, AskedTexts
 
 
 @dataclass(frozen=True, slots=True)

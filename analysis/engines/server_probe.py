@@ -6,6 +6,7 @@
 
 Texts of known meaning are read in the most certain way that the server offers. Without any, the
 model is sampled, and this package's own reading of its output is taken for the meaning.
+The texts are collected in `probe_texts`, and `probe_engines` has a class for each engine.
 
 For example, for a server of vLLM that renders all prompts rightly and fails to read `1 call`:
 
@@ -32,31 +33,30 @@ from autoparser.analysis.core.reading_judge import ReadMessage
 from autoparser.analysis.core.server_engines import ParserFlags, ServerEngine
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 
-from .engine_ranking import EngineRanking
-from .engine_server import (
-    CHAT,
-    SHOWN,
-    EngineServer,
-    KnownText,
-    ParserEndpoints,
-    ProbeClient,
-    ProbedChat,
-    ProbeError,
+from .client_messages import (
     ReadPart,
-    ServedModel,
-    TextNotAskedError,
-    TextRefusedError,
-    TextRoute,
-    TextRung,
     client_message,
     message_differences,
     nearest_reading,
     streamed_message,
     text_or_empty,
 )
+from .engine_ranking import EngineRanking
 from .environment_worker import NAME
-from .probed_engines import PROBES
-from .probed_texts import (
+from .probe_base import (
+    CHAT,
+    EngineServer,
+    KnownText,
+    ParserEndpoints,
+    ProbedChat,
+    ServedModel,
+    TextNotAskedError,
+    TextRoute,
+    TextRung,
+)
+from .probe_client import SHOWN, ProbeClient, ProbeError, TextRefusedError
+from .probe_engines import PROBES
+from .probe_texts import (
     ComparedPrompt,
     KnownTexts,
     NotAsked,

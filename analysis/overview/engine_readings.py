@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.documents import Count
-from autoparser.analysis.engines.asked_texts import asked_texts
 from autoparser.analysis.engines.engine_process import EngineProcess
 from autoparser.analysis.engines.engine_ranking import EngineRanking, PairScore, rank_parsers
+from autoparser.analysis.engines.ranking_texts import asked_texts
 
 ParserChoice: TypeAlias = Literal["best", "auto", "own"]
 """The best pair of parsers, the pair that the engine's `auto` chooses, or the engine's only one."""

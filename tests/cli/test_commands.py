@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import LimitKind, TemplateLimitError
 from autoparser.analysis.core.reading_judge import ReadMessage
 from autoparser.analysis.engines.chat_answers import event
-from autoparser.analysis.engines.probed_texts import known_texts
+from autoparser.analysis.engines.probe_texts import known_texts
 from tests.analysis.decoding.running import Start as StartServer, servers
 from tests.analysis.decoding.tiny_model import save_tiny_model
 from tests.analysis.decoding.trials import CITIES, trial_of

@@ -16,8 +16,8 @@ import yaml
 
 from autoparser import Analysis, ChatTemplate, Json, Message, ToolCall, analyze, isolated
 from autoparser.analysis.core.reading_judge import ReadMessage
-from autoparser.analysis.engines.engine_server import client_message, joined_deltas
-from autoparser.analysis.engines.probed_texts import until_end
+from autoparser.analysis.engines.client_messages import client_message, joined_deltas
+from autoparser.analysis.engines.probe_texts import until_end
 
 from .parrot import END, Parrot
 

@@ -14,7 +14,6 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.core.reading_judge import ReadMessage
-from autoparser.analysis.engines.asked_texts import asked_texts
 from autoparser.analysis.engines.engine_process import (
     EngineProcess,
     ParserError,
@@ -22,6 +21,7 @@ from autoparser.analysis.engines.engine_process import (
     installed_engines,
 )
 from autoparser.analysis.engines.engine_ranking import TextDelivery, rank_parsers
+from autoparser.analysis.engines.ranking_texts import asked_texts
 from tests.fixture_analyses import analyzed
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]

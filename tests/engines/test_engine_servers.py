@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.engines.engine_server import ProbeClient, TextRoute
 from autoparser.analysis.engines.plugin_check import CheckState, plugin_check
-from autoparser.analysis.engines.probed_texts import ReadVerdict
+from autoparser.analysis.engines.probe_base import TextRoute
+from autoparser.analysis.engines.probe_client import ProbeClient
+from autoparser.analysis.engines.probe_texts import ReadVerdict
 from autoparser.analysis.engines.server_probe import probe_server, server_at
 from autoparser.analysis.export.response_template import response_template
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.engines.engine_server import ProbeClient, TextRoute
+from autoparser.analysis.engines.probe_base import TextRoute
+from autoparser.analysis.engines.probe_client import ProbeClient
 from autoparser.analysis.engines.server_probe import server_at
 from autoparser.cli.main import run
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from autoparser import Analysis, analyze, load_template
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.engines.asked_texts import AskedTexts, asked_texts
 from autoparser.analysis.engines.engine_process import EngineProcess, installed_engines
 from autoparser.analysis.engines.engine_ranking import PairScore, rank_parsers
+from autoparser.analysis.engines.ranking_texts import AskedTexts, asked_texts
 from tests.corpus.corpus_templates import corpus_paths
 
 MOST = 0.9

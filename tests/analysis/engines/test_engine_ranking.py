@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.engines.asked_texts import AskedTexts, asked_texts
+from autoparser.analysis.engines.ranking_texts import AskedTexts, asked_texts
 from tests.fixture_analyses import analyzed
 
 NAMES = ("j1-json-in-tags", "a1-function-parameter", "reasoning-forced-open", "content-plain")

@@ -16,18 +16,14 @@ import pytest
 from autoparser import ChatTemplate, Message, ToolCall, analyze
 from autoparser.analysis.core.reading_judge import ReadCall, ReadMessage
 from autoparser.analysis.core.server_engines import ServerEngine
-from autoparser.analysis.engines.engine_server import (
-    EngineServer,
-    ProbeClient,
-    ProbedChat,
-    ProbeError,
-    TextRoute,
-    checked_address,
+from autoparser.analysis.engines.client_messages import (
     client_message,
     joined_deltas,
     message_differences,
 )
-from autoparser.analysis.engines.probed_texts import ReadVerdict, compared_prompts, known_texts
+from autoparser.analysis.engines.probe_base import EngineServer, ProbedChat, TextRoute
+from autoparser.analysis.engines.probe_client import ProbeClient, ProbeError, checked_address
+from autoparser.analysis.engines.probe_texts import ReadVerdict, compared_prompts, known_texts
 from autoparser.analysis.engines.server_probe import (
     AdviceKind,
     InstalledParsers,

@@ -49,18 +49,15 @@ from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.learning import continuations
 from autoparser.analysis.learning.template_turns import QUESTION, TemplateTurns
 
-from .engine_server import (
-    EngineServer,
-    KnownText,
-    ParserEndpoints,
+from .client_messages import (
     PartDifference,
     PartLikeness,
-    ProbedChat,
     ReadPart,
-    TextRefusedError,
     message_differences,
     nearest_reading,
 )
+from .probe_base import EngineServer, KnownText, ParserEndpoints, ProbedChat
+from .probe_client import TextRefusedError
 
 PROMPT_QUESTION = "Will it rain in Oslo?"
 SYSTEM = "Answer in one sentence."

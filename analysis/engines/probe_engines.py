@@ -1,6 +1,6 @@
 """Ask the servers of vLLM, SGLang and llama.cpp for prompts and readings.
 
-What they have in common is in `engine_server`. A text comes before a server's parser
+What they have in common is in `probe_base`. A text comes before a server's parser
 
 - of vLLM by its derenderer, which reads the ids of a text (with `--enable-scale-out`, or in
   `vllm launch render`, which has no model); else by a grammar that allows only the text;
@@ -29,24 +29,19 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.reading_judge import ReadCall, ReadMessage
 from autoparser.analysis.core.server_engines import ServerEngine
 
-from .engine_server import (
+from .client_messages import completion_message, first_choice, streamed_message, text_or_empty
+from .probe_base import (
     CHAT,
     EngineServer,
     KnownText,
     ParserEndpoints,
-    ProbeClient,
     ProbedChat,
     ServedModel,
-    ServerReply,
     TextNotAskedError,
-    TextRefusedError,
     TextRoute,
     TextRung,
-    completion_message,
-    first_choice,
-    streamed_message,
-    text_or_empty,
 )
+from .probe_client import ProbeClient, ServerReply, TextRefusedError
 
 SPARE = 64
 """Tokens that a model may write in addition to the bytes of a text."""
