@@ -46,7 +46,7 @@ from autoparser.analysis.grammar.schema_loosening import GrammarForm
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import (
+from autoparser.analysis.parsing.turn_nodes import (
     ArgumentList,
     CallSection,
     FreeText,
@@ -55,8 +55,8 @@ from autoparser.analysis.parsing.turn_request import (
     RowCall,
     RowItem,
     TurnTree,
-    read_request,
 )
+from autoparser.analysis.parsing.turn_request import read_request
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .blocks import Blocks, Row, excerpt, heading, joined, prose, rows, sentence

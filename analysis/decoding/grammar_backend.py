@@ -35,7 +35,7 @@ from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
+from autoparser.analysis.parsing.turn_nodes import TurnStart, TurnTree
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.templates.worker_pool import ClosedAtExit
 

@@ -38,7 +38,7 @@ from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, message_from
 from autoparser.analysis.parsing.text_tape import SpanKind
-from autoparser.analysis.parsing.turn_request import TurnStart
+from autoparser.analysis.parsing.turn_nodes import TurnStart
 
 _SHOWN = 40
 """Number of characters shown of each text from where they part."""

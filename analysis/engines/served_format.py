@@ -57,7 +57,7 @@ from autoparser.analysis.parsing.output_parser import (
 )
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage, Status
 from autoparser.analysis.parsing.stream_parser import StreamParser
-from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
+from autoparser.analysis.parsing.turn_nodes import TurnStart, TurnTree
 from autoparser.analysis.sources.local_files import (
     HOME,
     cached_file,

@@ -48,7 +48,8 @@ from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_parts import EdgeStrip, TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import ParserRequest, TurnTree
+from autoparser.analysis.parsing.turn_nodes import TurnTree
+from autoparser.analysis.parsing.turn_request import ParserRequest
 
 from .export_limits import ExportLimit
 

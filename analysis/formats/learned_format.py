@@ -37,6 +37,7 @@ from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
 from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression, formats_of_request
+from autoparser.analysis.parsing.turn_nodes import TurnTree
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     ParserFields,
@@ -44,7 +45,6 @@ from autoparser.analysis.parsing.turn_request import (
     ParserRequest,
     RequestError,
     RequestOptions,
-    TurnTree,
     read_options,
     read_request,
     request_with,

@@ -40,7 +40,7 @@ from autoparser.analysis.parsing.foreign_calls import (
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
-from autoparser.analysis.parsing.turn_request import PartBody, StrictItem, StrictRow, TurnTree
+from autoparser.analysis.parsing.turn_nodes import PartBody, StrictItem, StrictRow, TurnTree
 
 # A format's markers that a tokenizer may have as special tokens.
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.text_tape import SpanKind
-from autoparser.analysis.parsing.turn_request import TurnTree
+from autoparser.analysis.parsing.turn_nodes import TurnTree
 
 from .call_writer import GrammarError
 from .turn_rules import text_without_end

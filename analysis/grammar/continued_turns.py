@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.turn_parts import EdgeStrip, TurnPart
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.text_tape import SpanKind
-from autoparser.analysis.parsing.turn_request import (
-    IdentityCache,
+from autoparser.analysis.parsing.turn_nodes import (
     PartBody,
     StrictItem,
     StrictRow,
@@ -27,6 +26,7 @@ from autoparser.analysis.parsing.turn_request import (
     TurnStart,
     TurnTree,
 )
+from autoparser.analysis.parsing.turn_request import IdentityCache
 
 from .free_rows import free_rows
 

@@ -22,14 +22,14 @@ from autoparser.analysis.core.turn_parts import EdgeStrip, StrippedEdges, TurnPa
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.parsing.stop_marks import ChannelFrame, channel_frame, is_marked
-from autoparser.analysis.parsing.turn_request import (
-    IdentityCache,
+from autoparser.analysis.parsing.turn_nodes import (
     PartBody,
     StrictItem,
     StrictRow,
     TurnStart,
     TurnTree,
 )
+from autoparser.analysis.parsing.turn_request import IdentityCache
 
 _FREE: IdentityCache[tuple[StrictRow, ...]] = IdentityCache(256)
 _TEXT, _CALLS = PartBody(TurnPart.CONTENT), PartBody(TurnPart.CALLS)

@@ -33,7 +33,8 @@ from autoparser.analysis.learning.template_turns import TemplateTurns, lost_text
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, message_from
 from autoparser.analysis.parsing.turn_expression import build_expression
-from autoparser.analysis.parsing.turn_request import TurnTree, read_request
+from autoparser.analysis.parsing.turn_nodes import TurnTree
+from autoparser.analysis.parsing.turn_request import read_request
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .acceptance import GrammarDialect, byte_tokens, load_matcher

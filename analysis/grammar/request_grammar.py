@@ -36,12 +36,11 @@ from autoparser.analysis.core.schema_keywords import (
 from autoparser.analysis.core.text_alignment import TemplateLiteral as FormatLiteral
 from autoparser.analysis.parsing.output_parser import OutputParser, row_after_reasoning
 from autoparser.analysis.parsing.turn_expression import build_expression
+from autoparser.analysis.parsing.turn_nodes import TurnStart, TurnTree
 from autoparser.analysis.parsing.turn_request import (
     IdentityCache,
     RequestError,
     RequestOptions,
-    TurnStart,
-    TurnTree,
     read_request,
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens

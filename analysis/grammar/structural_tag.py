@@ -22,7 +22,7 @@ from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.turn_parts import TurnPart
-from autoparser.analysis.parsing.turn_request import (
+from autoparser.analysis.parsing.turn_nodes import (
     PartBody,
     StrictItem,
     StrictRow,

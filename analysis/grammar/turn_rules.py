@@ -33,14 +33,14 @@ from autoparser.analysis.core.text_alignment import (
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.parsing.call_ends import section_closers
 from autoparser.analysis.parsing.stop_marks import ChannelFrame, channel_frame
-from autoparser.analysis.parsing.turn_request import (
-    IdentityCache,
+from autoparser.analysis.parsing.turn_nodes import (
     PartBody,
     StrictItem,
     StrictRow,
     StrictTurn,
     TurnTree,
 )
+from autoparser.analysis.parsing.turn_request import IdentityCache
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import (

@@ -24,7 +24,7 @@ from autoparser.lazy_names import lazy_pattern
 from .stop_marks import StopMark, call_open, call_opens
 from .text_lookahead import GoesOn, TextLookahead
 from .text_tape import Reading
-from .turn_request import (
+from .turn_nodes import (
     ArgumentList,
     CallSection,
     FunctionName,

@@ -38,15 +38,8 @@ from .message_collector import MessageCollector
 from .stop_marks import BARS, call_literals, call_markers, call_open, is_telling, mirrored
 from .text_lookahead import ends_nowhere
 from .text_tape import Reading, Result, Span, SpanKind, TextTape
-from .turn_request import (
-    ArgumentList,
-    CallSchemas,
-    CallSection,
-    JsonCall,
-    RowCall,
-    SingleWord,
-    TurnTree,
-)
+from .turn_nodes import ArgumentList, CallSection, JsonCall, RowCall, SingleWord, TurnTree
+from .turn_request import CallSchemas
 from .value_decoding import decode_typed
 
 

@@ -12,7 +12,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import JsonDocument, document_json
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 
-from .turn_request import (
+from .turn_nodes import (
     ArgumentList,
     CallSection,
     FreeText,

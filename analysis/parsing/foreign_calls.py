@@ -17,7 +17,7 @@ from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.lazy_names import lazy_pattern
 
-from .turn_request import TurnTree
+from .turn_nodes import TurnTree
 
 
 def call_texts(calls: CallFormat) -> list[str]:

@@ -30,7 +30,7 @@ from .text_lookahead import (
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextTape
-from .turn_request import ArgumentList, FunctionName, JsonCall, RowCall
+from .turn_nodes import ArgumentList, FunctionName, JsonCall, RowCall
 
 # A call that is one JSON object, its members in any order.
 

@@ -33,7 +33,8 @@ from autoparser.analysis.core.text_alignment import is_unit
 
 from .json_text import in_json
 from .parsed_message import Delta, DeltaKind, ParsedCall, ParsedMessage
-from .turn_request import RequestError, TurnStart, TurnTree
+from .turn_nodes import TurnStart, TurnTree
+from .turn_request import RequestError
 
 if TYPE_CHECKING:
     from autoparser.analysis.sources.tokenizer import ModelTokenizer

@@ -38,15 +38,9 @@ from .parser_choice import EitherStream, ExactStream
 from .stop_marks import call_stops
 from .stream_parser import SearchingStream
 from .text_tape import Span, SpanKind, TextLane, TextTape
+from .turn_nodes import PartBody, StrictRow, TurnStart, TurnTree
 from .turn_reader import TurnReader, turn_reader_for
-from .turn_request import (
-    CallSchemas,
-    PartBody,
-    RequestError,
-    StrictRow,
-    TurnStart,
-    TurnTree,
-)
+from .turn_request import CallSchemas, RequestError
 
 if TYPE_CHECKING:
     from autoparser.analysis.sources.tokenizer import ModelTokenizer

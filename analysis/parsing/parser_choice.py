@@ -25,10 +25,7 @@ from .parsed_message import (
     Status,
 )
 from .stream_parser import SearchingStream
-from .turn_request import (
-    StrictRow,
-    TurnTree,
-)
+from .turn_nodes import StrictRow, TurnTree
 
 _TEXTS = (DeltaKind.CONTENT, DeltaKind.REASONING)
 

@@ -18,7 +18,7 @@ from .message_collector import MessageCollector
 from .stop_marks import StopMark
 from .text_lookahead import NO_JOINTS, FoundStop, MarkupJoints, StopTable, TextLookahead
 from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
-from .turn_request import TurnTree
+from .turn_nodes import TurnTree
 
 # The Markdown fence that models put around an answer in JSON.
 

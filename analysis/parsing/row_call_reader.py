@@ -44,15 +44,8 @@ from .text_lookahead import (
     take_row,
 )
 from .text_tape import Reading, SpanKind, TextTape
-from .turn_request import (
-    ArgumentList,
-    FreeText,
-    FunctionName,
-    IdentityCache,
-    RowCall,
-    RowItem,
-    SingleWord,
-)
+from .turn_nodes import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
+from .turn_request import IdentityCache
 from .value_decoding import key_closers
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.

@@ -69,7 +69,8 @@ from .text_lookahead import (
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextHold, TextTape
-from .turn_request import ArgumentList, CallSection, IdentityCache, JsonCall, RowCall, TurnTree
+from .turn_nodes import ArgumentList, CallSection, JsonCall, RowCall, TurnTree
+from .turn_request import IdentityCache
 from .written_call import WrittenCall
 
 if TYPE_CHECKING:

@@ -29,16 +29,16 @@ from autoparser.lazy_names import lazy_pattern
 
 from .text_lookahead import MarkupJoints, NamedStop, StopTable, ToolNames, at_text
 from .text_tape import Reading, SpanKind, TextTape
-from .turn_request import (
+from .turn_nodes import (
     ArgumentList,
     CallSection,
     FunctionName,
-    IdentityCache,
     JsonCall,
     RowCall,
     RowItem,
     TurnTree,
 )
+from .turn_request import IdentityCache
 
 # Repeated openings.
 

@@ -29,14 +29,13 @@ from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_parts import StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_shape import TurnOpening
 
-from .turn_request import (
+from .prompt_end import leading_whitespace, read_prompt_end
+from .turn_nodes import (
     ArgumentList,
     CallSection,
     FreeText,
     FunctionName,
-    IdentityCache,
     JsonCall,
-    ParserRequest,
     PartBody,
     RowCall,
     RowItem,
@@ -46,9 +45,8 @@ from .turn_request import (
     StrictTurn,
     TurnStart,
     TurnTree,
-    leading_whitespace,
-    read_prompt_end,
 )
+from .turn_request import IdentityCache, ParserRequest
 
 # The section of tool calls.
 

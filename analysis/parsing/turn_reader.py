@@ -63,16 +63,8 @@ from .text_lookahead import (
     skip_written,
 )
 from .text_tape import Reading, SpanKind, TextTape
-from .turn_request import (
-    ArgumentList,
-    CallSchemas,
-    CallSection,
-    IdentityCache,
-    PartBody,
-    RowCall,
-    TurnStart,
-    TurnTree,
-)
+from .turn_nodes import ArgumentList, CallSection, PartBody, RowCall, TurnStart, TurnTree
+from .turn_request import CallSchemas, IdentityCache
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
 _HEADER, _CONTENT, _CALLS, _END = StopMark.HEADER, StopMark.CONTENT, StopMark.CALLS, StopMark.END

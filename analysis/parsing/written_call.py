@@ -26,15 +26,7 @@ from .message_collector import MessageCollector
 from .raw_text import ArgumentTexts, raw_value_json, value_ends
 from .text_lookahead import skip_written
 from .text_tape import Reading, SpanKind, TextHold, TextTape
-from .turn_request import (
-    ArgumentList,
-    FreeText,
-    FunctionName,
-    JsonCall,
-    RowCall,
-    RowItem,
-    SingleWord,
-)
+from .turn_nodes import ArgumentList, FreeText, FunctionName, JsonCall, RowCall, RowItem, SingleWord
 from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, nested_opening, repeats_key
 
 _Parts: TypeAlias = list[tuple[int, SpanKind]]

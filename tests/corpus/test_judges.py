@@ -11,7 +11,7 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.grammar.turn_rules import TriggerKind
-from autoparser.analysis.parsing.turn_request import StrictRow
+from autoparser.analysis.parsing.turn_nodes import StrictRow
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 from tests.fixture_analyses import TEMPLATES
 from tests.fuzz.schemas.trial import FORMATS, JUDGE
