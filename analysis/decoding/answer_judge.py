@@ -64,13 +64,7 @@ from .constraints import ConstraintError, RefusedTokenError
 from .grammar_backend import GrammarBackend
 from .mask_sampling import JSON_CLOSERS, RandomSampler, masked_walk
 from .matcher_grammar import GrammarObject, ReasoningOpening
-from .message_rendering import (
-    AnswerRewriter,
-    MessageRendering,
-    NoTurns,
-    TurnWriter,
-    dropped_parts,
-)
+from .message_rendering import AnswerRewriter, MessageRendering, NoTurns, TurnWriter, dropped_parts
 
 
 class AnswerFault(StrEnum):

@@ -45,10 +45,10 @@ from autoparser.analysis.core.error_words import (
     value_kind,
 )
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.grammar.excluded_texts import exclusion_states
 from autoparser.analysis.grammar.gbnf_rules import class_without, gbnf_literal
 from autoparser.analysis.grammar.gbnf_writer import state_bodies
 from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.grammar.rule_paths import exclusion_states
 from autoparser.analysis.grammar.string_ways import lark_string
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer

@@ -46,7 +46,8 @@ from autoparser.analysis.grammar.grammar_rules import (
     sequence_node,
 )
 from autoparser.analysis.grammar.lark_writer import write_embedding
-from autoparser.analysis.grammar.rule_paths import Path, RuleTable, join_path
+from autoparser.analysis.grammar.rule_paths import Path, join_path
+from autoparser.analysis.grammar.rule_table import RuleTable
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 from .constraints import (

@@ -32,10 +32,7 @@ from autoparser.analysis.core.message_battery import (
     loose_tools,
 )
 from autoparser.analysis.core.reading_judge import ReadCall, ReadingJudge, ReadMessage
-from autoparser.analysis.core.schema_validation import (
-    Validate,
-    schema_validator,
-)
+from autoparser.analysis.core.schema_validation import Validate, schema_validator
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.learning.continuations import ASKED, turns_after
 from autoparser.analysis.parsing.output_parser import OutputParser

@@ -24,11 +24,9 @@ from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.parsing.raw_text import raw_value_json
 
+from .code_points import CodePoints
 from .grammar_rules import FreeProse, JsonValue, PatternNode
-from .regex_nodes import (
-    CodePoints,
-    regex_alphabet,
-)
+from .regex_nodes import regex_alphabet
 from .rule_paths import Item, Path, distinct_paths
 from .schema_options import ARRAY, NUMBER, OBJECT
 from .schema_reader import SchemaReader

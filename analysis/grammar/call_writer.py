@@ -43,13 +43,13 @@ from .rule_paths import (
     Brancher,
     Item,
     Path,
-    RuleTable,
     distinct_paths,
     join_path,
     leading_text,
     path_nodes,
     without_prefix,
 )
+from .rule_table import RuleTable
 from .schema_reader import SchemaReader
 from .string_ways import object_style, regex_escape
 from .value_writer import ClosedEntries, ValueWriter

@@ -17,11 +17,10 @@ from math import prod
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .code_points import ANY, CodePoints
 from .gbnf_rules import GbnfRules, character_options, gbnf_literal, join_alternatives
 from .grammar_rules import CharacterQuoting
 from .regex_nodes import (
-    ANY,
-    CodePoints,
     Regex,
     RegexChoice,
     RegexRepeat,

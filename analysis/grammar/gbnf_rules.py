@@ -36,8 +36,8 @@ from msgspec import Struct
 
 from autoparser.analysis.core.error_words import escape_text
 
+from .code_points import LAST, CodePoints
 from .grammar_rules import DEEPEST_LINE, CharacterQuoting, JsonStyle
-from .regex_nodes import LAST, CodePoints
 
 
 class RuleStep(Struct, frozen=True):

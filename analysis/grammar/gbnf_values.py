@@ -23,11 +23,12 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_errors import pointer_below
 from autoparser.analysis.core.schema_keywords import Schema, keyword_count, keyword_schemas
 
+from .code_points import ANY, CodePoints
 from .gbnf_numbers import number_range
 from .gbnf_patterns import RegexWriter, repeat_items
 from .gbnf_rules import GbnfRules, JsonTokens, gbnf_literal
 from .grammar_rules import CharacterQuoting
-from .regex_nodes import ANY, CodePoints, ecma_regex, with_open_counts
+from .regex_nodes import ecma_regex, with_open_counts
 from .regular_expressions import ANY_TEXT
 from .schema_numbers import Interval
 from .schema_survey import unwritable_keyword

@@ -30,6 +30,8 @@ from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import GrammarError
+from .code_points import CodePoints
+from .excluded_texts import State, exclusion_states, kept_apart
 from .gbnf_patterns import RegexWriter
 from .gbnf_rules import (
     GbnfRules,
@@ -59,8 +61,7 @@ from .grammar_rules import (
     begins_as_escape,
     inner_nodes,
 )
-from .regex_nodes import CodePoints, Regex, regex_alphabet, without_texts
-from .rule_paths import State, exclusion_states, kept_apart
+from .regex_nodes import Regex, regex_alphabet, without_texts
 from .string_shape import StringShape, whole_pattern
 
 _LONGEST = 1000

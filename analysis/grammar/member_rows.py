@@ -85,7 +85,8 @@ from .grammar_rules import (
     choice_node,
     sequence_node,
 )
-from .rule_paths import Item, Path, RuleTable, join_path, join_paths, without_prefix
+from .rule_paths import Item, Path, join_path, join_paths, without_prefix
+from .rule_table import RuleTable
 from .string_ways import key_path
 
 

@@ -22,9 +22,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from .code_points import ANY, CodePoints
 from .regex_nodes import (
-    ANY,
-    CodePoints,
     Regex,
     RegexChoice,
     RegexRepeat,

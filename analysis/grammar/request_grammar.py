@@ -48,6 +48,7 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from autoparser.shown import Shown
 
 from .acceptance import GrammarDialect, TextAcceptance, accept_text, byte_tokens, text_tokens
+from .call_triggers import GrammarTrigger, call_triggers
 from .call_writer import END_OF_PROMPT, GrammarError
 from .continued_turns import turn_after_prompt
 from .gbnf_writer import NO_TOKENS, SchemaTable, write_gbnf
@@ -55,7 +56,7 @@ from .grammar_rules import GrammarRules
 from .lark_writer import LarkGrammar, write_lark
 from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, write_loosened
 from .structural_tag import TagElements, TagFormat, write_ebnf, write_structural_tag
-from .turn_rules import GrammarTrigger, call_triggers, deciding_parts, rules_of_turns, without_ends
+from .turn_rules import deciding_parts, rules_of_turns, without_ends
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

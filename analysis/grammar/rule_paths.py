@@ -1,9 +1,9 @@
-"""Turn ways to write something into rules; common beginnings are written once.
+"""Turn ways to write something into nodes of rules; common beginnings are written once.
 
 A way is a row of texts, nodes and free texts. Readers of grammars look at text from the left and
 some never backtrack, so alternatives have to part exactly where they differ. Free text
-takes everything up to a closing text, so its close stands with it. `Brancher` makes nodes of ways,
-`RuleTable` names the rules, `exclusion_states` writes free text for grammars without exclusion.
+takes everything up to a closing text, so its close stands with it. `Brancher` makes nodes of ways.
+`RuleTable` (rule_table.py) names the rules.
 
 Two ways part where they differ, unless a tokenizer has one token there:
 
@@ -20,15 +20,11 @@ Two ways part where they differ, unless a tokenizer has one token there:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import takewhile
 from typing import TypeAlias
 
-from msgspec import Struct
-
-from autoparser.analysis.core.schema_errors import SchemaError
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -42,149 +38,10 @@ from .grammar_rules import (
     Node,
     PatternNode,
     ProseExit,
-    RulePart,
     RuleReference,
     choice_node,
     sequence_node,
 )
-
-# Free text up to one of several texts, as states: for grammars that cannot express "any text but".
-#
-# The automaton is by Aho and Corasick ("Efficient string matching", 1975): the number of states is
-# linear in the length of the texts, even if a template ends its turns with pages of text.
-
-
-class State(Struct, frozen=True):
-    """Transitions from one state; a character that is not named leads to state 0."""
-
-    goes: Mapping[str, int]
-    """The next state for each character that leads to a state other than 0, e.g. {"<": 1, "|": 2}.
-    """
-    closes: Mapping[str, int]
-    """The index of the close that a character completes, e.g. {">": 0}."""
-    refused: frozenset[str]
-    """Characters that would complete an excluded text, e.g. ">" after "<tool_call"."""
-    close_begun: bool = False
-    r"""Whether a close that holds an excluded text has begun, e.g. after "<tool_call>" of
-    '<tool_call>\n{"name": "': only named characters may follow."""
-    read: str = ""
-    """The prefix of a text that was read last, e.g. "<tool_"."""
-
-
-def exclusion_states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
-    """Return the states of a text that holds none of `exclude` before one of `closes` ends it.
-
-    A close may begin with or hold an excluded text: then nothing but the close may follow.
-    """
-    return _Prefixes(closes, exclude).states()
-
-
-def kept_apart(closes: Sequence[str], exclude: Sequence[str]) -> tuple[str, ...] | None:
-    r"""Return the texts that free text must not hold where its close is written by itself.
-
-    Return None if a text and the beginning of its close may hold one of them together, so that
-    neither can be written without the other: a line break and two of them begin with two.
-
-    >>> kept_apart(["</a>"], ["</a>", "<b>"])
-    ('</a>', '<b>')
-    >>> kept_apart(["\n\n"], [])
-    """
-    known = tuple(dict.fromkeys((*closes, *exclude)))
-    least = tuple(text for text in known if not any(_holds(text, other) for other in known))
-    for text in known:
-        for close in closes:
-            for length in range(1, min(len(text), len(close))):
-                before = text[:-length]
-                if text.endswith(close[:length]) and not any(inner in before for inner in least):
-                    return None
-    return least
-
-
-class _Prefixes:
-    """The prefixes of texts, each by its number; 0 is the empty one."""
-
-    def __init__(self, closes: Sequence[str], exclude: Sequence[str]) -> None:
-        self.text = [""]
-        self.then: list[dict[str, int]] = [{}]
-        """The prefixes that are longer by one character."""
-        ways = [self._add(close) for close in closes]
-        self.to_close = {prefix for way in ways for prefix in way}
-        self.close: dict[int, int] = {way[-1]: at for at, way in enumerate(ways)}
-        """The longest close that a prefix ends with, by its index."""
-        # Leave out longer ones: they are redundant, and hide that a close begins inside them.
-        least = [text for text in exclude if not any(_holds(text, other) for other in exclude)]
-        self.kept_out = {self._add(text)[-1] for text in least}
-        """Prefixes that end with an excluded text."""
-        self.whole = frozenset(self.close)
-        self.with_excluded: set[int] = set()
-        """Prefixes that hold an excluded text."""
-        self.order = [0]
-        self.leads = list(self.then)
-        """The longest prefix after a prefix and a character, unless it is the empty one."""
-        self.waiting = [0] * len(self.then)
-        """The longest prefix that a prefix ends with and that can be continued."""
-        self._connect()
-
-    def _add(self, text: str) -> list[int]:
-        """Add the prefixes of a text, and return them."""
-        way = [0]
-        for char in text:
-            to = self.then[way[-1]].setdefault(char, len(self.then))
-            if to == len(self.then):
-                self.then.append({})
-                self.text.append(self.text[way[-1]] + char)
-            way.append(to)
-        return way
-
-    def _connect(self) -> None:
-        """Compute the transitions of each prefix, the short ones first."""
-        # The longest other prefix that each ends with, as in Aho and Corasick's search for many
-        # words.
-        shorter = [0] * len(self.then)
-        for at in self.order:
-            less = shorter[at]
-            for char, to in self.then[at].items():
-                self.order.append(to)
-                shorter[to] = self.leads[less].get(char, 0) if at else 0
-            if not at:
-                continue
-            if at not in self.close and less in self.close:
-                self.close[at] = self.close[less]
-            if less in self.kept_out:
-                self.kept_out.add(at)
-            if at in self.kept_out:
-                self.with_excluded.add(at)
-            if at in self.with_excluded:
-                self.with_excluded.update(self.then[at].values())
-            self.waiting[at] = at if self.then[at] else self.waiting[less]
-            self.leads[at] = {**self.leads[less], **self.then[at]}
-
-    def states(self) -> list[State]:
-        """Return a state for each prefix that can be continued."""
-        waiting = [at for at in self.order if self.then[at] or not at]
-        places = {prefix: place for place, prefix in enumerate(waiting)}
-        return [self._state(at, places) for at in waiting]
-
-    def _state(self, at: int, places: Mapping[int, int]) -> State:
-        goes: dict[str, int] = {}
-        closes: dict[str, int] = {}
-        refused: set[str] = set()
-        begun = at in self.with_excluded
-        # Sorted, so that the states do not depend on the order of the texts.
-        for char, to in sorted((self.then if begun else self.leads)[at].items()):
-            to_close = to in self.to_close
-            if to in (self.whole if begun else self.close):
-                closes[char] = self.close[to]
-            elif not to_close and (begun or to in self.kept_out):
-                refused.add(char)
-            elif self.waiting[to]:
-                goes[char] = places[self.waiting[to]]
-        return State(goes, closes, frozenset(refused), begun, self.text[at])
-
-
-def _holds(text: str, other: str) -> bool:
-    return bool(other) and other != text and other in text
-
 
 Item: TypeAlias = str | Node | FreeProse
 Path: TypeAlias = tuple[Item, ...]
@@ -489,97 +346,3 @@ def path_nodes(paths: Iterable[Path]) -> Iterator[Node]:
         for item in path:
             if not isinstance(item, str | FreeProse):
                 yield item
-
-
-# The named rules of a grammar under construction.
-
-
-class RuleTable:
-    """Names each rule once; a rule may refer to itself while it is made."""
-
-    def __init__(
-        self,
-        opaque: OpaqueTokens,
-        rules_by_name: Mapping[str, Node] | None = None,
-        *,
-        names_alone: bool = False,
-        mark: str = "",
-    ) -> None:
-        """Start with these rules; no rule may cut an opaque token.
-
-        `mark` ends the name of each rule, which tells it from those of other tables.
-
-        With `names_alone`, an object that names members and says nothing of others has no others.
-        """
-        self.names_alone = names_alone
-        self.mark = mark
-        self.brancher = Brancher(opaque)
-        self.rules_by_name: dict[str, Node] = dict(rules_by_name or {})
-        self.scope = ""
-        """The function whose call is being made: its rules are named after it."""
-        self.parts: dict[RulePart, None] = {}
-        """The parts that its rules refer to."""
-        self.tools: dict[str, str] = {}
-        """The function for whose call a rule was made; others may share it."""
-        self._references: dict[Hashable, RuleReference] = {}
-        self._refused: dict[Hashable, SchemaError] = {}
-        """The errors of rules: another tool that shares one is refused as well."""
-        self._numbers: dict[Hashable, int] = {}
-        self._name_counts: dict[str, int] = {}
-
-    def beside(self) -> RuleTable:
-        """Return a table for another format in the same grammar: equal keys are other rules."""
-        other = RuleTable(self.brancher.opaque, names_alone=self.names_alone)
-        other.rules_by_name, other.tools = self.rules_by_name, self.tools
-        # Names have to differ over both formats, since the rules are in one grammar.
-        other._name_counts = self._name_counts
-        return other
-
-    def of_tool(self, tool: str, mark: str) -> RuleTable:
-        """Return an empty table for the rules of one tool."""
-        other = RuleTable(self.brancher.opaque, names_alone=self.names_alone, mark=mark)
-        other.brancher, other.scope = self.brancher, tool
-        return other
-
-    def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> RuleReference:
-        """Return the rule of a key; if it is new, `make` makes it and `hint` names it."""
-        known = self._references.get(key)
-        if known is not None:
-            return known
-        if key in self._refused:
-            raise self._refused[key]
-        ref = RuleReference(self._free(_name(self.scope, hint, self.mark)))
-        if self.scope:
-            self.tools[ref.name] = self.scope
-        self._references[key] = ref
-        # Reserved, in its place in the order, before its body asks for other rules.
-        self.rules_by_name[ref.name] = NOTHING
-        try:
-            self.rules_by_name[ref.name] = make()
-        except SchemaError as error:
-            del self._references[key]
-            self._refused[key] = error
-            raise
-        return ref
-
-    def number(self, key: Hashable) -> int:
-        """Return the number of a key, which keeps keys that contain it short."""
-        return self._numbers.setdefault(key, len(self._numbers))
-
-    def _free(self, name: str) -> str:
-        """Return an unused name."""
-        number = self._name_counts[name] = self._name_counts.get(name, 0) + 1
-        if number == 1 and name not in self.rules_by_name:
-            return name
-        return self._free(f"{name}-{number}")
-
-
-def _name(*hints: str) -> str:
-    """Return a name that every target takes: lower case letters, digits, single dashes."""
-    name = "-".join(filter(None, map(_words, hints))) or "rule"
-    return name if name[0].isalpha() else f"r-{name}"
-
-
-@lru_cache(maxsize=2048)
-def _words(hint: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-")

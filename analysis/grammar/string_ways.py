@@ -35,9 +35,9 @@ from autoparser.analysis.core.schema_errors import UnheldKeywordError
 from autoparser.analysis.core.schema_keywords import Schema
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 
+from .code_points import CodePoints
 from .grammar_rules import FreeProse, JsonStyle, JsonValue, PatternNode
 from .regex_nodes import (
-    CodePoints,
     Regex,
     RegexChoice,
     RegexRepeat,

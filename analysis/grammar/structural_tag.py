@@ -31,13 +31,15 @@ from autoparser.analysis.parsing.turn_nodes import (
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
+from .call_triggers import GrammarTrigger
 from .call_writer import CallWriter, HeaderTail
 from .gbnf_rules import gbnf_literal
 from .gbnf_writer import ARGUMENT, NO_TOKENS, GbnfWriter, SchemaTable
 from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, references_in
-from .rule_paths import RuleTable, leading_text, without_prefix
+from .rule_paths import leading_text, without_prefix
+from .rule_table import RuleTable
 from .schema_survey import unwritable_keyword
-from .turn_rules import GrammarTrigger, TurnRules, heads_of_turns
+from .turn_rules import TurnRules, heads_of_turns
 
 # The calls of a request in a structural tag: one grammar for all of them.
 #

@@ -29,7 +29,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .rule_paths import State, exclusion_states
+from .excluded_texts import State, exclusion_states
 from .string_ways import regex_escape
 
 _FIRST = 0xF0000

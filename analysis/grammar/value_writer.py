@@ -74,15 +74,8 @@ from .member_rows import (
     fill_row,
     kinds_told,
 )
-from .rule_paths import (
-    Item,
-    Path,
-    RuleTable,
-    distinct_paths,
-    join_path,
-    path_nodes,
-    without_prefix,
-)
+from .rule_paths import Item, Path, distinct_paths, join_path, path_nodes, without_prefix
+from .rule_table import RuleTable
 from .schema_reader import SchemaReader
 from .schema_satisfiability import may_be_met
 from .schema_survey import plain_words

@@ -25,10 +25,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import nodes
 
-from autoparser.analysis.core.errors import (
-    TemplateReadError,
-    TemplateRenderError,
-)
+from autoparser.analysis.core.errors import TemplateReadError, TemplateRenderError
 
 from .chat_template import ChatTemplate
 from .render_trace import PromptPiece, RenderTrace, SourceMap, SourceSpan

@@ -10,7 +10,7 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.grammar.turn_rules import TriggerKind
+from autoparser.analysis.grammar.call_triggers import TriggerKind
 from autoparser.analysis.parsing.turn_nodes import StrictRow
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 from tests.fixture_analyses import TEMPLATES
@@ -100,7 +100,7 @@ def test_the_judge_finds_a_trigger_that_comes_too_early(monkeypatch: pytest.Monk
         assert row.items or row.end.text
         return iter(())
 
-    monkeypatch.setattr("autoparser.analysis.grammar.turn_rules._around", nothing)
+    monkeypatch.setattr("autoparser.analysis.grammar.call_triggers._around", nothing)
     asked = found(turn(ANSWER, calls(opening="<open>tools<sep>"), end="<end>\n"))
     assert any("has '<open>answer<sep>" in fault for fault in asked.faults), asked.faults
     assert asked.faults[0] in triggers_board([]).table([asked])

@@ -31,7 +31,7 @@ from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolResult, UserMessage
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
-from autoparser.analysis.grammar.turn_rules import GrammarTrigger, TriggerKind
+from autoparser.analysis.grammar.call_triggers import GrammarTrigger, TriggerKind
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 from autoparser import Grammar, Json
 from autoparser.analysis.core.schema_document import ROOT, SchemaDocument
 from autoparser.analysis.grammar.call_writer import GrammarError
+from autoparser.analysis.grammar.code_points import ANY, CodePoints
 from autoparser.analysis.grammar.gbnf_numbers import integer_range, number_range
 from autoparser.analysis.grammar.gbnf_patterns import repeat_items
 from autoparser.analysis.grammar.gbnf_rules import (
@@ -26,7 +27,6 @@ from autoparser.analysis.grammar.gbnf_rules import (
 )
 from autoparser.analysis.grammar.gbnf_schemas import Converter, schema_rules
 from autoparser.analysis.grammar.grammar_rules import JsonStyle
-from autoparser.analysis.grammar.regex_nodes import ANY, CodePoints
 from autoparser.analysis.grammar.schema_numbers import Interval
 from tests.analysis.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES

@@ -10,8 +10,8 @@ import pytest
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.grammar.code_points import CodePoints
 from autoparser.analysis.grammar.gbnf_rules import character_class
-from autoparser.analysis.grammar.regex_nodes import CodePoints
 from autoparser.analysis.grammar.structural_tag import choice_tag, constant_tag
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
