@@ -16,6 +16,7 @@ from dataclasses import replace as replace_fields
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
+from msgspec import DecodeError
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
@@ -106,7 +107,7 @@ class TurnStream(SearchingStream):
         """Whether a call could not be read, and a search for calls in its text has begun."""
         return self._collector.vain_searches > 0
 
-    def feed(  # noqa: C901, PLR0912 - all that most pieces need, without a call
+    def feed(  # noqa: C901, PLR0912, PLR0915 - all that most pieces need, without a call
         self, text: str, ids: Sequence[int] | None = None
     ) -> list[Delta]:
         """Read a piece of text; return the deltas that it adds."""
@@ -123,11 +124,24 @@ class TurnStream(SearchingStream):
                     lane.held_text = text
                     return []
                 lane.held_text = ""
-            if (
-                lane.sign in text or (lane.also and (lane.also in text or not text.isprintable()))
-            ) and lane.search(text) is not None:
+            decode = lane.decode
+            if decode is not None:
+                if "\\" in text or '"' in text or not text.isprintable():
+                    # The rest of an escape may come.
+                    if text[-1] == "\\":
+                        lane.held_text = "\\"
+                        text = text[:-1]
+                        if not text:
+                            return []
+                    try:
+                        decode(f'"{text}"')
+                    except (DecodeError, UnicodeEncodeError):
+                        text += lane.held_text
+                        lane.held_text = ""
+                        return self._feed_in_part(lane, text)
+            elif lane.sign in text and lane.search(text) is not None:
                 return self._feed_in_part(lane, text)
-            if text[-1] in lane.ends:
+            elif text[-1] in lane.ends:
                 size = len(text)
                 end = len(text.rstrip(lane.blank))
                 if end < size - lane.widest:

@@ -113,24 +113,24 @@ class TextLane:
         passed: Callable[[str], int | None] | None = None,
         *,
         sign: str = "",
-        also: str = "",
         ends: str = "",
         blank: str = "",
         widest: int = 0,
         quote: Callable[[str], str] | None = None,
+        decode: Callable[[str], object] | None = None,
         begun: Callable[[str], str] | None = None,
     ) -> None:
         """Store the search for texts that may matter, and the target of all others.
 
         For a text with a match, `passed` returns the length that may still pass, as `quote` encodes
         it inside of quotes, or None if the reader has to see it. Only a text with `sign` has a
-        match, or one with the sign `also`, if there is one, or that does not print. A
-        character in `ends` may matter only at the end of a text: the last one, or up to `widest`
-        that are `blank`. A text that has `begun` a joint, which the reader need not see yet, is
-        held.
+        match. If there is a `decode`, a text matters that it cannot decode in quotes, whatever the
+        search finds. A character in `ends` may matter only at the end of a text: the last one, or
+        up to `widest` that are `blank`. A text that has `begun` a joint, which the reader need not
+        see yet, is held.
         """
         self.search, self.kind, self.emit, self.passed = search, kind, emit, passed
-        self.sign, self.also = sign, also
+        self.sign, self.decode = sign, decode
         self.ends, self.blank, self.widest = ends, blank, widest
         self.quote, self.begun = quote, begun
         self.held_text = ""

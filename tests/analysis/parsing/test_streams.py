@@ -49,10 +49,10 @@ def test_the_end_of_the_reasoning_is_known_at_its_closer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fixture", "head", "piece", "written", "sign"),
+    ("fixture", "head", "piece", "written", "sign", "check", "checked"),
     [
-        (JSON, BEGUN[:-1], " and so 'on'", " and so 'on'", '\\"'),
-        (ENTRIES, f"{ENTRY}Oslo", ' "a"\nb', r" \"a\"\nb", "a <"),
+        (JSON, BEGUN[:-1], " and so 'on'", " and so 'on'", '\\"', "decode", r'"\""'),
+        (ENTRIES, f"{ENTRY}Oslo", ' "a"\nb', r" \"a\"\nb", "a <", "search", "a <"),
     ],
 )
 def test_a_piece_of_an_argument_is_searched_only_with_a_sign_of_its_end(
@@ -61,6 +61,8 @@ def test_a_piece_of_an_argument_is_searched_only_with_a_sign_of_its_end(
     piece: str,
     written: str,
     sign: str,
+    check: str,
+    checked: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lanes, open_lane = list[TextLane](), TextLane.open
@@ -73,10 +75,10 @@ def test_a_piece_of_an_argument_is_searched_only_with_a_sign_of_its_end(
     stream = analysis_of(fixture).parser(TOOLS).stream()
     stream.feed(f"{head}{' more' * 40}")
     searched = list[str]()
-    lanes[-1].search = searched.append
+    setattr(lanes[-1], check, searched.append)
     assert [(delta.text, searched) for delta in stream.feed(piece)] == [(written, [])]
     stream.feed(sign)
-    assert searched == [sign]
+    assert searched == [checked]
 
 
 def test_finish_reason_is_the_last_delta_once() -> None:
@@ -253,6 +255,27 @@ def test_each_further_call_in_single_characters_wakes_its_reader_once(
     woken = calls_of(lambda: fed(stream, f"\n{call}" * 3), wakes_reader)
     assert len(stream.message.tool_calls) == 5
     assert woken == 3
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (r"C:\\ \"a\" \u00e9\/\n", 'C:\\ "a" \u00e9/\n'),
+        (r"\ud83d\ude00 \ud83d", "\U0001f600 \ud83d"),
+        ("\ud800 \x7f", "\ud800 \x7f"),
+        (r"\d \\\" \\\\", r"\d \" \\"),
+        ("a\nb\x00", "a\nb\x00"),
+    ],
+)
+def test_escapes_of_a_long_string_are_read_the_same_in_any_pieces(written: str, value: str) -> None:
+    more = " more" * 40
+    text = f'{BEGUN[:-1]}{more} {written}{written}"}}}}\n</tool_call>'
+    for size in range(1, 17):
+        stream = analysis_of(JSON).parser(TOOLS).stream()
+        pieces = (text[at : at + size] for at in range(0, len(text), size))
+        deltas = [delta for piece in pieces for delta in stream.feed(piece)]
+        sent = "".join(delta.text for delta in deltas if delta.kind is DeltaKind.ARGUMENTS)
+        assert json.loads(sent) == {"city": f"{CITY}{more} {value}{value}"}
 
 
 def test_markup_behind_a_long_value_wakes_its_reader_once_for_each_part() -> None:
