@@ -456,8 +456,7 @@ class EntryReader:
         match = None if head is None else head.match(tape.text, tape.at)
         if match is None or match[1] not in self.values.schema.names:
             return None
-        ends = (match.start(1), match.end(1), match.end())
-        tape.take_parts(zip(ends, _PARTS_OF_HEAD, strict=True))
+        tape.take_parts(((*match.span(1), SpanKind.ARGUMENTS),), match.end())
         self.values.wide = False
         self.count += 1
         return match[1]
@@ -668,9 +667,6 @@ class EntryReader:
             return False
         yield from ahead.space()
         return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
-
-
-_PARTS_OF_HEAD = (SpanKind.MARKUP, SpanKind.ARGUMENTS, SpanKind.MARKUP)
 
 
 def _middles_of(texts: ArgumentTexts) -> dict[str, _Middles]:

@@ -349,14 +349,8 @@ def value_ends(
     It returns None if only a reader can tell.
     """
     stops = texts.of_value("", after, "", (), backslashed=False, entries=False).stops
-    plain, space, size = stops.up_to(after.core).match, after.before, len(after.core)
 
     def ends(text: str, at: int) -> tuple[int, int] | None:
-        match = plain(text, at)
-        if match is not None:
-            end = match.end()
-            if text.endswith(space, at, end - size):
-                return end - size - len(space), end
         found = stops.find(text, at)
         if found is None or found.label is not _Stop.CLOSER:
             return None

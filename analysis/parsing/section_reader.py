@@ -258,6 +258,7 @@ class SectionReader:
         self._call_marks, self._noise = texts.call_marks, texts.noise
         self._turn, self._offered, self._ends = turn, turn.offered, texts.ends
         self._turn_ends, self._joints = texts.turn_ends, texts.joints
+        self._next_space = len(texts.next_call) - len(texts.next_call.lstrip())
         self._many = section.limit is CallLimit.MANY
 
     @cached_property
@@ -737,6 +738,9 @@ class SectionReader:
         wanted = self._texts.another_listed if opened else self._texts.another
         if not wanted:
             return opened and (yield from self._named_call(tape, section))
+        if self._texts.next_call and tape.text.startswith(self._texts.next_call, tape.at):
+            tape.take(self._next_space, _MARKUP)
+            return True
         another = yield from behind_space(tape, wanted)
         if another and not tape.text.startswith(wanted, tape.at):
             yield from skip_space(tape)

@@ -25,7 +25,7 @@ A reader of `<call>` waits until six characters are there:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -50,7 +50,7 @@ class SpanKind(StrEnum):
 
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
-_JUNK = SpanKind.JUNK
+_JUNK, _MARKUP = SpanKind.JUNK, SpanKind.MARKUP
 
 
 class Span(NamedTuple):
@@ -64,6 +64,10 @@ class Span(NamedTuple):
     """The kind of text, such as `SpanKind.CONTENT`."""
 
 
+Part: TypeAlias = tuple[int, int, SpanKind]
+"""Where a part begins and ends in the tape's text, and its kind."""
+
+
 class _Growing(Struct):
     """A span whose end is not known yet."""
 
@@ -73,6 +77,22 @@ class _Growing(Struct):
     """The offset after the last character so far, e.g. 55."""
     kind: SpanKind
     """The kind of text, e.g. `SpanKind.REASONING`."""
+    inner: list[tuple[int, Sequence[Part]]] = []
+    """The parts of other kinds that were taken with markup around them, e.g. [(8, [(6, 17,
+    SpanKind.NAME)])], behind the offset from which their own are counted."""
+
+    def parts(self) -> Iterator[Span]:
+        """Return the parts of other kinds, and the text between them."""
+        at = self.start
+        for offset, parts in self.inner:
+            for start, end, kind in parts:
+                if end > start:
+                    if offset + start > at:
+                        yield Span(at, offset + start, self.kind)
+                    at = offset + end
+                    yield Span(offset + start, at, kind)
+        if self.end > at:
+            yield Span(at, self.end, self.kind)
 
 
 class LaneSink(Struct):
@@ -330,21 +350,24 @@ class TextTape:
             span.end > letter and span.kind is not SpanKind.JUNK for span in self._spans
         )
 
-    def take_parts(self, parts: Iterable[tuple[int, SpanKind]]) -> None:
-        """Take several parts from the front, none of them junk: where each ends, and its kind."""
-        begun = at = self.at
-        spans, offset = self._spans, self.offset
-        last = spans[-1].kind if spans else None
-        for end, kind in parts:
-            if kind is last:
-                spans[-1].end = offset + end
-            elif end > at:
-                spans.append(_Growing(offset + at, offset + end, kind))
-                last = kind
-            at = end
-        self.at = at
+    def take_parts(self, parts: Sequence[Part], end: int) -> None:
+        """Take markup from the front, up to the offset `end`, with parts of other kinds in it."""
+        at, spans, offset = self.at, self._spans, self.offset
+        if not spans or spans[-1].kind is not _MARKUP:
+            spans.append(_Growing(offset + at, offset + end, _MARKUP))
+        spans[-1].end = offset + end
+        spans[-1].inner.append((offset, parts))
+        self.at = end
         if self._recorded is not None:
-            self._recorded.append(self.text[begun:at])
+            self._recorded.append(self.text[at:end])
+
+    def _split(self, start: int) -> None:
+        """Make the parts of the spans that end behind an offset spans of their own."""
+        spans, later = self._spans, list[_Growing]()
+        while spans and spans[-1].end > start:
+            later.append(spans.pop())
+        for span in reversed(later):
+            spans += (_Growing(*part) for part in span.parts())
 
     def hold_for(self, wanted: str, most: int) -> None:
         """Let the reader wait until a text is there, or `most` characters are."""
@@ -363,6 +386,7 @@ class TextTape:
         else:
             self.text = text + self.text[self.at :]
             self.offset, self.at = start, 0
+        self._split(start)
         spans = self._spans
         while spans and spans[-1].start >= start:
             spans.pop()
@@ -381,6 +405,7 @@ class TextTape:
 
     def relabel(self, start: int, kind: SpanKind, end: int | None = None) -> None:
         """Set the kind of all text taken from the offset `start` on, or up to `end`."""
+        self._split(start)
         spans = self._spans
         later: list[_Growing] = []
         if end is None:
@@ -414,7 +439,7 @@ class TextTape:
         """The spans of the text taken so far, in order and without gaps."""
         if self.lane is not None:
             self._count_passed(self.lane)
-        return tuple(Span(span.start, span.end, span.kind) for span in self._spans)
+        return tuple(part for span in self._spans for part in span.parts())
 
     def wait(self, count: int) -> Reading[bool]:
         """Wait until `count` characters are there; return False if the text ends before."""

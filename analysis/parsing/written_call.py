@@ -25,18 +25,18 @@ from .call_ends import CallSurroundings
 from .message_collector import MessageCollector
 from .raw_text import ArgumentTexts, raw_value_json, value_ends
 from .text_lookahead import skip_written
-from .text_tape import Reading, SpanKind, TextHold, TextTape
+from .text_tape import Part, Reading, SpanKind, TextHold, TextTape
 from .turn_nodes import ArgumentList, FreeText, FunctionName, JsonCall, RowCall, RowItem, SingleWord
 from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, nested_opening, repeats_key
 
-_Parts: TypeAlias = list[tuple[int, SpanKind]]
-"""The end of each part of a call in the text, and its kind."""
-_Finder: TypeAlias = Callable[[str, int, Callable[[], SchemaPart], _Parts], "str | None"]
+_Finder: TypeAlias = Callable[
+    [str, int, Callable[[], SchemaPart], list[Part]], "tuple[str, int] | None"
+]
 """Finds the arguments at an offset of a text, by their schema; returns them as JSON text, such as
-`'{"city": "Oslo"}'`, and adds their parts."""
+`'{"city": "Oslo"}'`, with the offset of their end, and adds their parts."""
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
-_MARKUP, _ARGUMENTS = SpanKind.MARKUP, SpanKind.ARGUMENTS
+_ARGUMENTS = SpanKind.ARGUMENTS
 
 
 class WrittenCall:
@@ -59,9 +59,8 @@ class WrittenCall:
         # Some rows hold several words, such as an index, and no id.
         self._has_id = "id" in self._head.groupindex
         words = [item for item in row if isinstance(item, FunctionName | SingleWord)]
-        self._kinds = [
-            SpanKind.NAME if isinstance(word, FunctionName) else SpanKind.ID for word in words
-        ]
+        kinds = (SpanKind.NAME if isinstance(word, FunctionName) else SpanKind.ID for word in words)
+        self._kinds = [*enumerate(kinds, 1)]
         self._close, self._arguments, self._offered = close, arguments, offered
         self._opening = opening
         self._naming = naming
@@ -127,7 +126,7 @@ class WrittenCall:
         if begun is None or self._opening.match(tape.text, begun[0].end()) is None:
             return None
         match, *words = begun
-        tape.take_parts(self._parts(match))
+        tape.take_parts(self._parts(match), match.end())
         return words[0], words[1]
 
     def _begun(self, tape: TextTape) -> tuple[re.Match[str], str, str] | None:
@@ -148,13 +147,11 @@ class WrittenCall:
                 self._named[call_id] = name
         return name
 
-    def _parts(self, match: re.Match[str]) -> _Parts:
-        """Return where the parts of a call up to its arguments end, and their kinds."""
-        parts: _Parts = []
-        for number, kind in enumerate(self._kinds, 1):
-            begin, end = match.span(number)
-            parts += ((begin, _MARKUP), (end, kind))
-        parts.append((match.end(), _MARKUP))
+    def _parts(self, match: re.Match[str]) -> list[Part]:
+        """Return the words of a call up to its arguments."""
+        parts: list[Part] = []
+        for number, kind in self._kinds:
+            parts += ((*match.span(number), kind),)
         return parts
 
     def _take(self, tape: TextTape, collector: MessageCollector) -> bool:
@@ -165,16 +162,16 @@ class WrittenCall:
         match, name, call_id = begun
         text, parts = tape.text, self._parts(match)
         schema = partial(collector.schemas.of, name)
-        arguments = self._arguments(text, match.end(), schema, parts)
-        if arguments is None:
+        found = self._arguments(text, match.end(), schema, parts)
+        if found is None:
             return False
-        end, core = parts[-1][0], self._close.core
+        arguments, end = found
+        core = self._close.core
         start = text.find(core, end)
         # Other text before the closer is a departure, which the readers that forgive decide about.
         if start < 0 or text[end:start].strip():
             return False
-        parts.append((start + len(core), _MARKUP))
-        tape.take_parts(parts)
+        tape.take_parts(parts, start + len(core))
         collector.whole_call(name, arguments, call_id)
         return True
 
@@ -232,8 +229,8 @@ def _json_finder(around: CallSurroundings) -> _Finder:
     foreign = re.compile("|".join(map(re.escape, filter(None, around.stops))) or "(?!)")
 
     def find(
-        text: str, at: int, read_schema: Callable[[], SchemaPart], parts: _Parts
-    ) -> str | None:
+        text: str, at: int, read_schema: Callable[[], SchemaPart], parts: list[Part]
+    ) -> tuple[str, int] | None:
         del read_schema
         if not text.startswith("{", at):
             return None
@@ -247,8 +244,8 @@ def _json_finder(around: CallSurroundings) -> _Finder:
         # Every key has a colon: with as few as the members are, no key stands twice.
         if text.count(":", at, end) != len(value) and repeats_key(text, at):
             return None
-        parts.append((end, _ARGUMENTS))
-        return text[at:end]
+        parts.append((at, end, _ARGUMENTS))
+        return text[at:end], end
 
     return find
 
@@ -262,32 +259,42 @@ def _entry_finder(
 ) -> _Finder | None:
     """Return the search for entries of one form whose raw values stand between markers."""
     texts = ArgumentTexts.of(arguments, around.argument_stops([close.first]), close.before)
-    row, string, head = texts.rows[0], arguments.values.string, texts.entry_head
+    row, string, entry = texts.rows[0], arguments.values.string, texts.entry_head
     after = TemplateLiteral.of(row.after)
-    plain = string.escape is StringEscape.VERBATIM and not string.open.strip() and not string.guard
-    if head is None or not plain or not after.markers:
+    bare = string.escape is StringEscape.VERBATIM and not string.open.strip() and not string.guard
+    if entry is None or not bare or not after.markers:
         return None
     values, ends = arguments.values, value_ends(texts, after)
+    space, size = after.before, len(after.core)
+    stops = texts.of_value("", after, "", (), backslashed=False, entries=False).stops
+    # The empty group is where the value begins.
+    head = re.compile(f"{entry.pattern}()").match
+    plain = re.compile(f"{entry.pattern}(){stops.up_to(after.core).pattern}").match
     nests = any(
         not (container.open.strip() or container.close.strip())
         for container in (values.array, values.object)
     )
 
     def find(
-        text: str, at: int, read_schema: Callable[[], SchemaPart], parts: _Parts
-    ) -> str | None:
+        text: str, at: int, read_schema: Callable[[], SchemaPart], parts: list[Part]
+    ) -> tuple[str, int] | None:
         schema = read_schema()
         names = schema.names
         found: dict[str, str] = {}
-        while (match := head.match(text, at)) is not None:
-            (_, begin), (key_begin, key_end) = match.regs
-            key, stop = match[1], ends(text, begin)
+        while (match := plain(text, at) or head(text, at)) is not None:
+            (_, at), key_span, (begin, _) = match.regs
+            key, end = match[1], at - size
             # An unknown or a repeated key may be a text that looks like an entry.
-            if key not in names or key in found or stop is None:
+            if key not in names or key in found:
                 return None
+            if at > begin and text.endswith(space, begin, end):
+                end -= len(space)
+            elif (stop := ends(text, begin)) is None:
+                return None
+            else:
+                end, at = stop
             part = schema.member(key)
             types: frozenset[str] | None = part.kinds
-            end, at = stop
             value = text[begin:end]
             if types == STRING_ONLY:
                 written = encode_basestring(value)
@@ -300,14 +307,8 @@ def _entry_finder(
                     return None
             # A key has no sign that JSON escapes.
             found[key] = f'"{key}": {written}'
-            parts += (
-                (key_begin, _MARKUP),
-                (key_end, _ARGUMENTS),
-                (begin, _MARKUP),
-                (end, _ARGUMENTS),
-                (at, _MARKUP),
-            )
-        return "{" + ", ".join(found.values()) + "}" if found or may_be_empty else None
+            parts += ((*key_span, _ARGUMENTS), (begin, end, _ARGUMENTS))
+        return ("{" + ", ".join(found.values()) + "}", at) if found or may_be_empty else None
 
     return find
 

@@ -258,6 +258,17 @@ def test_each_further_call_in_single_characters_wakes_its_reader_once(
 
 
 @pytest.mark.parametrize(
+    ("fixture", "call", "most"), [(JSON, CALL, 170), (TAGGED, TAGGED_CALL, 200)]
+)
+def test_further_calls_run_few_functions(fixture: str, call: str, most: int) -> None:
+    stream = analysis_of(fixture).parser(TOOLS).stream()
+    stream.feed(f"<think>\nHm.\n</think>\n\n{call}\n{call}")
+    taken = calls_of(lambda: stream.feed(f"\n{call}" * 3), lambda _, event: "call" in event)
+    assert len(stream.message.tool_calls) == 5
+    assert 0 < taken < most
+
+
+@pytest.mark.parametrize(
     ("written", "value"),
     [
         (r"C:\\ \"a\" \u00e9\/\n", 'C:\\ "a" \u00e9/\n'),
