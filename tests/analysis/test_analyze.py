@@ -18,7 +18,7 @@ from tests.analysis.tiny import CONTENT, calls, turn
         ("", "renders nothing"),
     ],
 )
-def test_an_unusable_template_is_refused_in_one_line(text: str, words: str) -> None:
+def test_unusable_template_error_is_one_line(text: str, words: str) -> None:
     with pytest.raises(TemplateUnusableError) as error:
         analyze(ChatTemplate(text, origin="t.jinja"))
     line = str(error.value)
@@ -39,7 +39,7 @@ def test_an_unusable_template_is_refused_in_one_line(text: str, words: str) -> N
         "{{ 'x' * (2 ** 70) }}",
     ],
 )
-def test_hostile_templates_end_in_one_line(text: str) -> None:
+def test_hostile_template_error_is_one_line(text: str) -> None:
     with pytest.raises(AutoparserError) as error:
         analyze(ChatTemplate(text))
     assert str(error.value).isprintable()

@@ -17,7 +17,7 @@ CALL: Json = {
 }
 
 
-def test_nothing_asked_has_empty_bounds() -> None:
+def test_empty_tally_has_empty_bounds() -> None:
     bounds = AskedTally().bounds
     assert (bounds.forms, bounds.settings, bounds.messages, bounds.name_signs) == ({}, (), 0, "")
 
@@ -38,7 +38,7 @@ def test_bounds_count_nested_values() -> None:
     assert bounds.name_signs == "-2LU_kop"
 
 
-def test_merged_tallies_have_the_larger_bounds_and_the_sum_of_forms() -> None:
+def test_merged_tally_has_the_larger_bounds_and_summed_forms() -> None:
     one, other = AskedTally(), AskedTally()
     one.add([{"role": "user", "content": "Hi"}], None, {})
     other.add([{"role": "user", "content": "Hello"}] * 3, None, {})
@@ -55,7 +55,7 @@ def test_analysis_reports_its_asked_bounds() -> None:
     assert {"enable_thinking": False} in bounds.settings
 
 
-def test_refused_requests_are_not_in_the_bounds() -> None:
+def test_refused_requests_do_not_count_in_the_bounds() -> None:
     whole = turn(REASONING, CONTENT, calls(JSON_CALL)).text
     refusing = "{% for m in messages if m.tool_calls %}{{ raise_exception('none') }}{% endfor %}"
     assert analyze(whole).asked.calls > 0

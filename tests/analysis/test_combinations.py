@@ -31,7 +31,7 @@ def drawn() -> list[tuple[str, int, int, int, int, bool]]:
     return random.Random(7).sample(list(every), SIZE)
 
 
-def test_the_first_ones_hold_every_part() -> None:
+def test_first_combinations_cover_every_part() -> None:
     for at, kind in enumerate(KINDS):
         assert len({combination[at] for combination in drawn()[:FIRST]}) == len(PARTS[kind])
 
@@ -39,7 +39,7 @@ def test_the_first_ones_hold_every_part() -> None:
 @pytest.mark.parametrize(
     ("style", "section", "reasoning", "content", "frame", "calls_first"), drawn()[:FIRST]
 )
-def test_any_combination_reproduces_itself(
+def test_combination_of_parts_reproduces_itself(
     style: str, section: int, reasoning: int, content: int, frame: int, calls_first: bool
 ) -> None:
     opening, separator, close = PARTS["sections"][section]

@@ -223,7 +223,7 @@ def occurs(text: str, value: object, depth: int = 6) -> bool:
     return any(occurs(text, part, depth - 1) for part in inner)
 
 
-def test_each_example_of_a_field_occurs_in_an_analysis() -> None:
+def test_core_field_examples_occur_in_analyses() -> None:
     given = [*examples()]
     missing = [
         (owner, name, text)
@@ -234,7 +234,7 @@ def test_each_example_of_a_field_occurs_in_an_analysis() -> None:
     assert missing == []
 
 
-def test_each_string_that_shows_a_value_shows_one_of_a_fixture() -> None:
+def test_backticked_values_in_field_docs_occur_in_fixtures() -> None:
     values = field_values()
     fields = [
         (owner, name, texts)
@@ -257,7 +257,7 @@ def test_each_string_that_shows_a_value_shows_one_of_a_fixture() -> None:
     assert missing == []
 
 
-def test_each_field_of_a_format_has_a_string() -> None:
+def test_format_fields_have_docstrings() -> None:
     with_strings = {(owner, name) for module in MODULES for owner, name, _ in field_strings(module)}
     formats = {"CallFormat", "ContainerNotation", "TurnShape", "TurnLayout", "StringText"}
     fields = {(owner, name) for owner, name in field_values() if owner in formats}

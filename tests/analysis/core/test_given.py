@@ -54,7 +54,7 @@ def test_value_of_the_right_type_is_converted() -> None:
 
 
 @table("wrong")
-def test_a_wrong_value_is_refused_with_its_place_and_a_way_out(case: Any) -> None:
+def test_wrong_value_error_names_place_and_hint(case: Any) -> None:
     with pytest.raises(AutoparserError) as raised:
         read_value(case["value"], Tree, file="t.yaml")
     error = raised.value
@@ -80,7 +80,7 @@ def judge(*, alike: bool = False, allowed: bool = True) -> ReadingJudge:
 
 
 @table("readings")
-def test_the_first_difference_of_a_reading_is_named(case: Any) -> None:
+def test_first_difference_of_a_message_is_reported(case: Any) -> None:
     content, reasoning, *calls = case["read"]
     read = ReadMessage(content, reasoning, tuple(ReadCall(*call) for call in calls))
     found = judge().judge(MEANT, read)
@@ -102,6 +102,6 @@ def test_schema_allowed_difference_is_right() -> None:
 
 
 @table("equal")
-def test_values_are_equal_as_json_or_not(case: Any) -> None:
+def test_json_equality_matches_the_table(case: Any) -> None:
     assert same_json(case["one"], case["other"]) is case["same"]
     assert same_json(case["other"], case["one"]) is case["same"]

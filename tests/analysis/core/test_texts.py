@@ -36,7 +36,7 @@ def test_differing_parts_lie_between_shared_text(case: Any) -> None:
 
 @settings(max_examples=60)
 @given(MARKUP, MARKUP)
-def test_any_two_texts_are_put_together_from_their_parts(left: str, right: str) -> None:
+def test_diff_parts_rejoin_to_both_texts(left: str, right: str) -> None:
     split = diff_split(left, right)
     assert split.prefix + split.left + split.suffix == left
     assert split.prefix + split.right + split.suffix == right
@@ -51,9 +51,7 @@ def test_any_two_texts_are_put_together_from_their_parts(left: str, right: str) 
 
 @settings(max_examples=60)
 @given(MARKUP, MARKUP, MARKUP)
-def test_any_repetition_is_put_together_from_its_parts(
-    before: str, between: str, after: str
-) -> None:
+def test_repetition_parts_rejoin_to_the_texts(before: str, between: str, after: str) -> None:
     found = split_repetition(before, between, after)
     assert found.prefix + found.open == before
     assert found.close + found.separator + found.open == between
@@ -61,7 +59,7 @@ def test_any_repetition_is_put_together_from_its_parts(
 
 
 @table("spellings")
-def test_whitespace_may_be_other_except_between_words(case: Any) -> None:
+def test_spellings_vary_whitespace_except_between_words(case: Any) -> None:
     first, *found = spaced_spellings(case["text"])
     assert first == case["text"]
     assert {*found} >= {*case["others"]}
@@ -69,7 +67,7 @@ def test_whitespace_may_be_other_except_between_words(case: Any) -> None:
     assert {"".join(text.split()) for text in found} <= {"".join(first.split())}
 
 
-def test_a_text_of_many_gaps_has_no_more_spellings_than_one_of_eight() -> None:
+def test_whitespace_spellings_stop_growing_after_eight_gaps() -> None:
     # Without a bound, each gap doubles the spellings, and six more gaps make 64 times as many.
     short = "<a>" + "\n<b>" * 8
     assert len(spaced_spellings(short + "\n<c>" * 6)) == len(spaced_spellings(short))
@@ -84,7 +82,7 @@ PUT_TOGETHER = NamingId(("functions.", RowSlot.NAME, ":", RowSlot.INDEX))
 TAKEN_APART = NamingId((RowSlot.ID, "~", RowSlot.NAME, "/", RowSlot.ID))
 
 
-def test_an_id_of_known_form_is_read_by_its_row_and_another_by_the_general_rule() -> None:
+def test_call_id_name_is_read_by_its_row_or_the_general_rule() -> None:
     for naming, call_id, name in (
         (PUT_TOGETHER, "functions.delete:0", "delete"),
         (PUT_TOGETHER, "functions.files.delete:11", "files.delete"),

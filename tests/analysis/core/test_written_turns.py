@@ -57,7 +57,7 @@ VALUES: st.SearchStrategy[Json] = st.recursive(
     st.sampled_from([(", ", ": "), (",", ":"), (", ", ":")]),
     st.sampled_from([None, 1, 2, 4]),
 )
-def test_json_is_written_as_json_dumps_does_with_every_setting(
+def test_json_notation_equals_json_dumps_for_every_option(
     value: Json,
     ensure_ascii: bool,
     sort_keys: bool,
@@ -79,7 +79,7 @@ def test_json_is_written_as_json_dumps_does_with_every_setting(
 
 @settings(max_examples=40)
 @given(VALUES, st.text(st.just(" "), max_size=4))
-def test_python_is_written_as_repr_does_and_a_margin_moves_every_line(
+def test_python_notation_equals_repr_and_margin_indents_every_line(
     value: Json, margin: str
 ) -> None:
     assert python_notation().write(value) == repr(value)
@@ -87,7 +87,7 @@ def test_python_is_written_as_repr_does_and_a_margin_moves_every_line(
     assert notation.write(value, margin) == notation.write(value).replace("\n", f"\n{margin}")
 
 
-def test_a_member_of_a_type_that_has_no_row_is_left_out_with_its_separator() -> None:
+def test_member_whose_type_has_no_row_is_omitted_with_its_separator() -> None:
     def row(*flag: str) -> Row:
         return ("<p n=", RowSlot.KEY, *flag, ">", RowSlot.VALUE, "</p>")
 

@@ -61,7 +61,7 @@ def judgment(of: DecodingTrial, text: str) -> AnswerJudgment:
 
 
 @table("grammar")
-def test_an_answer_is_refused_where_the_grammar_refuses_it(case: dict[str, Any]) -> None:
+def test_answer_refused_by_the_grammar_is_one_fault(case: dict[str, Any]) -> None:
     found, word = judgment(trial_of(HERMES, **case["options"]), case["text"]), case.get("refused")
     assert found.faults == ({AnswerFault.REFUSED} if word is not None else set())
     assert all((word or "") in complaint.detail for complaint in found.complaints)
@@ -125,7 +125,7 @@ def test_reformed_and_unasked_answers_are_counted_separately(
     assert found.not_asked is not (found.rendering is not None and found.rendering.was_asked)
 
 
-def test_an_answer_that_repeats_the_prompt_is_another_text() -> None:
+def test_answer_that_repeats_the_prompt_is_a_rendering_fault() -> None:
     (complaint,) = judgment(trial(BEGUN), "Well, hello.").complaints
     assert complaint.fault is AnswerFault.RENDERING
 
@@ -161,14 +161,14 @@ def test_stripped_edge_whitespace_is_refused(separator: str) -> None:
     assert judgment(asked, f"a{separator}a").clean
 
 
-def test_the_setting_of_the_prompt_is_the_one_that_is_rendered() -> None:
+def test_answers_are_rendered_with_the_requests_setting() -> None:
     shown = REASONING.replace("{% if m", "{% if deep and m")
     template = turn(shown, CONTENT, end="<end>\n", prompt="A:{% if deep %}(r){% endif %}")
     assert judgment(trial(template, deep=True), "Hm.(/r)Yes.").clean
     assert not judgment(trial(template), "(r)Hm.(/r)Yes.").clean
 
 
-def test_line_breaks_that_a_reader_forgives_are_whitespace() -> None:
+def test_forgiven_line_breaks_are_a_whitespace_difference() -> None:
     asked = trial_of(HERMES)
     text = '<tool_call>{"name": "get_weather", "arguments": {"city": "Rio", "days": 3}}</tool_call>'
     rewriter = AnswerRewriter(asked.turns, asked.begun_turn.format, asked.parser)
@@ -177,7 +177,7 @@ def test_line_breaks_that_a_reader_forgives_are_whitespace() -> None:
 
 
 @pytest.mark.slow
-def test_another_text_is_a_fault_and_shows_where_they_part() -> None:
+def test_answer_read_as_reasoning_is_a_fault_with_its_first_difference() -> None:
     """Nothing opens this reasoning, so that content alone is read as reasoning."""
     (complaint,) = judgment(trial_of("reasoning-delimiter"), "Hello.").complaints
     assert complaint.fault is AnswerFault.RENDERING
@@ -229,7 +229,7 @@ def test_seed_gives_the_same_walks_in_any_order() -> None:
     assert len(told) == 4
 
 
-def test_a_limit_cuts_walks_that_then_did_not_end() -> None:
+def test_walk_cut_by_its_limit_is_not_ended() -> None:
     asked = trial_of(XML, tool_choice="required")
     report = judge_answers(asked.walks(3, seed=0, limit=5), asked.judge)
     assert report.faults == {AnswerFault.NOT_ENDED: 3}
@@ -254,7 +254,7 @@ INSIDE = ("<think>", "</think>", "<tool_call>", "</tool_call>", "</function>", "
         (small(TURN[0], *INSIDE), {TURN[1]}, (TURN[1],)),
     ],
 )
-def test_markers_that_are_not_tokens_are_named(
+def test_markers_missing_from_the_vocabulary_are_listed(
     tokenizer: ModelTokenizer | None, plain: set[str], frame: tuple[str, ...]
 ) -> None:
     asked = trial_of(XML, TOOLS, tokenizer=tokenizer)
@@ -267,7 +267,7 @@ def freed(name: str, **options: Any) -> DecodingTrial:
     return replace(asked, tokenizer=tokenizer, free_reasoning=True)
 
 
-def test_after_free_reasoning_the_grammar_holds() -> None:
+def test_grammar_applies_after_free_reasoning() -> None:
     asked = freed(XML, tool_choice="required")
     encode = asked.tokenizer.encode_marked
     state = asked.compiled.clone()

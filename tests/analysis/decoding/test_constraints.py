@@ -61,7 +61,7 @@ SHARED = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SHARED, ids=lambda case: case["name"])
-def test_xgrammar_reads_each_format_alike(case: dict[str, Any]) -> None:
+def test_xgrammar_agrees_on_shared_structural_tags(case: dict[str, Any]) -> None:
     """It comes with torch, and is skipped where it is not installed."""
     pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     takes = read_by_xgrammar({"type": "structural_tag", **case["request"]["structural_tag"]})
@@ -70,7 +70,7 @@ def test_xgrammar_reads_each_format_alike(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", TABLE["errors"], ids=lambda case: case["says"])
-def test_an_invalid_constraint_is_refused_in_one_line(
+def test_invalid_constraint_error_is_one_line(
     case: dict[str, Any], bytes_backend: GrammarBackend
 ) -> None:
     for _ in range(2):
@@ -81,19 +81,19 @@ def test_an_invalid_constraint_is_refused_in_one_line(
         assert "<state>" not in str(caught.value)
 
 
-def test_a_class_of_pydantic_and_true_are_schemas() -> None:
+def test_pydantic_class_and_true_are_accepted_as_schemas() -> None:
     model = SimpleNamespace(model_json_schema=lambda: {"type": "object"})
     assert Constraint.json_schema(model) == Constraint.json_schema({"type": "object"})
     assert Constraint.json_schema(True) == Constraint.json_schema({})
 
 
-def test_a_structural_tag_as_json_text_equals_its_object() -> None:
+def test_structural_tag_as_json_string_equals_its_object() -> None:
     empty: dict[str, Any] = {"structures": [], "triggers": []}
     text = '{"structures": [], "triggers": []}'
     assert Constraint.structural_tag(text) == Constraint.structural_tag(empty)
 
 
-def test_order_of_properties_is_part_of_a_schema_and_of_keywords_is_not() -> None:
+def test_property_order_distinguishes_schemas_but_keyword_order_does_not() -> None:
     first: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "null"}, "b": {}}}
     keywords = {"properties": {"a": {"type": "null"}, "b": {}}, "type": "object"}
     properties = {"type": "object", "properties": {"b": {}, "a": {"type": "null"}}}
@@ -117,7 +117,7 @@ def tag(form: dict[str, Any], **options: Any) -> Constraint:
     return Constraint.structural_tag({"type": "structural_tag", "format": form}, **options)
 
 
-def test_a_marker_that_is_text_is_found_in_any_spelling(plain_backend: GrammarBackend) -> None:
+def test_plain_text_marker_matches_in_every_tokenization(plain_backend: GrammarBackend) -> None:
     tokenizer = plain_backend.tokenizer
     grammar = plain_backend.grammar(tag(TRIGGERED))
     for tokens in (tokenizer.encode("a<f>1</f>b"), spelled("a<f>1</f>b", tokenizer)):
@@ -125,7 +125,7 @@ def test_a_marker_that_is_text_is_found_in_any_spelling(plain_backend: GrammarBa
     assert not takes(grammar, spelled("a<f>x", tokenizer))
 
 
-def test_the_json_in_a_tag_has_the_whitespace_of_the_request(plain_backend: GrammarBackend) -> None:
+def test_json_in_a_tag_follows_the_requested_whitespace(plain_backend: GrammarBackend) -> None:
     form = {**SHORT, "content": {"type": "json_schema", "json_schema": {"items": INTEGER}}}
     compact = plain_backend.grammar(tag(form, whitespace="compact"))
     encode = plain_backend.tokenizer.encode
@@ -133,7 +133,7 @@ def test_the_json_in_a_tag_has_the_whitespace_of_the_request(plain_backend: Gram
     assert not is_answer(compact, plain_backend.tokenizer, encode("<f>[1, 2]</f>"))
 
 
-def test_either_of_two_rules_may_follow_the_pattern_that_both_have(
+def test_dispatch_rules_with_the_same_pattern_are_alternatives(
     plain_backend: GrammarBackend,
 ) -> None:
     rules = [["<f>", {"type": "regex", "pattern": word}] for word in ("yes", "no")]
@@ -144,7 +144,7 @@ def test_either_of_two_rules_may_follow_the_pattern_that_both_have(
 
 
 @pytest.mark.slow
-def test_added_tokens_are_text_unless_they_are_named(qwen_backend: GrammarBackend) -> None:
+def test_added_tokens_are_plain_text_unless_named(qwen_backend: GrammarBackend) -> None:
     tokenizer = qwen_backend.tokenizer
     ids = {token.text: token.id for token in tokenizer.added}
     begin: dict[str, Any] = {"type": "token", "token": ids["<tool_call>"]}
@@ -182,7 +182,7 @@ def test_added_tokens_are_text_unless_they_are_named(qwen_backend: GrammarBacken
         ("call:<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
     ],
 )
-def test_a_trigger_may_hold_a_token_inside(
+def test_trigger_may_contain_an_added_token(
     trigger: str, end: str, deepseek_backend: GrammarBackend
 ) -> None:
     begin, wrong = f"{trigger} f>", f"{trigger} g>"

@@ -44,7 +44,7 @@ def backend() -> Iterator[GrammarBackend]:
         yield made
 
 
-def test_requests_at_once_compile_once(backend: GrammarBackend) -> None:
+def test_concurrent_requests_compile_once(backend: GrammarBackend) -> None:
     fields = {f"field_{number}": {"type": "string"} for number in range(200)}
     constraint = Constraint.json_schema({"type": "object", "properties": fields})
     barrier = Barrier(8)
@@ -64,7 +64,7 @@ def test_requests_at_once_compile_once(backend: GrammarBackend) -> None:
     assert figures.mask_seconds > 0
 
 
-def test_a_failure_is_cached_and_raised_anew_for_each(backend: GrammarBackend) -> None:
+def test_compile_failure_is_cached_and_raised_as_a_new_error(backend: GrammarBackend) -> None:
     bad = Constraint.regex("(a")
     with pytest.raises(ConstraintError) as first:
         backend.grammar(bad)
@@ -76,7 +76,7 @@ def test_a_failure_is_cached_and_raised_anew_for_each(backend: GrammarBackend) -
     assert (figures.misses, figures.hits, figures.failures) == (1, 1, 1)
 
 
-def test_the_constraints_used_last_stay_cached_and_kinds_are_counted() -> None:
+def test_grammar_cache_is_lru_and_counts_kinds() -> None:
     with GrammarBackend(small(), capacity=2) as backend:
         for pattern in ("a", "b", "a", "c", "a", "b"):
             backend.grammar(Constraint.regex(pattern))
@@ -113,7 +113,7 @@ CONSTRAINTS = [
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda constraint: constraint.kind.value)
 @settings(deadline=None, max_examples=6)
 @given(data=st.data())
-def test_a_state_that_was_left_is_the_same_again(
+def test_rollback_restores_the_state(
     constraint: Constraint,
     data: st.DataObject,
     bytes_backend: GrammarBackend,
@@ -153,7 +153,7 @@ def go_forth_and_back(grammar: GrammarObject, data: st.DataObject) -> None:
     assert state_of(grammar) == seen[0]
 
 
-def test_a_refused_token_changes_nothing(bytes_backend: GrammarBackend) -> None:
+def test_refused_token_changes_no_state(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     grammar = bytes_backend.grammar(Constraint.regex("ab+"))
     before = allowed(grammar)
@@ -171,7 +171,7 @@ def test_a_refused_token_changes_nothing(bytes_backend: GrammarBackend) -> None:
             grammar.rollback(count)
 
 
-def test_a_grammar_without_a_constraint_allows_all(bytes_backend: GrammarBackend) -> None:
+def test_free_grammar_allows_every_token(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     grammar = FreeGrammar(tokenizer)
     assert allowed(grammar) == list(range(tokenizer.vocab_size))
@@ -186,7 +186,7 @@ def test_a_grammar_without_a_constraint_allows_all(bytes_backend: GrammarBackend
     assert grammar.forced_tokens() == []
 
 
-def test_masks_in_numpy_and_in_plain_memory_are_alike(bytes_backend: GrammarBackend) -> None:
+def test_numpy_and_plain_memory_masks_are_equal(bytes_backend: GrammarBackend) -> None:
     words = bytes_backend.tokenizer.mask_words
     grammar = bytes_backend.grammar(CONSTRAINTS[0])
     numbers = np.full((3, words + 2), -1, dtype=np.int32)
@@ -214,7 +214,7 @@ def test_masks_in_numpy_and_in_plain_memory_are_alike(bytes_backend: GrammarBack
         ([[0]], 0, "a list cannot be used as a mask"),
     ],
 )
-def test_memory_that_does_not_fit_is_refused(
+def test_unsuitable_mask_memory_is_refused(
     mask: Any, index: int, words: str, bytes_backend: GrammarBackend
 ) -> None:
     grammar = bytes_backend.grammar(CONSTRAINTS[1])
@@ -222,7 +222,7 @@ def test_memory_that_does_not_fit_is_refused(
         grammar.fill_vocab_mask(mask, index)
 
 
-def test_token_limit_cuts_a_longer_walk_and_lets_an_exact_one_end(
+def test_token_limit_cuts_longer_walks_only(
     bytes_backend: GrammarBackend,
 ) -> None:
     tokenizer = bytes_backend.tokenizer
@@ -244,7 +244,7 @@ class Fixed:
         return [self._left.pop(0) for _ in turns]
 
 
-def test_a_sampler_has_to_keep_to_the_mask(bytes_backend: GrammarBackend) -> None:
+def test_sampler_that_ignores_the_mask_is_an_error(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     tokens = [*tokenizer.encode("<think>any"), tokenizer.eos_id]
     one = masked_walk(FreeGrammar(tokenizer), tokenizer, Fixed(tokens), 100)

@@ -74,9 +74,7 @@ def is_valid(text: str) -> bool:
     return True
 
 
-def test_masked_answers_are_valid_and_unmasked_ones_are_not(
-    device: str, bytes_backend: GrammarBackend
-) -> None:
+def test_only_masked_answers_are_valid(device: str, bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     model = random_model(tokenizer, device)
     prompts = [tokenizer.encode(text) for text in ("Go", "Where to?", "a", "<think>")]
@@ -118,7 +116,7 @@ def test_device_mask_leaves_only_allowed_logits_finite(torch: Any, width: int, d
         assert torch.isfinite(logits[row]).nonzero().flatten().tolist() == allowed
 
 
-def test_a_mask_in_a_tensor_is_the_same(torch: Any, bytes_backend: GrammarBackend) -> None:
+def test_tensor_mask_equals_the_numpy_mask(torch: Any, bytes_backend: GrammarBackend) -> None:
     words = bytes_backend.tokenizer.mask_words
     grammar = bytes_backend.grammar(CONSTRAINT)
     tensor = torch.zeros((2, words), dtype=torch.int32)
@@ -128,7 +126,7 @@ def test_a_mask_in_a_tensor_is_the_same(torch: Any, bytes_backend: GrammarBacken
     assert (tensor.numpy() == numbers).all()
 
 
-def test_devices_that_are_not_there(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_or_unknown_device_is_an_error(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     assert choose_device("auto").type == "cpu"

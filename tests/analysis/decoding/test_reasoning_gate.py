@@ -75,7 +75,7 @@ def cuts(text: str, tokenizer: ModelTokenizer) -> list[list[int]]:
     ),
 )
 @pytest.mark.parametrize("markers", ["bytes_backend", "plain_backend"])
-def test_every_cut_of_a_text_is_read_alike(
+def test_every_tokenization_of_a_text_gives_the_same_answer(
     constraint: Constraint,
     text: str,
     good: bool | None,
@@ -97,7 +97,7 @@ def test_every_cut_of_a_text_is_read_alike(
             guarded.reset()
 
 
-def test_an_answer_may_begin_as_the_thinking_does(plain_backend: GrammarBackend) -> None:
+def test_answer_may_share_a_prefix_with_the_reasoning_marker(plain_backend: GrammarBackend) -> None:
     """``<thin>`` is an answer of this grammar, ``<think>`` is the thinking."""
     tokenizer = plain_backend.tokenizer
     grammar = Constraint.ebnf('start: "<" /[a-z]+/ ">"')
@@ -111,7 +111,7 @@ def test_an_answer_may_begin_as_the_thinking_does(plain_backend: GrammarBackend)
         guarded.reset()
 
 
-def test_a_refused_token_leaves_the_answer_that_has_begun() -> None:
+def test_refused_token_keeps_the_begun_answer() -> None:
     """``ink>x</think>!`` would open the thinking, end it, and go on as no answer may."""
     tokenizer = tokenizer_of(byte_tokenizer("ink>x</think>!"), eos="<|end|>")
     with GrammarBackend(tokenizer) as backend:
@@ -128,7 +128,7 @@ def test_a_refused_token_leaves_the_answer_that_has_begun() -> None:
 @pytest.mark.parametrize("opening", list(ReasoningOpening))
 @settings(deadline=None, max_examples=10)
 @given(data=st.data())
-def test_taking_back_gives_the_state_before(
+def test_rollback_across_the_gate_restores_masks(
     opening: ReasoningOpening,
     data: st.DataObject,
     bytes_backend: GrammarBackend,
@@ -162,7 +162,7 @@ def test_taking_back_gives_the_state_before(
     assert allowed(guarded) == masks[0]
 
 
-def test_a_marker_within_one_token() -> None:
+def test_one_token_may_contain_the_marker_and_answer_text() -> None:
     """A token that holds the whole marker and more of the answer."""
     tokenizer = tokenizer_of(byte_tokenizer("a</t>{", "b</t>x"), eos="<|end|>")
     with GrammarBackend(tokenizer) as backend:
@@ -174,7 +174,7 @@ def test_a_marker_within_one_token() -> None:
         assert guarded.is_terminated()
 
 
-def test_the_answer_may_end_while_it_thinks(bytes_backend: GrammarBackend) -> None:
+def test_eos_is_allowed_during_reasoning(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     guarded = gate(bytes_backend)
     assert takes(guarded, [*tokenizer.encode("a"), tokenizer.eos_id])
@@ -186,7 +186,7 @@ def test_the_answer_may_end_while_it_thinks(bytes_backend: GrammarBackend) -> No
     assert not guarded.try_accept(tokenizer.vocab_size)
 
 
-def test_a_marker_that_is_needed_and_missing_is_an_error(bytes_backend: GrammarBackend) -> None:
+def test_missing_reasoning_marker_is_an_error(bytes_backend: GrammarBackend) -> None:
     grammar = bytes_backend.grammar(JSON)
     with pytest.raises(ConstraintError, match="no text that ends it"):
         ReasoningGate(grammar, end="", opening=ReasoningOpening.OPEN)
@@ -231,7 +231,7 @@ OTHERS = sorted({*fixture_names()} - {*QUICK})
 @pytest.mark.parametrize(
     "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 )
-def test_the_constraint_begins_where_the_templates_content_does(
+def test_constraint_begins_where_the_templates_content_begins(
     name: str, byte_backend: GrammarBackend
 ) -> None:
     assert list(faults(analysis_of(name), byte_backend)) == []

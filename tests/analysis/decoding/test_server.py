@@ -21,7 +21,7 @@ PROMPT = "<|header|>user<|/header|>\n\nHow is Rio?"
 
 
 @pytest.mark.parametrize("engine", list(ServerEngine))
-def test_server_with_grammar_gives_only_clean_answers(start: Start, engine: ServerEngine) -> None:
+def test_server_with_grammar_returns_only_clean_answers(start: Start, engine: ServerEngine) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
     running = start("heed", engine.value)
     server = CompletionServer(
@@ -44,7 +44,7 @@ def test_server_with_grammar_gives_only_clean_answers(start: Start, engine: Serv
     ("mode", "limit", "fault"),
     [("heedless", 3000, AnswerFault.REFUSED), ("heed", 3, AnswerFault.NOT_ENDED)],
 )
-def test_an_answer_that_is_not_held_or_was_cut_is_a_fault(
+def test_unconstrained_or_truncated_server_answer_is_a_fault(
     start: Start, mode: str, limit: int, fault: AnswerFault
 ) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
@@ -65,7 +65,7 @@ def test_an_answer_that_is_not_held_or_was_cut_is_a_fault(
         ("hang", "does not answer within 0.5 seconds", "raise --server-timeout"),
     ],
 )
-def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, advice: str) -> None:
+def test_failing_server_error_is_one_line(start: Start, mode: str, words: str, advice: str) -> None:
     running = start(mode, "vllm")
     server = CompletionServer(running.url, ServerEngine.VLLM, timeout=0.5)
     with pytest.raises(ServerError) as caught:
@@ -85,6 +85,6 @@ def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, ad
         ("", "not the address of a server"),
     ],
 )
-def test_a_server_that_is_not_there_is_one_line(url: str, words: str) -> None:
+def test_unreachable_server_is_an_error(url: str, words: str) -> None:
     with pytest.raises(ServerError, match=words):
         CompletionServer(url, ServerEngine.VLLM, timeout=5).complete({})

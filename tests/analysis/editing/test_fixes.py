@@ -45,7 +45,7 @@ def fixed(text: str, code: str) -> FixedTemplate:
 @pytest.mark.parametrize(
     "case", sampled(read_table("fixes.yaml"), 6), ids=lambda case: case["rule"]
 )
-def test_a_finding_is_fixed_by_the_smallest_edit_or_stays_with_a_reason(
+def test_finding_gets_the_smallest_edit_or_a_reason(
     case: dict[str, Any],
 ) -> None:
     text = shipped(case["template"]) if case["template"].startswith("AP") else case["template"]
@@ -101,7 +101,7 @@ def test_fix_keeps_windows_line_ends() -> None:
     assert found.template.text.count("\r\n") == found.template.text.count("\n") == text.count("\n")
 
 
-def test_an_encoder_in_python_is_refused() -> None:
+def test_python_encoder_cannot_be_edited() -> None:
     encoder = load_encoder(f"{FIXTURES / 'encoders' / 'dashes.py'}:encode_messages")
     for edit in (fix_template, lambda host, given: preserving_template(analyze(host), given)):
         with pytest.raises(AutoparserError, match="no template to edit"):
@@ -115,7 +115,7 @@ ASKED = read_table("conversations.yaml")
 @pytest.mark.parametrize(
     "row", read_table("planted.yaml"), ids=lambda row: f"{row['in']}: {row['kind']}"
 )
-def test_a_planted_mistake_is_mended(row: dict[str, Any]) -> None:
+def test_planted_bug_is_fixed(row: dict[str, Any]) -> None:
     sound = (FIXTURES / "templates" / f"{row['in']}.jinja").read_text(encoding="utf-8")
     assert sound.count(row["replace"]) == 1
     found = fixed(sound.replace(row["replace"], row["with"]), row["rule"])
@@ -141,7 +141,7 @@ def proof() -> EditProof:
 
 
 @pytest.mark.parametrize("title", PROOFS["edits"])
-def test_an_edit_passes_where_nothing_gets_worse(title: str) -> None:
+def test_edit_is_proven_if_no_render_gets_worse(title: str) -> None:
     old, new, better = PROOFS["edits"][title]
     assert PROOFS["template"].count(old) == 1
     edited = ChatTemplate(PROOFS["template"].replace(old, new))
@@ -159,7 +159,7 @@ def test_an_edit_passes_where_nothing_gets_worse(title: str) -> None:
         assert not any(words.text(text) != text for text in texts if text)
 
 
-def test_a_conversation_that_does_not_reach_an_edit_is_not_rendered() -> None:
+def test_conversations_that_miss_the_edit_are_not_rendered() -> None:
     old = "call.function|tojson"
     edited = ChatTemplate(PROOFS["template"].replace(old, f"{old} "))
     at = PROOFS["template"].index(old)
@@ -170,7 +170,7 @@ def test_a_conversation_that_does_not_reach_an_edit_is_not_rendered() -> None:
     assert 0 < rendered.count(edited.text) < len(proof().conversations)
 
 
-def test_the_proof_asks_every_kind_of_conversation() -> None:
+def test_proof_covers_every_kind_of_conversation() -> None:
     names = {conversation.name.partition(":")[0] for conversation in proof().conversations}
     assert {
         *("null content", "no content", "content as a list of parts", "null reasoning"),
@@ -186,7 +186,7 @@ def test_the_proof_asks_every_kind_of_conversation() -> None:
 
 
 @pytest.mark.slow
-def test_an_edit_is_proven_once_for_all_findings() -> None:
+def test_edit_is_proven_once_for_all_findings() -> None:
     text = "{% for m in messages %}{{ '<' + m.role + '>' + m.content|trim + '<e>' }}{% endfor %}"
     template = ChatTemplate(text)
     found = lint(Subject(template), [find_rule(code) for code in ("AP301", "AP302")]).findings
@@ -198,7 +198,7 @@ def test_an_edit_is_proven_once_for_all_findings() -> None:
 
 
 @pytest.mark.parametrize("row", PROOFS["reached"], ids=lambda row: row["place"])
-def test_a_body_is_reached_where_its_tag_allows_it(row: dict[str, Any]) -> None:
+def test_body_is_reached_only_if_its_tag_allows_it(row: dict[str, Any]) -> None:
     text = PROOFS["bodies"]
     template, start = ChatTemplate(text), text.index(row["place"])
     bodies = ReachedBodies(template)

@@ -38,7 +38,7 @@ def template_of(row: dict[str, Any], *edit: str) -> ChatTemplate:
 @pytest.mark.parametrize(
     "row", TABLE["edits"], ids=lambda row: f"{row.get('fixed', '')}{row.get('left', '')}"
 )
-def test_the_least_edit_by_which_scenarios_hold_is_found(row: dict[str, Any]) -> None:
+def test_smallest_edit_that_makes_scenarios_pass_is_found(row: dict[str, Any]) -> None:
     fixed, left = row.get("fixed", []), row.get("left", [])
     scenarios = [scenario_from(given) for given in (*fixed, *left, *row.get("holds", ()))]
     found = preserving_template(analyze(template_of(row)), scenarios)
@@ -76,7 +76,7 @@ def test_edits_fix_steps_and_keep_passing_renders(name: str) -> None:
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_a_switch_under_which_a_scenario_holds_becomes_the_default(newline: str) -> None:
+def test_switch_that_makes_a_scenario_pass_becomes_the_default(newline: str) -> None:
     text = (TEMPLATES / "history-last-query.jinja").read_text("utf-8").replace("\n", newline)
     scenarios = [scenario_from("reasoning + answer")]
     found = preserving_template(analyze(ChatTemplate(text)), scenarios)

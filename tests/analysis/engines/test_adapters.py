@@ -121,7 +121,7 @@ def with_values(calls: list[tuple[str, str]]) -> list[tuple[str, dict[str, Any]]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_answers_read_whole_and_streamed_equal_the_message(name: str) -> None:
+def test_whole_and_streamed_answers_equal_the_message(name: str) -> None:
     tokenizer = tokenizer_for(name)
     assert answers(name)
     for answer in answers(name):
@@ -192,7 +192,7 @@ def test_dropped_tag_keywords_are_one_server_log_line(
     assert "the parameters of sets_of_a_server, #/properties/a/uniqueItems" in line
 
 
-def test_reasoning_ends_in_as_many_steps_as_there_are_new_ids() -> None:
+def test_reasoning_end_check_reads_each_new_id_once() -> None:
     tokenizer, half = prompted()
     ids = tokenizer.ids("Hm.\n</think>\n\nHi.")
     close = ids.index(tokenizer.ids("</think>")[0])
@@ -220,7 +220,7 @@ def test_speculative_ids_are_undone_and_missed_ids_read_later() -> None:
     assert half.is_reasoning_end_streaming(ids, ids[-1:])
 
 
-def test_two_halves_leave_nothing_out() -> None:
+def test_reasoning_and_tool_parsers_together_read_everything() -> None:
     tokenizer = tokenizer_for(NAMES[0])
     call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rio"}}\n</tool_call>'
     text = f"<think>\nHm.\n</think>\n\nHi.\n{call}"
@@ -269,7 +269,7 @@ READERS = (
 
 
 @pytest.mark.parametrize("read", READERS)
-def test_answers_in_another_format_and_unfit_arguments_are_counted_once(
+def test_foreign_and_unfit_outputs_are_counted_once(
     read: Callable[[ServedTokenizer, str], None],
 ) -> None:
     tokenizer, watch = tokenizer_for(NAMES[0]), process_watch()
@@ -279,7 +279,7 @@ def test_answers_in_another_format_and_unfit_arguments_are_counted_once(
         assert (watch.foreign - foreign, watch.schema_errors - unfit) == expected
 
 
-def test_a_watch_logs_a_line_for_each_kind_without_a_word_of_an_output(
+def test_output_watch_logs_one_line_per_kind_without_output_text(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     registry = CollectorRegistry()
@@ -309,7 +309,7 @@ Thinking: Any = type("Thinking", (ReasoningDetector, Engine), RESULTS)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_detectors_of_sglang_read_the_same(name: str) -> None:
+def test_sglang_detectors_parse_the_same_messages(name: str) -> None:
     tokenizer = tokenizer_for(name)
     for answer in answers(name):
         apart = Thinking(tokenizer=tokenizer).detect_and_parse(answer.text)
@@ -323,7 +323,7 @@ def test_the_detectors_of_sglang_read_the_same(name: str) -> None:
 
 
 @table("broken_calls")
-def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(case: dict[str, Any]) -> None:
+def test_broken_and_truncated_calls_are_equal_whole_and_streamed(case: dict[str, Any]) -> None:
     tokenizer, prompt = tokenizer_for("j1-json-in-tags"), "<|im_start|>assistant\n"
     text, content, arguments = case["text"], case["content"], case["arguments"]
     _, said, told = read_whole(tokenizer, prompt, text)
@@ -345,7 +345,7 @@ NativeFunction: Any = msgspec.defstruct("NativeFunction", ["name", "parameters"]
 NativeTool: Any = msgspec.defstruct("NativeTool", ["function"], array_like=True)
 
 
-def test_the_tools_of_sglangs_own_endpoints_are_read() -> None:
+def test_tools_of_sglangs_native_endpoints_are_accepted() -> None:
     tokenizer = tokenizer_for("a1-function-parameter")
     functions = [tool["function"] for tool in TOOLS]
     native = [
@@ -441,9 +441,7 @@ def read_by_sglang(chat: Any, tokenizer: ServedTokenizer, text: str, *, stream: 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("offered", [TOOLS, None], ids=["tools", "no tools"])
-def test_sglang_reads_reasoning_where_the_default_prompt_closes_it(
-    stream: bool, offered: Any
-) -> None:
+def test_sglang_reads_reasoning_the_default_prompt_closes(stream: bool, offered: Any) -> None:
     tokenizer = thoughtful()
     text = "<|channel>thought\nHm.\n<channel|>Hi."
     chat = served_chat(tokenizer, "<|turn>user\nHi<turn|>\n<|turn>assistant\n", tools=offered)
@@ -464,7 +462,7 @@ def test_sglang_strips_reasoning_closer_after_a_prompt_without_reasoning(stream:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_sglang_reads_one_call_where_parallel_calls_are_refused(stream: bool) -> None:
+def test_sglang_returns_one_call_without_parallel_calls(stream: bool) -> None:
     tokenizer = tokenizer_for("j1-json-in-tags")
     call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rio"}}\n</tool_call>'
     for parallel, names in ((True, ["get_weather"] * 2), (False, ["get_weather"])):
@@ -473,7 +471,7 @@ def test_sglang_reads_one_call_where_parallel_calls_are_refused(stream: bool) ->
         assert called == names
 
 
-def test_sglang_waits_for_reasoning_that_the_prompt_opens_under_the_requests_settings() -> None:
+def test_sglang_expects_open_reasoning_per_request_setting() -> None:
     for name, setting, opened in (
         ("a1-function-parameter", None, True),
         ("a1-function-parameter", {"enable_thinking": False}, False),
@@ -489,7 +487,7 @@ def test_sglang_waits_for_reasoning_that_the_prompt_opens_under_the_requests_set
     assert opens_reasoning(Mock(return_value=True), chat.serving, chat.request)
 
 
-def test_sglang_keeps_special_tokens_for_a_parser_of_reasoning() -> None:
+def test_sglang_keeps_special_tokens_for_the_reasoning_parser() -> None:
     chat = served_chat(tokenizer_for("j1-json-in-tags"), tools=None)
     keep_special_tokens(chat.serving, chat.request)
     assert chat.request.skip_special_tokens is False
@@ -583,7 +581,7 @@ def sglang_tag(name: str, prompt: str) -> str:
     ],
     ids=["the model opens reasoning", "the prompt has opened it"],
 )
-def test_an_answer_by_a_schema_has_its_reasoning_before_it(
+def test_json_schema_tag_requires_reasoning_before_the_answer(
     name: str, thought: str, prompt: str, tag_of: Callable[[str, str], str]
 ) -> None:
     tag = tag_of(name, prompt)
@@ -594,7 +592,7 @@ def test_an_answer_by_a_schema_has_its_reasoning_before_it(
 
 @pytest.mark.slow
 @table("constraints")
-def test_a_constraint_of_vllms_own_is_that_of_the_content(case: dict[str, Any]) -> None:
+def test_vllm_constraint_applies_to_the_content(case: dict[str, Any]) -> None:
     parser = Whole(tokenizer_for("j1-json-in-tags"), None)
     given = asked(tools=None, structured_outputs=value(**case["fields"]))
     tag = parser.adjust_request(given).structured_outputs.structural_tag
@@ -605,7 +603,7 @@ def test_a_constraint_of_vllms_own_is_that_of_the_content(case: dict[str, Any]) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
-def test_calls_are_required_wherever_sglang_begins_to_constrain(name: str) -> None:
+def test_sglang_required_tag_accepts_calls_from_every_start(name: str) -> None:
     tokenizer = tokenizer_for(name)
     tag = Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
     call = next(answer.text for answer in answers(name) if answer.calls and not answer.content)

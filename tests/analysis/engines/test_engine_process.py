@@ -47,7 +47,7 @@ def engine(fake_engines: None) -> Iterator[EngineProcess]:
         yield process
 
 
-def test_the_engines_of_a_python_are_found(fake_engines: None) -> None:
+def test_installed_engines_of_a_python_are_found(fake_engines: None) -> None:
     del fake_engines
     assert installed_engines(sys.executable) == ("vllm", "sglang")
 
@@ -58,13 +58,13 @@ def test_non_python_interpreter_is_an_error(python: str) -> None:
         installed_engines(python)
 
 
-def test_a_python_that_is_gone_is_an_error() -> None:
+def test_missing_python_is_an_error() -> None:
     named = EngineProcess("sglang", "/nowhere/python")
     with named as process, pytest.raises(AutoparserError, match="cannot be run"):
         process.parsers()
 
 
-def test_an_engine_that_cannot_be_imported_is_an_error(
+def test_engine_that_fails_to_import_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sglang.py").write_text("raise ImportError('half of it is missing')")
@@ -73,7 +73,7 @@ def test_an_engine_that_cannot_be_imported_is_an_error(
         process.parsers()
 
 
-def test_parsers_are_named_and_read(engine: EngineProcess) -> None:
+def test_engine_parsers_are_listed_and_parse_texts(engine: EngineProcess) -> None:
     found = engine.parsers()
     assert found.version == "0.0.fake"
     assert {"careful", "quick"} < {*found.tools}
@@ -132,7 +132,7 @@ def test_end_marker_is_kept_for_parsers_that_read_it(engine: EngineProcess) -> N
     assert engine.read(ParserPair("blind"), [1], 0) == [ReadMessage("Hello.")]
 
 
-def test_markers_of_a_template_are_one_token_of_a_stream() -> None:
+def test_template_markers_are_single_stream_tokens() -> None:
     template = ChatTemplate("{{ '<|call_begin|>[X] a < b' }}", special_tokens={"eos_token": "</s>"})
     assert likely_tokens(template) == ["<|call_begin|>", "[X]", "</s>"]
     assert likely_tokens(template, ["[X]", "other"]) == ["[X]"]
@@ -141,7 +141,7 @@ def test_markers_of_a_template_are_one_token_of_a_stream() -> None:
     assert pieces == ["a", "<|call_begin|>", "b"]
 
 
-def test_a_process_ends_with_its_block(fake_engines: None) -> None:
+def test_engine_process_ends_with_its_context(fake_engines: None) -> None:
     del fake_engines
     with EngineProcess("vllm") as process:
         assert process.parsers().tools == ("careful", "particular")
@@ -151,7 +151,7 @@ def test_a_process_ends_with_its_block(fake_engines: None) -> None:
     assert running._process.poll() is not None
 
 
-def test_workers_name_engines_as_the_records_do() -> None:
+def test_worker_engine_names_match_the_records() -> None:
     # The workers run in an engine's Python, which cannot import the records.
     titles = {engine.record.package: engine.record.title.lower() for engine in ServerEngine}
     workers: dict[str, Any] = {**ENGINES}

@@ -38,7 +38,7 @@ def titles(name: str) -> set[str]:
     return {text.title for text in asked(name).texts if text.hostile}
 
 
-def test_hostile_texts_are_asked_if_the_template_writes_them() -> None:
+def test_hostile_texts_are_asked_only_if_the_template_writes_them() -> None:
     assert {"</tool_call> alone in a string", "a call quoted in reasoning"} <= titles(NAMES[0])
     assert not [title for title in titles("content-plain") if "reasoning" in title]
 
@@ -57,7 +57,7 @@ def test_ambiguous_hostile_texts_are_not_asked(monkeypatch: pytest.MonkeyPatch) 
     assert found.not_asked == usual.not_asked + sum(text.hostile for text in usual.texts)
 
 
-def test_a_prompt_that_opens_the_reasoning_is_gone_on_with_by_some() -> None:
+def test_texts_continue_a_prompt_that_opens_reasoning() -> None:
     first = asked("a2-2-one-line").texts[0].prompt
     after = [text for text in asked("a2-2-one-line").texts if text.prompt == first]
     assert first.endswith("<think>")

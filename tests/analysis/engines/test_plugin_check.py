@@ -95,7 +95,7 @@ def states(check: PluginCheck) -> dict[str, CheckState]:
     return {point.what: point.state for point in check.points}
 
 
-def test_an_engine_that_finds_the_plugin_is_a_yes(engine: Path) -> None:
+def test_engine_that_finds_the_plugin_passes_the_check(engine: Path) -> None:
     found = plugin_check()
     assert [
         (point.what, point.found) for point in found.points if point.state is CheckState.NO
@@ -109,7 +109,7 @@ def test_an_engine_that_finds_the_plugin_is_a_yes(engine: Path) -> None:
     assert engine.exists()
 
 
-def test_every_failed_check_names_a_way_out(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_failed_check_has_a_way_out(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (engine / "autoparser_chat-0.0.dist-info" / "entry_points.txt").write_text(
         "[vllm.general_plugins]\nautoparser = other:register\n"
     )
@@ -135,7 +135,7 @@ def test_check_without_imports_runs_no_engine_code(engine: Path) -> None:
     assert states(plugin_check())["vllm accepts the plugin's names"] is CheckState.NO
 
 
-def test_a_moved_hook_is_named_and_weighed(engine: Path) -> None:
+def test_missing_hook_is_named_with_its_consequence(engine: Path) -> None:
     lost = (
         "vllm.parser.parser_manager:ParserManager._compose_parser (not there): both names work,"
         " each for its half: neither sees whether an answer was truncated"
@@ -168,14 +168,14 @@ def test_a_moved_hook_is_named_and_weighed(engine: Path) -> None:
         assert states(found)["vllm --tool-call-parser autoparser"] is CheckState.YES
 
 
-def test_every_hook_that_can_be_missed_is_a_hook() -> None:
+def test_optional_hooks_are_listed_hooks() -> None:
     assert WITHOUT.keys() <= {place for plugin in PLUGINS.values() for place in plugin.hooks}
     spelled = {place.replace(":", ".") for place in PLUGINS["sglang"].hooks}
     assert HOOKED.keys() <= spelled
 
 
 @pytest.mark.parametrize("engine_name", PLUGINS)
-def test_every_module_that_a_plugin_imports_is_a_hook(engine_name: str) -> None:
+def test_modules_imported_by_a_plugin_are_hooks(engine_name: str) -> None:
     text = (ROOT / "analysis" / "engines" / f"{engine_name}_plugin.py").read_text("utf-8")
     named = set(re.findall(r'import_module\(\s*"([\w.]+)"|_attribute\(\s*"([\w.]+)"', text))
     modules = {first or second for first, second in named}

@@ -65,7 +65,7 @@ def test_learned_format_is_shared_between_processes(cache: Path) -> None:
     assert isinstance(learn_anew(template_of(NAMES[1])), Analysis)
 
 
-def test_a_setting_that_was_not_learned_is_learned_in_each_process(cache: Path) -> None:
+def test_unlearned_setting_is_learned_in_each_process(cache: Path) -> None:
     text = "{% if form == 'long' %}<<{% endif %}{{ messages[0].content }}{% if form %}!{% endif %}"
     first, second = learn_shared(ChatTemplate(text)), learn_anew(ChatTemplate(text))
     assert isinstance(second, SharedFormat)
@@ -74,7 +74,7 @@ def test_a_setting_that_was_not_learned_is_learned_in_each_process(cache: Path) 
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\x00\xff", b'{"schema": "autoparser.format/1"'])
-def test_a_damaged_file_is_written_anew(cache: Path, damage: bytes) -> None:
+def test_damaged_cache_file_is_rewritten(cache: Path, damage: bytes) -> None:
     learn_shared(template_of())
     (file,) = cache.glob("*.json")
     good = file.read_bytes()
@@ -83,7 +83,7 @@ def test_a_damaged_file_is_written_anew(cache: Path, damage: bytes) -> None:
     assert file.read_bytes() == good
 
 
-def test_a_folder_that_cannot_be_used_costs_nothing_but_time(
+def test_unusable_cache_folder_only_costs_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("no folder")
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_used_costs_nothing_but_time(
         assert isinstance(learn_anew(template_of()), Analysis)
 
 
-def test_another_version_of_the_package_learns_anew(
+def test_other_package_version_learns_again(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learn_shared(template_of())
@@ -137,7 +137,7 @@ print(served_format.learn_shared(template).formats.default.format.stop_strings)
 
 
 @pytest.mark.slow
-def test_of_processes_that_start_at_once_one_learns(cache: Path, tmp_path: Path) -> None:
+def test_concurrent_processes_learn_once(cache: Path, tmp_path: Path) -> None:
     script, log = tmp_path / "child.py", tmp_path / "learned"
     script.write_text(CHILD, "utf-8")
     command = [sys.executable, str(script), str(TEMPLATES / f"{NAMES[0]}.jinja"), str(log)]
@@ -150,7 +150,7 @@ def test_of_processes_that_start_at_once_one_learns(cache: Path, tmp_path: Path)
     assert len([*cache.glob("*.json")]) == 1
 
 
-def test_a_template_that_the_tokenizer_gets_later_is_seen() -> None:
+def test_template_set_after_loading_is_used() -> None:
     tokenizer = tokenizer_for(NAMES[0])
     before = served_format(tokenizer)
     assert served_format(tokenizer) is before
@@ -191,7 +191,7 @@ def test_request_template_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "has its own chat template" in caplog.text
 
 
-def test_where_the_template_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_template_source_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(tokenizer: object, *arguments: str) -> object:
         monkeypatch.setattr("sys.argv", [*arguments])
         return served_template(tokenizer).text
@@ -210,7 +210,7 @@ def test_where_the_template_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found(tokenizer, option, "x") == text
 
 
-def test_a_saved_format_needs_no_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_saved_format_needs_no_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     learned: Any = served_format(tokenizer_for(NAMES[0])).learned
     learned.save(tmp_path / "model.format.json")
     monkeypatch.setenv(FORMAT_VARIABLE, str(tmp_path / "model.format.json"))

@@ -78,12 +78,12 @@ def test_non_engine_answers_are_errors(case: dict[str, Any]) -> None:
     assert "secret" not in told
 
 
-def test_a_model_that_it_does_not_serve_is_an_error() -> None:
+def test_unknown_model_is_an_error() -> None:
     told = complaint(listing(owner="vllm"), model="other")
     assert "unknown model 'other'; choose from m" in told
 
 
-def test_a_server_that_hangs_or_drips_or_does_not_end_is_left() -> None:
+def test_hanging_dripping_or_endless_server_times_out() -> None:
     def slow(_: object) -> Answer:
         raise httpx2.ReadTimeout("")
 
@@ -101,7 +101,7 @@ def test_a_server_that_hangs_or_drips_or_does_not_end_is_left() -> None:
     assert "/v1/models returned more than 32 MB" in complaint(endless, timeout=60)
 
 
-def test_nothing_that_listens_is_an_error() -> None:
+def test_closed_port_is_an_error() -> None:
     with (
         ProbeClient("http://127.0.0.1:1", timeout=1) as client,
         pytest.raises(ProbeError, match=r"cannot be reached.*start the server"),
@@ -122,7 +122,7 @@ def test_refused_addresses_are_errors(case: dict[str, Any]) -> None:
 
 
 @table("differences")
-def test_texts_are_compared_exactly_and_up_to_their_edges(case: dict[str, Any]) -> None:
+def test_texts_are_compared_exactly_and_up_to_whitespace(case: dict[str, Any]) -> None:
     found = message_differences(ReadMessage(*case["meant"]), ReadMessage(*case["came"]))
     assert {difference.part.value: difference.likeness.value for difference in found} == case[
         "found"
@@ -137,7 +137,7 @@ def test_arguments_are_compared_as_json(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_a_stream_is_put_together_by_the_index_of_calls(field: str) -> None:
+def test_stream_deltas_are_joined_by_call_index(field: str) -> None:
     deltas: list[dict[str, Any]] = [
         {"role": "assistant", "content": None},
         {field: "a"},
@@ -150,7 +150,7 @@ def test_a_stream_is_put_together_by_the_index_of_calls(field: str) -> None:
     assert joined_deltas(deltas) == ReadMessage("c", "ab", calls)
 
 
-def test_reasoning_that_comes_in_both_fields_counts_once() -> None:
+def test_reasoning_in_both_fields_counts_once() -> None:
     both: dict[str, Any] = {"reasoning": "a", "reasoning_content": "a"}
     assert client_message(both) == ReadMessage(reasoning="a")
 
@@ -184,7 +184,7 @@ def test_known_texts_follow_the_rendered_prompt(name: str) -> None:
         assert not any(stop in text.text for stop in analysis.format.stop_strings)
 
 
-def test_vllm_is_given_texts_and_its_one_mistake_is_named() -> None:
+def test_vllm_texts_show_its_one_wrong_parse() -> None:
     found = probed(stub_of(vllm_stub))
     assert (found.rung, found.served.version) == (TextRoute.GIVEN, "0.0")
     assert [prompt.same for prompt in found.prompts] == [True] * 4
@@ -202,7 +202,7 @@ def test_vllm_is_given_texts_and_its_one_mistake_is_named() -> None:
     assert advice[1].command == "--reasoning-parser qwen3 --tool-call-parser hermes"
 
 
-def test_a_stream_that_differs_is_found() -> None:
+def test_differing_stream_is_found() -> None:
     found = probed(stub_of(vllm_stub, streams=lambda text: text.replace("Oslo", "")))
     differing = [text.known_text.title for text in found.texts if text.stream_differences]
     assert "1 call" in differing
@@ -210,7 +210,7 @@ def test_a_stream_that_differs_is_found() -> None:
     assert found.streams_differ
 
 
-def test_a_prompt_of_another_template_is_found() -> None:
+def test_prompt_of_another_template_is_found() -> None:
     other = ChatTemplate(analyzed(NAME).template.text.replace("# Tools", "# Tool"))
     found = probed(vllm_stub(other))
     assert [prompt.same for prompt in found.prompts] == [True, False, True, False]
@@ -249,7 +249,7 @@ def test_prompts_that_match_only_with_content_parts_are_marked() -> None:
     assert probe_advice(found)[0] == ProbeAdvice(AdviceKind.CONTENT, flag)
 
 
-def test_texts_are_asked_under_a_setting_after_whose_prompt_the_template_writes() -> None:
+def test_texts_use_the_setting_whose_prompt_the_template_continues() -> None:
     """The default prompt closes the reasoning, which no turn of the history does."""
     text = analyzed(NAME).template.text
     closing = "enable_thinking is defined and not enable_thinking"
@@ -296,7 +296,7 @@ def test_refused_texts_fail_the_probe() -> None:
     assert not found.ok()
 
 
-def test_a_server_without_a_way_is_not_passed() -> None:
+def test_server_without_a_usable_route_fails() -> None:
     stub = stub_of(vllm_stub)
     # vLLM's response if it was started without --enable-scale-out.
     stub.routes[DERENDER] = lambda _: (403, {"error": "Forbidden"})
@@ -308,14 +308,14 @@ def test_a_server_without_a_way_is_not_passed() -> None:
     assert probe_advice(found) == ()
 
 
-def test_a_rung_that_a_server_has_not_is_an_error() -> None:
+def test_unsupported_route_is_an_error() -> None:
     with pytest.raises(
         ProbeError, match="not support the method forced; choose from given, sampled"
     ):
         probed(stub_of(vllm_stub), rung=TextRoute.FORCED)
 
 
-def test_a_forced_text_is_written_in_the_tokens_of_the_tokenizer() -> None:
+def test_forced_text_uses_the_tokenizers_tokens() -> None:
     """Whoever reads by ids takes a marker that is spelled for text, and no grammar forbids that."""
     stub = stub_of(vllm_stub)
     closer, marker = "</tool_call>", 0x110000
@@ -342,7 +342,7 @@ def test_a_forced_text_is_written_in_the_tokens_of_the_tokenizer() -> None:
     assert titles(found, ReadVerdict.DIFFERENT) == ["an argument that holds what closes a call"]
 
 
-def test_sampled_answers_are_the_last_route() -> None:
+def test_sampling_is_the_last_route() -> None:
     stub = stub_of(vllm_stub)
     call = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo", "days": 3}}\n'
 
@@ -372,7 +372,7 @@ def test_sampled_answers_are_the_last_route() -> None:
     assert "own parse" in found.blind[0]
 
 
-def test_every_parser_of_sglang_is_ranked() -> None:
+def test_every_sglang_parser_is_ranked() -> None:
     found = probed(stub_of(sglang_stub), ranked=True)
     assert found.ranking is not None
     reasoning, calls = found.ranking.best
@@ -385,7 +385,7 @@ def test_every_parser_of_sglang_is_ranked() -> None:
     assert not {"qwen", "hermes", "qwen3", "kimi"} & {*found.ranking.unknown}
 
 
-def test_a_parser_that_reads_some_texts_is_not_given_up_at_its_third_failure() -> None:
+def test_parser_that_reads_some_texts_is_kept_after_three_failures() -> None:
     stub = stub_of(sglang_stub)
     separate = stub.routes["/separate_reasoning"]
 
@@ -401,7 +401,7 @@ def test_a_parser_that_reads_some_texts_is_not_given_up_at_its_third_failure() -
     assert score.right + score.different + score.refused == len(found.texts)
 
 
-def test_better_parsers_of_the_same_server_are_advised() -> None:
+def test_better_parsers_of_the_server_are_advised() -> None:
     stub = stub_of(sglang_stub, tool_parser="hermes", reasoning_parser="kimi")
     found = probed(stub, ranked=True)
     assert "1 call" in titles(found, ReadVerdict.DIFFERENT)
@@ -410,7 +410,7 @@ def test_better_parsers_of_the_same_server_are_advised() -> None:
     assert (advice.kind, advice.command) == (AdviceKind.PARSERS, wanted)
 
 
-def test_sglang_without_a_parser_gives_the_text() -> None:
+def test_sglang_without_a_parser_returns_the_text() -> None:
     found = probed(stub_of(sglang_stub, tool_parser=None))
     assert "1 call" in titles(found, ReadVerdict.DIFFERENT)
     assert "content" in titles(found, ReadVerdict.EXACT)

@@ -39,7 +39,7 @@ CONCERNED: list[tuple[ExportLimit, set[str]]] = [
 ]
 
 
-def test_a_limit_concerns_messages_with_its_part() -> None:
+def test_limit_affects_only_messages_with_its_part() -> None:
     assert {limit.piece for limit, _ in CONCERNED} == set(MessagePiece)
     for limit, concerned in CONCERNED:
         assert {name for name, message in MESSAGES.items() if limit.concerns(message)} == concerned

@@ -60,7 +60,7 @@ def trial_of(
     return export, try_out(format_, export, parse_response, analysis_of(name).prober(), cases)
 
 
-def test_an_analysis_is_exported_as_its_format_with_every_setting() -> None:
+def test_analysis_export_equals_the_export_of_its_united_format() -> None:
     analysis = analysis_of("j1-json-in-tags")
     plain = response_template(analysis.formats.united).document
     assert response_template(analysis, eos="").document == plain
@@ -85,7 +85,7 @@ def test_promised_messages_parse_back(name: str) -> None:
     assert trial.ok, trial.mismatches[0]
 
 
-def test_the_table_of_parts_names_fixtures() -> None:
+def test_export_table_names_existing_fixtures() -> None:
     assert set(TABLES["in_part"]) <= set(fixture_names())
     assert transformers_parser() is import_module(TARGET).parse_response
 
@@ -108,7 +108,7 @@ def test_end_token_is_not_part_of_the_message(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", fixture_names()[::3])
-def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
+def test_character_stream_equals_whole_parse(name: str) -> None:
     format_ = analysis_of(name).formats.united
     export = response_template(format_)
     for case in battery_messages()[::10]:
@@ -152,7 +152,7 @@ QWEN = "j1-json-in-tags"
 
 
 @pytest.mark.parametrize("what", TABLES["outputs"])
-def test_an_output_that_no_template_writes_is_read(what: str) -> None:
+def test_output_that_no_template_writes_is_parsed(what: str) -> None:
     case = TABLES["outputs"][what]
     calls = [called("get_forecast", city=city) for city in case.get("cities", ())]
     expected = case["message"] | ({"tool_calls": calls} if calls else {})
@@ -160,7 +160,7 @@ def test_an_output_that_no_template_writes_is_read(what: str) -> None:
     assert parsed(QWEN, case["text"], dialect=dialect) == expected
 
 
-def test_only_the_last_header_of_the_prompt_counts_and_it_may_open_reasoning() -> None:
+def test_last_header_of_the_prompt_counts_and_may_open_reasoning() -> None:
     earlier = analysis_of(QWEN).format.write(battery_messages()[1].message)
     opening = analysis_of(QWEN).format.openings[0].text
     assert parsed(QWEN, "Hello.", prefix=f"{earlier}{opening}") == {"content": "Hello."}
@@ -189,7 +189,7 @@ def test_reasoning_closed_by_the_prompt_is_not_content(prompt: str) -> None:
     assert trial.foretold < trial.total
 
 
-def test_parsed_message_is_rendered_again() -> None:
+def test_lossy_export_fails_by_rendering_again() -> None:
     """An export that loses a character is found out by the template, whatever the format says."""
     analysis = analyze(turn(CONTENT, end="<.^$*+?{2}|(end)[]\\>\n"))
     format_ = analysis.formats.united

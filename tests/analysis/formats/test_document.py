@@ -37,7 +37,7 @@ def test_fixture_documents_fit_the_schema(name: str) -> None:
                 assert text == (evidence[side]["text"] or "")
 
 
-def test_the_messages_of_a_render_give_its_text() -> None:
+def test_evidence_messages_render_to_its_text() -> None:
     analysis = analyzed("j1-json-in-tags")
     evidence: Any = analysis_document(analysis)
     evidence = evidence["phases"][0]["evidence"][0]["right"]
@@ -47,5 +47,5 @@ def test_the_messages_of_a_render_give_its_text() -> None:
     assert evidence["text"].endswith(text[text.index("user") :])
 
 
-def test_a_number_that_json_cannot_write_is_written_by_its_name() -> None:
+def test_infinity_is_written_as_a_string() -> None:
     assert plain_json({"weights": [float("inf"), 0.5]}) == {"weights": ["inf", 0.5]}

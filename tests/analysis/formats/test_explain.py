@@ -51,7 +51,7 @@ def explained(
 
 
 @TABLE("explained")
-def test_foreign_format_status_has_that_cause(case: dict[str, Any]) -> None:
+def test_other_format_status_has_that_cause(case: dict[str, Any]) -> None:
     fixture, complete = case.get("fixture", JSON), case.get("complete", True)
     message = analysis_of(fixture).parser(TOOLS).parse(case["text"], complete=complete)
     found = explained(fixture, case["text"], complete=complete)
@@ -60,7 +60,7 @@ def test_foreign_format_status_has_that_cause(case: dict[str, Any]) -> None:
 
 
 @TABLE("explained")
-def test_every_place_that_departs_is_named(case: dict[str, Any]) -> None:
+def test_every_deviation_is_reported(case: dict[str, Any]) -> None:
     found = explained(case.get("fixture", JSON), case["text"], complete=case.get("complete", True))
     places = [
         [
@@ -77,7 +77,7 @@ def test_every_place_that_departs_is_named(case: dict[str, Any]) -> None:
 
 
 @TABLE("stripped")
-def test_markers_that_an_engine_stripped_are_put_back(case: dict[str, Any]) -> None:
+def test_stripped_markers_are_restored(case: dict[str, Any]) -> None:
     found = explained(case.get("fixture", JSON), case["text"])
     assert [
         [explanation.expected, explanation.offset, explanation.more] for explanation in found
@@ -90,7 +90,7 @@ def test_markers_that_an_engine_stripped_are_put_back(case: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("text", ["One.\n\nTwo.", 'See {"name": "x"}.', "{}", '{"name": '])
-def test_nothing_is_put_back_into_a_text_without_a_call(text: str) -> None:
+def test_text_without_a_call_gets_no_markers(text: str) -> None:
     assert all(
         explanation.deviation is OutputDeviation.NO_END for explanation in explained(JSON, text)
     )
@@ -103,7 +103,7 @@ def test_nothing_is_put_back_into_a_text_without_a_call(text: str) -> None:
         ("Hm</muse>Hello.<turn|>", "<|turn>model\n<muse></muse>", OutputDeviation.STRAY, {}),
     ],
 )
-def test_the_prompt_of_another_setting_is_named(
+def test_prompt_of_another_setting_is_the_cause(
     text: str, prompt: str | None, deviation: OutputDeviation, setting: dict[str, bool]
 ) -> None:
     (found,) = explained(MUSE, text, prompt)

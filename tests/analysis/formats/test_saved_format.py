@@ -36,7 +36,7 @@ def test_saved_formats_work_without_jinja(share: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [SWITCHED, "calls-in-prompt-words", "a4-type-flags"])
-def test_all_but_the_renders_is_kept_and_saved_again_as_the_same_file(
+def test_saved_format_keeps_all_but_renders_and_resaves_identically(
     name: str, tmp_path: Path
 ) -> None:
     analysis, file = analyzed(name), tmp_path / "a.json"
@@ -56,7 +56,7 @@ def test_all_but_the_renders_is_kept_and_saved_again_as_the_same_file(
     assert file.read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_a_setting_that_was_not_tried_is_refused(tmp_path: Path) -> None:
+def test_unlearned_setting_is_refused(tmp_path: Path) -> None:
     analysis = analyzed(SWITCHED)
     analysis.save(tmp_path / "a.json")
     saved = load_format(tmp_path / "a.json")
@@ -94,7 +94,7 @@ def test_methods_that_render_raise_on_a_saved_format(name: str, tmp_path: Path) 
 
 
 @TABLE("refused")
-def test_a_file_without_a_saved_format_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
+def test_file_without_a_saved_format_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     if case["text"] is not None:
         path.write_text(case["text"])
@@ -112,7 +112,7 @@ def test_broken_format_file_names_the_place(case: dict[str, Any], tmp_path: Path
     assert "make it again: autoparser analyze TEMPLATE --format file" in str(caught.value)
 
 
-def test_a_format_at_its_template_has_the_gate_of_the_analysis(tmp_path: Path) -> None:
+def test_saved_format_with_its_template_has_the_same_gate(tmp_path: Path) -> None:
     text = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
     template = tmp_path / "x.jinja"
     template.write_text(text, "utf-8")

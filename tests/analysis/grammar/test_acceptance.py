@@ -79,20 +79,20 @@ def test_acceptance_is_true_if_the_text_is_accepted() -> None:
         assert not grammar.accepts(CALL.replace("{}", '{"a": 1}'), dialect=dialect)
 
 
-def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
+def test_unknown_dialect_error_lists_the_known_ones() -> None:
     wrong: Any = "gbfn"
     with pytest.raises(RequestError, match=r"dialect: .*did you mean gbnf.*lark, gbnf"):
         analysis_of("j1-json-in-tags").grammar(STRICT).accepts(CALL, dialect=wrong)
 
 
-def test_a_second_text_uses_the_vocabulary_that_the_first_one_has_read() -> None:
+def test_second_text_reuses_the_vocabulary() -> None:
     grammar = analysis_of("j1-json-in-tags").grammar(STRICT)
     assert grammar.accepts(CALL, TOKENS)
     known = tokenizer_of(tokenizer_of(TOKENS), eos=[*grammar.stop_strings])
     assert {"vocab_size", "ll"} <= vars(known).keys()
 
 
-def test_the_argument_is_named_where_tags_hold_it() -> None:
+def test_refused_argument_between_tags_is_named() -> None:
     grammar = analysis_of("a1-function-parameter").grammar(STRICT)
     text = (
         "Hm.\n</think>\n\n<tool_call>\n<function=book_room>\n<parameter=room>\nR1\n</parameter>\n"

@@ -69,7 +69,7 @@ def _grammar(name: str, prompt: str, choice: object) -> Grammar:
         "t1-name-then-json",
     ],
 )
-def test_the_rest_of_a_turn_is_accepted_after_every_cut_in_a_text(name: str) -> None:
+def test_rest_of_a_turn_is_accepted_after_every_cut(name: str) -> None:
     cuts = [*_cuts(name)]
     assert len(cuts) >= 6
     for cut in cuts:
@@ -99,7 +99,7 @@ def test_the_rest_of_a_turn_is_accepted_after_every_cut_in_a_text(name: str) -> 
         ("auto", " thing.\n</think>\n\nYes", False),
     ],
 )
-def test_begun_content_goes_on_and_opens_no_reasoning(
+def test_begun_content_continues_and_opens_no_reasoning(
     choice: str, rest: str, expected: bool, begun: str, dialect: GrammarDialect
 ) -> None:
     grammar = _grammar(HERMES, PROMPT + begun, choice)
@@ -129,7 +129,7 @@ def test_begun_reasoning_is_closed_by_its_marker(begun: str, choice: str) -> Non
     ],
 )
 @pytest.mark.parametrize("form", ["lark", "gbnf", "ebnf", "structural_tag"])
-def test_a_prompt_that_ends_in_markup_is_refused(begun: str, reason: str, form: str) -> None:
+def test_prompt_that_ends_inside_markup_is_refused(begun: str, reason: str, form: str) -> None:
     grammar = _grammar(HERMES, PROMPT + begun, "required")
     arguments = (OpaqueTokens(),) if form == "lark" else ()
     with pytest.raises(GrammarError, match=reason) as raised:
@@ -139,14 +139,14 @@ def test_a_prompt_that_ends_in_markup_is_refused(begun: str, reason: str, form: 
 
 
 @pytest.mark.parametrize("begun", ["<|end|>", "<|end|><|start|>assis"])
-def test_a_prompt_that_ends_before_the_next_header_is_refused(begun: str) -> None:
+def test_prompt_that_ends_between_headers_is_refused(begun: str) -> None:
     header = analysis_of("t8-3-id-name-arguments").format.header
     prompt = f"{header}<|think|>Hm.{begun}"
     with pytest.raises(GrammarError, match="between two parts"):
         _grammar("t8-3-id-name-arguments", prompt, "auto").gbnf()
 
 
-def test_a_prompt_that_begins_the_json_of_an_answer_is_refused() -> None:
+def test_prompt_that_begins_the_json_answer_is_refused() -> None:
     grammar = analysis_of(HERMES).grammar(
         json_schema={"type": "object"}, prompt=f'{PROMPT}{{"answer": '
     )
@@ -154,7 +154,7 @@ def test_a_prompt_that_begins_the_json_of_an_answer_is_refused() -> None:
         grammar.gbnf()
 
 
-def test_grammars_after_longer_prompts_are_one() -> None:
+def test_longer_prompts_share_one_grammar() -> None:
     def rows(size: int) -> set[int]:
         prompts = (f"{PROMPT}{'word ' * count}end" for count in range(1, size))
         grammars = [_grammar(HERMES, prompt, "required") for prompt in prompts]

@@ -35,7 +35,7 @@ def tool(parameters: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("template", [J1, A1])
 @pytest.mark.parametrize("place", JOINED)
-def test_unions_whose_options_multiply_are_refused_by_name(template: str, place: str) -> None:
+def test_multiplying_unions_are_refused_with_the_tools_name(template: str, place: str) -> None:
     analysis = analyze(load_template(f"fixtures/templates/{template}.jinja"))
     with pytest.raises(SchemaError, match=r"the parameters of dear.*unions that apply at once"):
         analysis.grammar([tool(JOINED[place])]).gbnf()

@@ -63,7 +63,7 @@ def test_grammar_fits_only_its_setting(
     assert accepts(analysis, "Hi<end>", {switch: template is QUICK}), "content alone goes on"
 
 
-def test_prompts_that_end_alike_and_go_on_differently() -> None:
+def test_equal_prompts_with_different_turns_share_a_parser() -> None:
     analysis = analyze(ALIKE)
     assert [len(group) for group in analysis.formats.alike] == [2]
     assert analysis.gate.ok
@@ -103,7 +103,7 @@ def with_texts(format_: TurnFormat, old: str, new: str) -> TurnFormat:
 
 
 @pytest.mark.parametrize("text", ["<end>", "<do>", "(/r)"])
-def test_a_wrong_format_does_not_pass(text: str) -> None:
+def test_wrong_format_fails_the_gate(text: str) -> None:
     analysis = analyze(turn(REASONING, CONTENT, CALLED, end="<end>\n"))
     assert run_gate(analysis.formats, analysis.continuations, analysis.prober()).ok
     formats = Formats.of(with_texts(analysis.format, text, "<wrong>"))
@@ -113,7 +113,7 @@ def test_a_wrong_format_does_not_pass(text: str) -> None:
     assert GateQuestion.ACCEPTED in {fault.question for fault in wrong.faults}
 
 
-def test_a_call_that_is_read_as_content_does_not_pass() -> None:
+def test_call_read_as_content_fails_the_gate() -> None:
     # The turn ends before its calls, and content parsed from them renders to the same text.
     ended = "{% if m.content and m.tool_calls %}<end>\n{% endif %}"
     analysis = analyze(turn(CONTENT, ended, CALLED, end="<end>\n"))
@@ -128,7 +128,9 @@ def test_a_call_that_is_read_as_content_does_not_pass() -> None:
 
 
 @pytest.mark.parametrize(("number", "goes_on"), [("seen.calls", True), ("loop.index0", False)])
-def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bool) -> None:
+def test_call_numbers_may_begin_anywhere_if_they_continue_across_turns(
+    number: str, goes_on: bool
+) -> None:
     analysis = analyze(ChatTemplate(TEMPLATES["numbered"] % number))
     found = analysis.format.calls
     assert found is not None
@@ -145,7 +147,7 @@ def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bo
     assert grammar.accepts('<do id="3" as="look">{}</do><end>\n').accepted is goes_on
 
 
-def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
+def test_call_number_right_only_in_the_first_turn_fails_the_gate() -> None:
     analysis = analyze(ChatTemplate(TEMPLATES["numbered"] % "seen.calls"))
     calls_ = analysis.format.calls
     assert calls_ is not None
@@ -167,7 +169,7 @@ OPENS = "'{why}' if think else ''"
         ("true", "'{assistant}'", {}),
     ],
 )
-def test_prompts_behind_a_result_begin_a_turn_where_the_template_does(
+def test_prompts_after_a_result_begin_a_turn_as_the_template_does(
     head: str, later: str, openings: Mapping[str, str]
 ) -> None:
     analysis = analyze(ChatTemplate(TEMPLATES["looped"] % {"head": head, "later": later}))
@@ -216,7 +218,7 @@ def test_shared_end_marker_identifies_no_prompt_after_results() -> None:
         ("'{}'", "'city' in a call's arguments is lost or altered"),
     ],
 )
-def test_openai_form_is_asked_if_the_template_takes_another(change: str, detail: str) -> None:
+def test_gate_also_tests_openai_form(change: str, detail: str) -> None:
     written = f"(arguments if arguments is string else {change})"
     # The template raises on an object without content, but not beside content, so that the analysis
     # chooses another form.
@@ -241,7 +243,7 @@ def test_openai_form_is_asked_if_the_template_takes_another(change: str, detail:
     assert any(detail in fault.detail for fault in gated.faults) is bool(detail)
 
 
-def test_renamed_reasoning_field_is_asked_as_reasoning_content() -> None:
+def test_gate_tests_renamed_reasoning_as_reasoning_content() -> None:
     both = "(m.thinking or m.reasoning_content)"
     shown = f"{{% if {both} %}}(r){{{{ {both} }}}}(/r){{% endif %}}"
     found = analyze(turn(shown, CONTENT, CALLED, end="<end>\n")).gate

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", fixture_names())
-def test_a_grammar_in_gbnf_is_complete_and_sound(name: str) -> None:
+def test_gbnf_grammar_is_complete_and_sound(name: str) -> None:
     # A text that is misread is met by chance alone: two walks miss the known one.
     walks = 8 if name in KNOWN and KNOWN[name][0] is Question.SOUND else 2
     verdict = prove_gbnf(analysis_of(name).format, walks)
@@ -24,7 +24,7 @@ def test_a_grammar_in_gbnf_is_complete_and_sound(name: str) -> None:
 # Several notations, with 1, 10 and 100 tools.
 @pytest.mark.parametrize("count", [1, 10, 100])
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "a4-type-flags"])
-def test_the_same_holds_for_sets_of_tools(name: str, count: int) -> None:
+def test_gbnf_grammar_for_many_tools_is_complete_and_sound(name: str, count: int) -> None:
     verdict = prove_gbnf(analysis_of(name).format, 2, so_many(count))
     assert verdict.asked > 2
     check(name, verdict)

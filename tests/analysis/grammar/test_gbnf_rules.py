@@ -52,9 +52,7 @@ class _Calling(GbnfRules):
 
 @pytest.mark.parametrize("kind", [GbnfRules, _Calling])
 @pytest.mark.parametrize("turned", [False, True])
-def test_recorded_rules_are_those_that_a_shared_table_would_get(
-    kind: type[GbnfRules], turned: bool
-) -> None:
+def test_replayed_rules_equal_those_of_a_shared_table(kind: type[GbnfRules], turned: bool) -> None:
     replayed, written = kind(), kind()
     replayed.reserve("string"), written.reserve("string")
     for schema in CONVERTED[:: -1 if turned else 1]:
@@ -103,7 +101,7 @@ def test_json_style_accepts_exactly_dumps_output(
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])
-def test_each_character_has_one_spelling(ascii_only: bool) -> None:
+def test_each_character_has_one_json_spelling(ascii_only: bool) -> None:
     judge = Judge.of({"type": "string", "maxLength": 1}, ascii_only=ascii_only)
     edges = (0x2028, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x103FF, 0x10400, 0x10FFFF)
     for point in (*range(0x100), *edges):
@@ -121,7 +119,7 @@ def test_each_character_has_one_spelling(ascii_only: bool) -> None:
     ("least", "most"),
     [(0, 0), (0, 1), (3, 3), (0, None), (5, None), (0, 1001), (999, 2001), (1500, None)],
 )
-def test_counts_of_any_size_are_exact(least: int, most: int | None) -> None:
+def test_repetition_counts_of_any_size_are_exact(least: int, most: int | None) -> None:
     rules = GbnfRules()
     judge = Judge(rules.text(repeat_items("[a]", least, most, rules)))
     for edge in (0, least, 1000, most or 2000):
@@ -130,7 +128,7 @@ def test_counts_of_any_size_are_exact(least: int, most: int | None) -> None:
             assert judge.accepts("a" * count) is (inside or (count < 0 and not least))
 
 
-def test_a_billion_items_take_few_rules() -> None:
+def test_billion_items_need_few_rules() -> None:
     rules = GbnfRules()
     repeat_items("[a]", 1, 10**9, rules)
     assert len(list(rules)) < 20
@@ -169,7 +167,7 @@ def test_character_class_accepts_only_its_characters(characters: str, written: s
 @pytest.mark.parametrize(
     "name", ["root", "start", "Ünïcode Name!", "1st", "a_b", "a-b", "-", "x" * 200, "value", "char"]
 )
-def test_names_of_members_make_legal_names_of_rules(name: str) -> None:
+def test_member_names_become_legal_rule_names(name: str) -> None:
     schema = {
         "type": "object",
         "properties": {name: {"enum": ["x", "y"]}, "a b": {"enum": ["z", 1]}, "free": {}},
@@ -203,7 +201,7 @@ def acceptance(grammar: str | None) -> Callable[[str], bool]:
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(least=st.none() | integers, most=st.none() | integers, values=st.lists(integers, max_size=8))
-def test_a_range_holds_the_integers_between_its_bounds(
+def test_integer_range_accepts_exactly_its_integers(
     least: int | None, most: int | None, values: list[int]
 ) -> None:
     expression = integer_range(least, most)
@@ -224,7 +222,7 @@ def test_a_range_holds_the_integers_between_its_bounds(
     opened=st.tuples(st.booleans(), st.booleans()),
     values=st.lists(integers | floats, max_size=8),
 )
-def test_an_interval_holds_the_numbers_between_its_bounds_each_spelled_once(
+def test_interval_accepts_its_numbers_in_one_spelling(
     low: float | None, high: float | None, opened: tuple[bool, bool], values: list[float]
 ) -> None:
     least, most = (None if bound is None else Decimal(repr(bound)) for bound in (low, high))
@@ -261,7 +259,7 @@ def repeated_choices(grammar: str) -> list[str]:
     return [group for group in found if "|" in group and re.search(r"[a-z]{2}", group)]
 
 
-def test_a_repeated_choice_that_names_a_rule_is_found() -> None:
+def test_repeated_choice_with_a_rule_is_detected() -> None:
     assert repeated_choices('string ::= "x" ([a-z] | escape)* "x"') == ["x | escape"]
     assert repeated_choices('string ::= "x" [a-z]* (escape [a-z]*)* ("a" | "b")*') == []
 
@@ -286,7 +284,7 @@ def grammars_in_tag(grammar: Grammar) -> list[str]:
 @pytest.mark.parametrize(
     "name", ["j1-json-in-tags", "a1-function-parameter", "a3-invoke-parameter"]
 )
-def test_no_text_of_a_structural_tag_repeats_a_rule_of_one_character(name: str) -> None:
+def test_structural_tag_text_repeats_no_one_character_rule(name: str) -> None:
     grammar = analysis_of(name).grammar([tool("save", TEXTS, "text")], tool_choice="required")
     (written,) = grammars_in_tag(grammar)
     assert repeated_choices(written) == []
@@ -295,13 +293,13 @@ def test_no_text_of_a_structural_tag_repeats_a_rule_of_one_character(name: str) 
     assert lengths >= {f"#/properties/short/{bound}" for bound in ("minLength", "maxLength")}
 
 
-def test_no_string_of_python_in_a_structural_tag_repeats_its_escapes() -> None:
+def test_python_string_in_a_structural_tag_repeats_no_escapes() -> None:
     grammar = analysis_of("p1-2-python-list").grammar([tool("save", TEXTS)], tool_choice="required")
     assert [repeated_choices(text) for text in grammars_in_tag(grammar)] == [[]]
 
 
 @pytest.mark.slow
-def test_no_structural_tag_of_a_fixture_repeats_a_choice_of_rules() -> None:
+def test_fixture_structural_tags_repeat_no_choice_of_rules() -> None:
     seen = 0
     repeated: dict[str, list[str]] = {}
     for path in sorted(TEMPLATES.glob("*.jinja")):

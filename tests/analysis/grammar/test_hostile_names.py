@@ -73,7 +73,7 @@ def grammars(analysis: Analysis, text: str, *, json_values: bool) -> dict[str, s
         pytest.param("j1-json-in-tags", 1000, marks=pytest.mark.slow),
     ],
 )
-def test_hostile_names_have_the_rules_of_a_plain_one(name: str, count: int) -> None:
+def test_hostile_names_give_the_rules_of_a_plain_name(name: str, count: int) -> None:
     analysis = analysis_of(name)
     json_values = name.startswith("j")
     plain = grammars(analysis, "f", json_values=json_values)

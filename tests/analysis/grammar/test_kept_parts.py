@@ -63,7 +63,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
 # In the first, arguments are JSON; in the last, lists are rules that refer to themselves.
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "p1-4-unquoted"])
-def test_a_tool_is_written_once_for_all_lists(name: str, made: dict[str, list[str]]) -> None:
+def test_tool_is_written_once_for_all_lists(name: str, made: dict[str, list[str]]) -> None:
     formats = Formats.of(deepcopy(analysis_of(name).format))
     tools = [offered(f"tool_{at}") for at in range(6)]
     for some in (tools[:3], tools[2::-1], tools[1:5], deepcopy(tools[::-1])):
@@ -74,9 +74,7 @@ def test_a_tool_is_written_once_for_all_lists(name: str, made: dict[str, list[st
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "p1-4-unquoted"])
-def test_no_schema_is_walked_twice_for_its_keywords(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_schema_keywords_are_walked_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     walked: list[str] = []
     walk = schema_survey._plain_words
 
@@ -93,7 +91,7 @@ def test_no_schema_is_walked_twice_for_its_keywords(
     assert len(walked) == len(set(walked)) >= len(tools)
 
 
-def test_the_words_in_the_header_of_a_call_are_written_once_for_all_tools(
+def test_call_header_words_are_written_once_for_all_tools(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     formats = Formats.of(deepcopy(analysis_of("t2-recipient-header").format))
@@ -115,9 +113,7 @@ def test_the_words_in_the_header_of_a_call_are_written_once_for_all_tools(
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
-def test_a_refused_keyword_has_its_tool_alone_written_again(
-    name: str, made: dict[str, list[str]]
-) -> None:
+def test_refused_keyword_rewrites_only_its_tool(name: str, made: dict[str, list[str]]) -> None:
     formats = Formats.of(deepcopy(analysis_of(name).format))
     unique: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
     tools = [*(offered(f"tool_{at}") for at in range(6)), offered("refused", numbers=unique)]
@@ -128,7 +124,7 @@ def test_a_refused_keyword_has_its_tool_alone_written_again(
 
 
 @pytest.mark.parametrize("name", ["a6-key-is-tag", "p1-4-unquoted"])
-def test_tools_of_similar_names_keep_rules_that_refer_to_themselves_apart(name: str) -> None:
+def test_similar_tool_names_keep_recursive_rules_apart(name: str) -> None:
     """Such a rule keeps its own name, which no other tool may have."""
     formats = Formats.of(deepcopy(analysis_of(name).format))
     tools = [offered(name, tree={"$ref": "#/$defs/node"}) for name in ("get_it", "get-it")]
@@ -151,7 +147,7 @@ def test_tools_of_similar_names_keep_rules_that_refer_to_themselves_apart(name: 
     assert recursive[0] | recursive[1] <= set(names)
 
 
-def test_a_grammar_of_two_formats_allows_the_calls_of_both() -> None:
+def test_grammar_of_two_formats_allows_both_calls() -> None:
     compact = '<tool_call>\n{"name":"look","arguments":{"text":"%s","count":%d}}\n</tool_call>'
     spaced = '<tool_call>\n{"name": "look", "arguments": {"text": "Rio", "count": 3}}\n</tool_call>'
     examples = [
@@ -167,7 +163,7 @@ def test_a_grammar_of_two_formats_allows_the_calls_of_both() -> None:
     assert grammar.accepts(compact % ("Rio", 3)).accepted
 
 
-def test_texts_that_differ_in_a_lone_surrogate_have_different_names() -> None:
+def test_lone_surrogate_gives_its_own_rule_name() -> None:
     assert text_mark("a\ud800") != text_mark("a?")
 
 
@@ -189,7 +185,7 @@ print(made.lark(OpaqueTokens()))
 """
 
 
-def test_the_names_of_rules_do_not_depend_on_the_order_of_a_set() -> None:
+def test_rule_names_do_not_depend_on_the_hash_seed() -> None:
     def written(seed: str) -> str:
         return subprocess.run(  # noqa: S603 - this Python and a text of this file
             [sys.executable, "-c", LARK_OF_REFUSED_KINDS],

@@ -38,7 +38,7 @@ QWEN = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</t
 ADDED = ("<a>", "<|b|>", "</c d>", "[e]", "⟦f⟧", "｜g｜", "<h>i", "  ")
 
 
-def test_special_tokens_equal_llguidances() -> None:
+def test_special_tokens_equal_those_of_llguidance() -> None:
     tokenizer, loaded = byte_tokenizer(ADDED), guidance(ADDED)
     known = tokenizer_of(tokenizer).opaque.ids
     for number, token in tokenizer.get_added_tokens_decoder().items():
@@ -49,7 +49,7 @@ def test_special_tokens_equal_llguidances() -> None:
 
 
 @pytest.mark.parametrize("added", [QWEN, QWEN[1:], ()])
-def test_token_is_masked_until_its_leading_whitespace(added: tuple[str, ...]) -> None:
+def test_marker_token_is_masked_until_its_leading_whitespace(added: tuple[str, ...]) -> None:
     tokenizer = byte_tokenizer(added)
     grammar = analysis_of("j1-json-in-tags").grammar(STRICT, tool_choice="required")
     text = grammar.lark(tokenizer)
@@ -81,7 +81,7 @@ NESTED = ChatTemplate(
 """A list within a list begins with the text that the list begins with."""
 
 
-def test_a_list_that_begins_as_the_list_around_it_is_accepted() -> None:
+def test_list_that_begins_like_its_outer_list_is_accepted() -> None:
     parameters = {"type": "object", "properties": {"o": {"type": "array"}}}
     tool = {"name": "f", "parameters": {**parameters, "additionalProperties": False}}
     grammar = analyze(NESTED).grammar([tool])
@@ -93,7 +93,7 @@ def test_a_list_that_begins_as_the_list_around_it_is_accepted() -> None:
         assert not grammar.accepts(answer.replace("</o>", "</p>")).accepted
 
 
-def test_values_before_the_same_rule_are_written_once_with_that_rule() -> None:
+def test_values_before_the_same_rule_share_one_reference() -> None:
     again, values = RuleReference("again"), ("1", "null", "[]")
     options: list[Node] = [sequence_node(LiteralNode(f"{value},"), again) for value in values]
     options += [LiteralNode(f"{value}]") for value in values]
@@ -153,11 +153,11 @@ def lark_of(analysis: Analysis, name: str = "get_weather") -> str:
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_the_installed_version_takes_a_grammar_of_a_fixture(name: str) -> None:
+def test_installed_llguidance_compiles_fixture_grammars(name: str) -> None:
     assert lark_of(analysis_of(name))
 
 
-def test_an_option_that_is_not_known_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_llguidance_option_is_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
     escaping = analyze(ESCAPING)
     assert escaping.ok or not knows_guidance_option(ESCAPES)
     assert (ESCAPES in lark_of(escaping)) is knows_guidance_option(ESCAPES)

@@ -80,7 +80,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
-def test_a_schema_that_was_refused_is_written_once_in_the_next_list(written: list[Any]) -> None:
+def test_refused_schema_is_written_once_in_the_next_list(written: list[Any]) -> None:
     counts: list[int] = []
     for number in range(3):
         # Other names, and one more tool in each list.
@@ -97,7 +97,7 @@ def test_a_schema_that_was_refused_is_written_once_in_the_next_list(written: lis
 
 
 @pytest.mark.parametrize("style", [XML, HERMES])
-def test_of_many_new_tools_only_the_refused_one_is_written_alone(
+def test_only_the_refused_one_of_many_tools_is_written_alone(
     style: str, written: list[Any]
 ) -> None:
     long: Json = {"type": "string", "maxLength": 50}
@@ -109,9 +109,7 @@ def test_of_many_new_tools_only_the_refused_one_is_written_alone(
 
 
 @pytest.mark.parametrize("style", [XML, HERMES])
-def test_all_texts_of_a_tool_that_are_refused_are_left_out_together(
-    style: str, written: list[Any]
-) -> None:
+def test_refused_lengths_of_one_tool_are_dropped_together(style: str, written: list[Any]) -> None:
     texts: dict[str, Json] = {name: {"type": "array", "items": TEXT} for name in ("in", "out")}
     offered = [tool(f"plain_{number}", {f"b{number}": {"type": "string"}}) for number in range(20)]
     offered.append(tool("crawl", texts))
@@ -123,7 +121,7 @@ def test_all_texts_of_a_tool_that_are_refused_are_left_out_together(
     assert [len(schemas[0]) for schemas in written] == [1, 1, 21]
 
 
-def test_all_bounded_texts_of_a_tool_are_enforced_in_part_together(written: list[Any]) -> None:
+def test_bounded_texts_of_one_tool_are_enforced_in_part_together(written: list[Any]) -> None:
     texts: dict[str, Json] = {
         name: {"type": "string", "maxLength": 60 + at} for at, name in enumerate("abcde")
     }
@@ -139,7 +137,7 @@ def test_all_bounded_texts_of_a_tool_are_enforced_in_part_together(written: list
     assert analysis_of(XML).grammar([strict]).loosened("lark") == ()
 
 
-def test_a_tool_with_lengths_that_llguidance_counts_is_converted_once() -> None:
+def test_tool_with_lengths_counted_by_llguidance_is_converted_once() -> None:
     counted: Json = {"type": "string", "maxLength": 12345, "title": "in one test alone"}
     offered = [tool(f"counted_{number}", {f"a{number}": {"type": "string"}}) for number in range(9)]
     offered.append(tool("crawl", {"url": {"type": "string", "format": "uri"}, "n": counted}))
@@ -150,7 +148,7 @@ def test_a_tool_with_lengths_that_llguidance_counts_is_converted_once() -> None:
 
 @pytest.mark.parametrize("form", ["gbnf", "structural_tag"])
 @pytest.mark.parametrize("style", [XML, HERMES])
-def test_a_new_list_converts_only_the_schemas_that_no_list_had(
+def test_new_list_converts_only_new_schemas(
     form: str, style: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     converted: list[object] = []
@@ -175,7 +173,7 @@ def test_a_new_list_converts_only_the_schemas_that_no_list_had(
 
 
 @FORMS
-def test_a_schema_that_its_caller_changes_later_is_written_anew(form: str) -> None:
+def test_later_change_of_a_schema_is_written_anew(form: str) -> None:
     value: dict[str, Json] = {"enum": [f"early {form}"]}
     changed, same = [tool("f", {"a": value})], [tool("f", {"a": {**value}})]
     assert f"early {form}" in str(write(analysis_of(HERMES).grammar(changed), form))
@@ -184,7 +182,7 @@ def test_a_schema_that_its_caller_changes_later_is_written_anew(form: str) -> No
     assert f"early {form}" in str(write(analysis_of(HERMES).grammar([*same, GOOD]), form))
 
 
-def test_a_strict_tool_is_an_error_that_lists_every_keyword_at_once() -> None:
+def test_strict_tool_error_lists_every_keyword() -> None:
     with pytest.raises(StrictSchemaError) as raised:
         analysis_of(XML).grammar([GOOD, STRICT]).lark(OpaqueTokens())
     words = str(raised.value)
@@ -194,7 +192,7 @@ def test_a_strict_tool_is_an_error_that_lists_every_keyword_at_once() -> None:
     assert words.count("--loosen") == 1
 
 
-def test_loosen_decides_for_all_tools() -> None:
+def test_loosen_option_overrides_strict_of_all_tools() -> None:
     with pytest.raises(StrictSchemaError, match="the parameters of crawl"):
         analysis_of(HERMES).grammar([GOOD, HARD], loosen=False).lark(OpaqueTokens())
     grammar = analysis_of(HERMES).grammar([STRICT], loosen=True)
@@ -216,7 +214,7 @@ def test_dropped_keywords_are_one_log_line(caplog: pytest.LogCaptureFixture) -> 
 
 @FORMS
 @pytest.mark.parametrize("style", sampled([HERMES, XML], 2))
-def test_a_text_that_is_not_empty_or_null_is_held_where_it_compiles(form: Any, style: str) -> None:
+def test_nonempty_or_null_text_is_enforced_where_it_compiles(form: Any, style: str) -> None:
     either: list[Json] = [{"type": "string", "minLength": 1}, {"type": "null"}]
     offered = tool("note", {"note": {"anyOf": either}, "mark": {"oneOf": either}}, "note", "mark")
     grammar = analysis_of(style).grammar([offered], tool_choice="required")

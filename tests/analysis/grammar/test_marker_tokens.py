@@ -39,7 +39,7 @@ def written(name: str) -> str:
 
 @pytest.mark.parametrize("asked", REQUESTS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_tag_takes_the_token_and_masks_its_spelling(name: str, asked: str) -> None:
+def test_tag_accepts_the_marker_token_and_masks_its_spelling(name: str, asked: str) -> None:
     pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     grammar = analysis_of(name).grammar(**REQUESTS[asked])
     engine = EngineTokens((EOS, *grammar.preserved_tokens), [EOS])
@@ -51,7 +51,7 @@ def test_a_tag_takes_the_token_and_masks_its_spelling(name: str, asked: str) -> 
     assert engine.taken(tag, text + EOS, FORMATS[name]) is (asked == "strict")
 
 
-def test_a_trigger_is_a_token_where_it_can_be() -> None:
+def test_trigger_is_a_token_if_the_tokenizer_has_one() -> None:
     grammar = analysis_of("j1-json-in-tags").grammar(STRICT)
     engine = EngineTokens((EOS, "<tool_call>"), [EOS])
     number = engine.tokenizer.hf.token_to_id("<tool_call>")
@@ -62,7 +62,7 @@ def test_a_trigger_is_a_token_where_it_can_be() -> None:
     assert grammar.structural_tag(EngineTokens([EOS], [EOS]).tokenizer) == grammar.structural_tag()
 
 
-def test_gbnf_writes_tokens_by_their_ids_unless_a_text_begins_it() -> None:
+def test_gbnf_writes_token_ids_unless_the_grammar_is_lazy() -> None:
     analysis = analysis_of("j1-json-in-tags")
     engine = EngineTokens((EOS, "<tool_call>"), [EOS])
     number = engine.tokenizer.hf.token_to_id("<tool_call>")

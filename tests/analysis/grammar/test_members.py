@@ -98,7 +98,7 @@ FORMS = pytest.mark.parametrize("load", [by(in_lark()), by(in_gbnf), in_tag])
 
 @FORMS
 @pytest.mark.parametrize("said", TABLE)
-def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> None:
+def test_additional_members_are_equal_in_every_notation(load: Any, said: str) -> None:
     more, number, text = TABLE[said]
     if load is in_tag and not more:
         # Distinguishing other names from declared ones is too expensive in xgrammar.
@@ -173,7 +173,7 @@ def test_tools_that_share_members_require_their_own(
 
 
 @pytest.mark.parametrize("more", [{"additionalProperties": False}, {}])
-def test_an_object_may_have_hundreds_of_members_each_written_once(more: dict[str, Any]) -> None:
+def test_hundreds_of_members_are_each_written_once(more: dict[str, Any]) -> None:
     names = [f"member_{at}" for at in range(60 if not more else 400)]
     schema = {"type": "object", "properties": dict.fromkeys(names, WHOLE), **more}
     grammar = analysis_of(XML).grammar(

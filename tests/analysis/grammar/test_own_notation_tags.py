@@ -114,7 +114,7 @@ def test_xgrammar_walks_end_in_a_real_vocabulary(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a1-function-parameter", "j1-json-in-tags"])
-def test_counts_of_letters_in_a_pattern_are_opened_unless_strict(name: str) -> None:
+def test_counted_letters_in_a_pattern_are_loosened_unless_strict(name: str) -> None:
     """Each counted letter takes xgrammar milliseconds; the rest of the pattern still holds."""
     pattern = r"^[a-z][a-z\d-]{0,61}:[0-9A-F]{20}\.$"
     saved = tool("save", {"host": {"type": "string", "pattern": pattern}}, "host")

@@ -39,7 +39,7 @@ def check(name: str, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize("name", fixture_names())
-def test_a_grammar_is_complete_and_sound(name: str) -> None:
+def test_lark_grammar_is_complete_and_sound(name: str) -> None:
     verdict = prove(analysis_of(name).format, 4)
     assert verdict.asked > 4
     check(name, verdict)
@@ -48,7 +48,7 @@ def test_a_grammar_is_complete_and_sound(name: str) -> None:
 # Several notations, with 1, 10 and 100 tools.
 @pytest.mark.parametrize("count", [1, 10, 100])
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "a4-type-flags"])
-def test_the_same_holds_for_sets_of_tools(name: str, count: int) -> None:
+def test_lark_grammar_for_many_tools_is_complete_and_sound(name: str, count: int) -> None:
     assert len(so_many(count).called) == count
     verdict = prove(analysis_of(name).format, 2, so_many(count))
     assert verdict.asked > 2

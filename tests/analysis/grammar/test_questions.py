@@ -52,14 +52,14 @@ def holding(pattern: str, length: int, *required: str) -> GuidanceSchema:
     return guidance_schema({"type": "object", "properties": {"a": text}, "required": [*required]})
 
 
-def test_each_schema_is_asked_about_once(questions: list[str]) -> None:
+def test_each_schema_is_checked_once(questions: list[str]) -> None:
     schemas = [holding("^a+$", length, "a") for length in range(1, 21)]
     ensure_loaded([*schemas, *schemas])
     ensure_loaded(schemas)
     assert len(questions) == len(set(questions)) == 20
 
 
-def test_the_one_that_no_value_meets_is_found_among_many(questions: list[str]) -> None:
+def test_unsatisfiable_schema_is_found_among_many(questions: list[str]) -> None:
     schemas = [holding("^a+$", length, "a") for length in range(30, 45)]
     with pytest.raises(SchemaError, match="no value satisfies"):
         ensure_loaded([*schemas, holding("^a$", 2, "a")])
@@ -67,7 +67,7 @@ def test_the_one_that_no_value_meets_is_found_among_many(questions: list[str]) -
     assert len(questions) == 17
 
 
-def test_a_part_that_no_value_meets_may_be_left_out(questions: list[str]) -> None:
+def test_unsatisfiable_optional_part_is_accepted(questions: list[str]) -> None:
     ensure_loaded([holding("^a$", 2)])
     assert len(questions) == 2
 
@@ -82,7 +82,7 @@ def test_a_part_that_no_value_meets_may_be_left_out(questions: list[str]) -> Non
         {"type": "string", "enum": [1]},
     ],
 )
-def test_a_schema_that_contradicts_itself_is_not_plain(schema: Json) -> None:
+def test_contradictory_schema_is_refused(schema: Json) -> None:
     with pytest.raises(SchemaError, match="no value satisfies"):
         ensure_loaded([guidance_schema(schema)])
 
@@ -95,7 +95,7 @@ NEAR: list[tuple[dict[str, Json], str]] = [
 
 
 @pytest.mark.parametrize(("bounds", "text"), NEAR)
-def test_a_bound_that_llguidance_takes_although_it_is_left_out_is_named(
+def test_exclusive_bound_ignored_by_llguidance_is_refused(
     bounds: dict[str, Json], text: str
 ) -> None:
     schema: Json = {"type": "number", **bounds}

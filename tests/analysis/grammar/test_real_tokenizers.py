@@ -56,7 +56,7 @@ def faults(format_: TurnFormat, tokenizer: ModelTokenizer) -> list[object]:
     return [*filter(None, completeness(format_, backend(tokenizer).grammar, USUAL))]
 
 
-def test_deepseek_has_markers_of_both_kinds() -> None:
+def test_deepseek_has_special_and_plain_markers() -> None:
     tokenizer = deepseek()
     loaded = LLTokenizer(tokenizer.hf.to_str())
     for number, token in tokenizer.hf.get_added_tokens_decoder().items():
@@ -69,13 +69,13 @@ def test_deepseek_has_markers_of_both_kinds() -> None:
 
 
 @pytest.mark.parametrize("name", ["a4-type-flags", "a4-2-type-flags-other-section"])
-def test_a_token_inside_a_longer_marker_is_accepted(name: str) -> None:
+def test_token_inside_a_longer_marker_is_accepted(name: str) -> None:
     text = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8").replace("XSML", "DSML")
     assert faults(analyze(ChatTemplate(text, TOKENS)).format, deepseek()) == []
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "novel-notation"])
-def test_turns_in_qwens_tokens_are_accepted(name: str) -> None:
+def test_turns_in_qwen_tokens_are_accepted(name: str) -> None:
     assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(qwen().opaque.ids)
     assert faults(analysis_of(name).format, qwen_turns()) == []
 
@@ -125,9 +125,7 @@ def test_long_text_is_accepted_to_its_end(
 
 @pytest.mark.parametrize("edged", [False, True])
 @pytest.mark.parametrize("ends", [">", " >"])
-def test_first_mask_of_a_json_string_beside_other_texts_walks_few_tokens(
-    ends: str, edged: bool
-) -> None:
+def test_first_mask_of_a_json_string_walks_few_tokens(ends: str, edged: bool) -> None:
     # Qwen's vocabulary has 248,077 tokens. If names had a slice of their letters alone, 477,680
     # nodes would be walked.
     tokenizer = qwen()
@@ -143,7 +141,7 @@ def test_first_mask_of_a_json_string_beside_other_texts_walks_few_tokens(
 
 
 @pytest.mark.parametrize("ends", [">", " >"])
-def test_masks_within_a_made_up_name_walk_few_tokens_and_allow_the_same(ends: str) -> None:
+def test_masks_within_an_undeclared_name_walk_few_tokens(ends: str) -> None:
     declared = ("city", "city_name")
     node = as_node(key_path(StringText("<p=", ">"), declared, ends))
     written = write_lark(GrammarRules(node, {}), OpaqueTokens())

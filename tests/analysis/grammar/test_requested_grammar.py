@@ -53,12 +53,12 @@ def test_request_options_decide_acceptance(request_: dict[str, Any], form: str) 
 
 
 @pytest.mark.parametrize("case", TABLE["errors"], ids=lambda case: case["says"])
-def test_a_request_that_contradicts_itself_is_an_error(case: dict[str, Any]) -> None:
+def test_contradictory_request_is_an_error(case: dict[str, Any]) -> None:
     with pytest.raises(AutoparserError, match=case["says"]):
         analysis_of(HERMES).grammar(**{"tools": STRICT, **case["options"]})
 
 
-def test_a_template_without_calls_cannot_be_made_to_call() -> None:
+def test_required_call_needs_a_template_with_calls() -> None:
     grammar = analysis_of("reasoning-none").grammar(BATTERY, tool_choice="required")
     for write in (grammar.rules, grammar.gbnf, grammar.structural_tag):
         with pytest.raises(GrammarError, match="writes no message that this request allows"):
@@ -83,7 +83,7 @@ def test_call_without_its_first_marker_is_refused_as_content(
 
 
 @pytest.mark.parametrize("form", ["lark", *SLOW_FORMS])
-def test_a_turn_with_one_call_keeps_the_whitespace_before_its_end(form: str) -> None:
+def test_turn_with_one_call_keeps_whitespace_before_its_end(form: str) -> None:
     analysis = analyzed("j3-json-array")
     call = Message(reasoning="Well.", calls=(ToolCall("list_rooms"),))
     turn = analysis.turns(STRICT).written_turn(call).continuation
@@ -125,7 +125,7 @@ def test_earlier_requests_change_no_grammar(name: str) -> None:
     assert len({*larks[::2]}) >= len(REQUESTS) - 2, "another request has another grammar"
 
 
-def test_strict_closes_objects_and_nothing_that_looks_like_one() -> None:
+def test_strict_forbids_extra_members_of_objects_only() -> None:
     sample: Json = {"properties": {"a": 1}}
     schema: dict[str, Json] = {"type": "object", "properties": {"a": {"const": sample}}}
     tool = {"name": "f", "parameters": schema}
@@ -149,14 +149,14 @@ def test_grammar_lists_triggers_stops_and_preserved_tokens() -> None:
 
 
 @pytest.mark.slow
-def test_marker_after_the_prompt_begins_calls_of_any_name() -> None:
+def test_marker_before_any_tool_name_is_a_trigger() -> None:
     paths = {path.stem: path for path in corpus_paths()}
     template = paths["CohereForAI-c4ai-command-r7b-12-2024-tool_use"].read_text("utf-8")
     grammar = analyze(template).grammar(STRICT)
     assert grammar.triggers == ("<|START_ACTION|>",)
 
 
-def test_text_inside_turns_is_not_a_stop() -> None:
+def test_text_inside_turns_is_not_a_stop_string() -> None:
     """There it closes reasoning, and turns of the history: a server would cut the answer there."""
     grammar = analyzed("t2-recipient-header").grammar([])
     assert grammar.stop_strings == ("<|return|>", "<|call|>")

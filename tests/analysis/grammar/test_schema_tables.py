@@ -44,7 +44,7 @@ REFUSALS: list[dict[str, Any]] = load_cases(__file__, "schema_refusals.yaml")
 
 
 @pytest.mark.parametrize("case", sampled(VALUES, 9), ids=lambda case: case["name"])
-def test_values_that_meet_a_schema_are_accepted_and_others_refused(case: dict[str, Any]) -> None:
+def test_grammar_accepts_exactly_valid_values(case: dict[str, Any]) -> None:
     for ascii_only in (False, True):
         judge = Judge.of(case["schema"], ascii_only=ascii_only)
         taken = [value for value in case["accepted"] if judge.takes(value, ascii_only=ascii_only)]
@@ -55,7 +55,7 @@ def test_values_that_meet_a_schema_are_accepted_and_others_refused(case: dict[st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", WALKED, ids=lambda case: case["name"])
-def test_values_written_at_random_under_the_grammar_are_valid(case: dict[str, Any]) -> None:
+def test_random_walks_of_a_schema_grammar_are_valid(case: dict[str, Any]) -> None:
     validator = Draft202012Validator(modern(case["schema"]))
     rng = random.Random(case["name"])
     judge = Judge.of(case["schema"])
@@ -65,7 +65,7 @@ def test_values_written_at_random_under_the_grammar_are_valid(case: dict[str, An
 
 
 @pytest.mark.parametrize("case", sampled(VALUES, 9), ids=lambda case: case["name"])
-def test_the_schema_that_lark_embeds_accepts_the_same_values(case: dict[str, Any]) -> None:
+def test_schema_embedded_in_lark_accepts_the_same_values(case: dict[str, Any]) -> None:
     try:
         made = guidance_schema(case["schema"])
         ensure_loaded([made])
@@ -120,7 +120,7 @@ PLACES: list[tuple[str, Callable[[Any], dict[str, Any]]]] = [
 
 
 @pytest.mark.parametrize("case", sampled(REFUSALS, 5), ids=lambda case: str(case)[:70])
-def test_a_schema_without_a_grammar_is_refused_with_its_keyword_and_place(
+def test_schema_without_a_grammar_is_refused_with_keyword_and_place(
     case: dict[str, Any],
 ) -> None:
     schema = case["schema"]
@@ -140,13 +140,13 @@ def test_a_schema_without_a_grammar_is_refused_with_its_keyword_and_place(
 
 
 @pytest.mark.parametrize("value", [float("nan"), "\ud800", {1, 2}], ids=repr)
-def test_a_schema_that_json_cannot_write_is_refused(value: Any) -> None:
+def test_non_json_schema_value_is_refused(value: Any) -> None:
     with pytest.raises(SchemaError, match="not a JSON value"):
         gbnf({"const": value})
 
 
 @pytest.mark.slow
-def test_a_schema_of_a_hundred_levels_is_refused() -> None:
+def test_hundred_level_schema_is_refused() -> None:
     schema: Any = {"type": "string"}
     for _ in range(100):
         schema = {"type": "array", "items": schema}

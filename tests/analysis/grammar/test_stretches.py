@@ -88,7 +88,7 @@ TEXTS: list[dict[str, Any]] = load_cases(__file__, "free_texts.yaml")
 
 @pytest.mark.parametrize("form", ["lark", "gbnf"])
 @pytest.mark.parametrize("case", sampled(TEXTS, 3), ids=lambda case: case["name"])
-def test_stretch_texts_equal_a_search(case: dict[str, Any], form: str) -> None:
+def test_free_text_regex_agrees_with_a_search(case: dict[str, Any], form: str) -> None:
     close, kept_out = case["close"], case["kept_out"]
     may_be_empty: bool = case.get("may_be_empty", True)
     least: int = case.get("least", 0)
@@ -142,20 +142,20 @@ def exits(excluded: Sequence[str], *closes: str) -> tuple[ProseExit, ...]:
         ),
     ],
 )
-def test_texts_end_with_their_closes(
+def test_free_texts_end_only_at_their_closers(
     form: str, exits: tuple[ProseExit, ...], taken: list[str], refused: list[str]
 ) -> None:
     read = read_by_llguidance(GrammarRules(FreeTextNode(exits), {}), form)
     assert [text for text in taken + refused if read(text)] == taken
 
 
-def test_a_close_of_1500_characters_is_refused_in_gbnf() -> None:
+def test_closer_of_1500_characters_is_refused_in_gbnf() -> None:
     rules = GrammarRules(FreeTextNode(exits([], "Pages of text. " * 100)), {})
     with pytest.raises(GrammarError, match="1500 characters"):
         write_gbnf(rules, SchemaTable())
 
 
-def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign() -> None:
+def test_bounded_text_masks_use_a_slice_up_to_the_first_sign() -> None:
     prose = FreeProse(("</a>",), may_be_empty=True, shape=StringShape(most=100))
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "</a>", NOTHING),)), {})
     # The same as without bounds, since the slices depend on the format.
@@ -174,7 +174,7 @@ IN_PART = FreeProse(("</a>", "<b="), may_be_empty=True, shape=StringShape(least=
 """A text whose characters are counted anew from each `=` or `>` on."""
 
 
-def test_a_bounded_text_that_is_enforced_in_part_is_counted_between_signs() -> None:
+def test_partly_enforced_length_counts_characters_between_signs() -> None:
     rules = GrammarRules(FreeTextNode((ProseExit(IN_PART, "</a>", NOTHING),)), {})
     start = matcher_of(rules, write_lark(rules, ALL_TEXT, exact=False).slices, exact=False)
     rng = random.Random(7)
@@ -198,7 +198,7 @@ def test_a_bounded_text_that_is_enforced_in_part_is_counted_between_signs() -> N
     assert min(seen.values()) > 50
 
 
-def test_a_close_may_have_a_sign_in_it_where_a_length_is_enforced_in_part() -> None:
+def test_closer_may_contain_a_sign_if_the_length_is_partly_enforced() -> None:
     prose = replace(IN_PART, exclude=("<e~(",))
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "<e~(", NOTHING),)), {})
     start = matcher_of(rules, exact=False)
@@ -216,7 +216,7 @@ def test_a_close_may_have_a_sign_in_it_where_a_length_is_enforced_in_part() -> N
 
 
 @pytest.mark.parametrize("text", ["a > b = c ", "x == y -> z</", "<i>x</i> <b"])
-def test_masks_behind_signs_of_a_bounded_text_find_slices(text: str) -> None:
+def test_masks_after_signs_of_a_bounded_text_use_slices(text: str) -> None:
     prose = replace(IN_PART, shape=StringShape(most=100))
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "</a>", NOTHING),)), {})
     start = matcher_of(rules, write_lark(rules, ALL_TEXT, exact=False).slices, exact=False)
@@ -241,7 +241,7 @@ def test_mask_checks_only_tokens_with_a_sign() -> None:
     assert done["trie_nodes_walked"] <= done["slices_applied"] * (other + its_ends)
 
 
-def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -> None:
+def test_first_mask_of_a_stripped_text_uses_slices() -> None:
     prose = FreeProse(left=EdgeStrip.WHITESPACE, right=EdgeStrip.WHITESPACE)
     rules = GrammarRules(FreeTextNode((ProseExit(prose, "", NOTHING),)), {})
     # Slices are made for texts that a sign closes, so add one.
@@ -253,7 +253,7 @@ def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -
 
 
 @pytest.mark.parametrize("text", ["x<think>", "x</think>y", "<think>"])
-def test_content_beside_a_line_break_refuses_a_marker_that_is_spelled_in_ordinary_tokens(
+def test_content_refuses_a_marker_spelled_in_ordinary_tokens(
     text: str,
 ) -> None:
     prose = FreeProse(("<think>", "</think>"), left=EdgeStrip.WHITESPACE)
@@ -267,7 +267,7 @@ def test_content_beside_a_line_break_refuses_a_marker_that_is_spelled_in_ordinar
     assert start.try_consume_tokens(spelled) < len(spelled)
 
 
-def test_masks_of_a_text_that_a_token_closes_beside_a_line_break_find_slices() -> None:
+def test_masks_of_a_token_closed_text_use_slices_despite_a_newline_exit() -> None:
     prose = FreeProse(("</think>",), left=EdgeStrip.WHITESPACE)
     exits_ = (ProseExit(None, "\n", LiteralNode("x")), ProseExit(prose, "</think>", NOTHING))
     added = ("</think>",)
@@ -294,7 +294,7 @@ TOKEN_CLOSED = {
 }
 
 
-def test_masks_behind_a_marker_that_a_bounded_text_closed_by_a_token_spells_find_slices() -> None:
+def test_masks_after_a_spelled_marker_in_a_bounded_text_use_slices() -> None:
     # Both are tokens, as a text never is.
     prose = FreeProse(("</c>",), may_be_empty=True, shape=StringShape(most=100))
     root = FreeTextNode((ProseExit(prose, "</c>", NOTHING),))
@@ -303,7 +303,7 @@ def test_masks_behind_a_marker_that_a_bounded_text_closed_by_a_token_spells_find
 
 
 @pytest.mark.parametrize("name", TOKEN_CLOSED)
-def test_dead_ends_beside_a_text_with_exclusions_change_no_mask(name: str) -> None:
+def test_dead_ends_of_excluded_texts_change_no_mask(name: str) -> None:
     added = ("</c>",)
     rules = GrammarRules(FreeTextNode((ProseExit(TOKEN_CLOSED[name], "</c>", NOTHING),)), {})
     written = write_lark(rules, tokenizer_of(byte_tokenizer(added)).opaque)
@@ -346,19 +346,19 @@ def slices_behind(rules: GrammarRules, texts: Sequence[str], signs: str = "") ->
     return found
 
 
-def test_masks_of_a_stripped_text_that_excludes_text_find_slices_behind_signs_too() -> None:
+def test_masks_of_a_stripped_text_with_exclusions_use_slices() -> None:
     root = FreeTextNode((ProseExit(TOKEN_CLOSED["stripped"], "</c>", NOTHING),))
     texts = ["", "x", "x < y", "x <b", "x > ", "x >y", "<i>x</i> > y", "<aa>", "1 -> 2a"]
     assert slices_behind(GrammarRules(root, {}), texts) == [1] * len(texts)
 
 
-def test_masks_of_a_bounded_text_that_a_token_closes_find_slices_up_to_a_sign() -> None:
+def test_masks_of_a_bounded_token_closed_text_use_slices() -> None:
     prose = replace(TOKEN_CLOSED["bounded"], shape=StringShape(most=100))
     root = FreeTextNode((ProseExit(prose, "</c>", NOTHING),))
     assert slices_behind(GrammarRules(root, {}), ["x", "x <", "x <ba y"]) == [1, 1, 1]
 
 
-def test_masks_behind_the_beginning_of_a_marker_beside_content_find_slices() -> None:
+def test_masks_after_a_marker_prefix_use_slices() -> None:
     prose = FreeProse(("<call>",), may_be_empty=True, left=EdgeStrip.WHITESPACE)
     exits_ = (ProseExit(None, "<call>f", NOTHING), ProseExit(prose, "", NOTHING))
     rules = GrammarRules(FreeTextNode(exits_), {})
@@ -372,7 +372,7 @@ def test_masks_behind_the_beginning_of_a_marker_beside_content_find_slices() -> 
         assert accepts(matcher_of(rules), text) == is_taken
 
 
-def test_the_mask_behind_a_bracket_that_may_be_an_empty_pair_finds_the_slice_of_names() -> None:
+def test_mask_after_a_bracket_uses_the_slice_of_names() -> None:
     name = as_node(key_path(StringText(), (), ":"))
     values = ["{}", "[]", "1"]
     rows = [SequenceNode((LiteralNode(f"{value},"), RuleReference("next"))) for value in values]
@@ -406,7 +406,7 @@ def test_slices_change_no_mask(name: str) -> None:
     assert allowed > 0
 
 
-def test_a_format_whose_markers_are_tokens_needs_no_slices() -> None:
+def test_format_with_token_markers_needs_no_slices() -> None:
     markers = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>", "<|im_start|>")
     opaque = tokenizer_of(byte_tokenizer(markers)).opaque
     assert format_slices(analysis_of("j1-json-in-tags").formats, opaque) == ()

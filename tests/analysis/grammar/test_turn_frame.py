@@ -36,9 +36,7 @@ CALL = ' to=functions.get_weather<|channel|>commentary json<|message|>{"city": "
 
 @pytest.mark.parametrize("before", ["", HM])
 @pytest.mark.parametrize("request_", REQUESTS, ids=["required", "named", "strict"])
-def test_the_token_that_ends_a_call_and_the_answer_is_not_masked(
-    request_: dict[str, Any], before: str
-) -> None:
+def test_token_that_ends_call_and_answer_is_allowed(request_: dict[str, Any], before: str) -> None:
     pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     grammar = analysis_of(HEADERS).grammar(**request_)
     engine = EngineTokens(grammar.preserved_tokens, ["<|return|>", "<|call|>"])
@@ -46,7 +44,7 @@ def test_the_token_that_ends_a_call_and_the_answer_is_not_masked(
     assert engine.masked(grammar.structural_tag(), f"{before}{CALL[:-1]}<|call|>") == "<|call|>"
 
 
-def test_a_declared_end_closes_each_call_so_that_there_is_one() -> None:
+def test_declared_end_after_a_call_limits_the_answer_to_one_call() -> None:
     grammar = replace(
         analysis_of(HERMES).grammar(STRICT, tool_choice="required"), eos=("</tool_call>",)
     )
@@ -57,7 +55,7 @@ def test_a_declared_end_closes_each_call_so_that_there_is_one() -> None:
         assert (refused.accepted, refused.taken) == (False, len(call))
 
 
-def test_an_answer_in_another_form_holds_no_end_of_the_turn() -> None:
+def test_choice_answer_contains_no_turn_end() -> None:
     pytest.importorskip("xgrammar", reason="xgrammar is not installed")
     grammar = analysis_of(HERMES).grammar(None, json_schema={})
     choice = replace(grammar, content_tag=choice_tag([constant_tag("Hello.")]))
@@ -110,12 +108,12 @@ def test_unknown_special_tokens_are_allowed_in_headers(name: str, text: str) -> 
     assert EngineTokens((EOS, *added), [EOS]).masked(grammar.structural_tag(), text + EOS) == ""
 
 
-def test_the_quotes_of_a_notation_are_preserved() -> None:
+def test_notation_quotes_are_preserved_tokens() -> None:
     assert '<|"|>' in analysis_of("g1-pseudo-json").grammar(TOOLS).preserved_tokens
 
 
 @pytest.mark.parametrize("name", sampled(fixture_names(), 8))
-def test_each_marker_of_a_turn_is_preserved(name: str) -> None:
+def test_each_turn_marker_is_preserved(name: str) -> None:
     analysis = analysis_of(name)
     call = ToolCall("get_weather", {"city": "Oslo", "days": 3}, "abcDEF123")
     kept = analysis.grammar(TOOLS).preserved_tokens
@@ -141,7 +139,7 @@ def test_negated_class_excludes_only_ascii() -> None:
 
 
 @pytest.mark.parametrize("begin", ["-x", "_x", "x "])
-def test_a_header_does_not_go_on_with_the_name(begin: str) -> None:
+def test_header_cannot_continue_the_tool_name(begin: str) -> None:
     text = NATIVE.replace(" <|constrain|>", begin)
     assert not analysis_of(HEADERS).grammar(TOOLS).accepts(text).accepted
 
@@ -162,7 +160,7 @@ def test_auto_refuses_stray_closers_and_unfilled_openers() -> None:
         assert not analysis_of(name).grammar(TOOLS).accepts(text).accepted
 
 
-def test_whitespace_that_leads_all_rows_may_be_left_out() -> None:
+def test_whitespace_before_every_row_is_optional() -> None:
     grammar = analysis_of("j1-4-compact").grammar(TOOLS)
     for dialect in GrammarDialect:
         for space in ("", " "):

@@ -68,7 +68,7 @@ def marked_by_transformers(template: ChatTemplate, messages: Any) -> list[str]:
     return [*loss_masks.counted(template.text, template.special_tokens, messages, tooled=True)[1]]
 
 
-def test_reasoning_a_call_and_its_result_are_cut_into_segments() -> None:
+def test_reasoning_call_and_result_are_split_into_segments() -> None:
     messages = CONVERSATION[:4]
     found = fixture_renderer().attribute(messages, tools(), add_generation_prompt=True)
     assert [[*piece] for piece in pieces(found)[1:]] == TABLE["segments"]
@@ -81,7 +81,7 @@ LOOP = (
 
 
 @pytest.mark.parametrize("case", TABLE["texts"], ids=lambda case: case["name"])
-def test_a_text_is_found_as_the_template_writes_it(case: dict[str, Any]) -> None:
+def test_rendered_text_is_found_after_template_filters(case: dict[str, Any]) -> None:
     template = ChatTemplate(LOOP.replace("BODY", case["body"]))
     plain = analysis_of(LOOP.replace("BODY", "{{ m.content }}"))
     renderer = Renderer(replace(plain, template=template), small())
@@ -98,7 +98,7 @@ def test_user_text_that_looks_like_markup_is_attributed_to_the_user() -> None:
     assert one == other
 
 
-def test_a_name_that_the_result_repeats_is_of_the_result() -> None:
+def test_result_that_repeats_the_call_name_owns_it() -> None:
     analysis = analysis_of(TABLE["templates"]["result_repeats_name"])
     found = Renderer(analysis, small()).attribute([user(), call(), result()], tools())
     of_result = [(kind, text) for message, kind, text in pieces(found) if message == 2]
@@ -113,7 +113,7 @@ TEXTS = st.text(
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4), st.booleans())
-def test_every_character_is_in_one_segment_and_every_token_has_one_owner(
+def test_segments_cover_every_character_and_tokens_have_one_owner(
     turns: list[tuple[str, str]], generation: bool
 ) -> None:
     renderer = fixture_renderer("content-plain")
@@ -131,7 +131,7 @@ def test_every_character_is_in_one_segment_and_every_token_has_one_owner(
 
 
 @pytest.mark.parametrize("case", sampled(TABLE["turns"], 12), ids=lambda case: case["name"])
-def test_a_turn_is_sampled_and_marked_from_its_header_to_its_stop(case: dict[str, Any]) -> None:
+def test_turn_is_sampled_and_marked_from_its_header_to_its_stop(case: dict[str, Any]) -> None:
     analysis = analysis_of(TABLE["templates"][case["template"]])
     messages = messages_from(case["messages"]) if "messages" in case else CONVERSATION
     marked = case.get("marked", case["turns"])
@@ -176,7 +176,7 @@ def test_training_template_keeps_the_text_and_marks_sampled_spans(name: str) -> 
     assert marked_by_transformers(training.template, messages) == stretches(found, "loss")
 
 
-def test_a_template_that_refuses_every_conversation_proves_nothing() -> None:
+def test_template_that_raises_everywhere_gets_no_training_template() -> None:
     template = ChatTemplate("{{ bos_token + '' }}" + TABLE["templates"]["goes_on_after_results"])
     with pytest.raises(TrainingTemplateError, match=r"raises on all \d+ test conversations"):
         training_template(analyze(template), briefly=True)

@@ -93,7 +93,7 @@ def test_bridges_match_the_table(case: dict[str, Any], vocabulary: str) -> None:
         assert renderer.decode(found.token_ids) == whole
 
 
-def test_a_tool_that_the_prompt_does_not_have_is_refused_or_noted() -> None:
+def test_tool_missing_from_the_prompt_is_refused_or_noted() -> None:
     renderer = fixture_renderer("j1-json-in-tags")
     before, new = messages_from([{"user": "Weather in Paris?"}]), messages_from([{"user": "Why?"}])
     completion = sampled_ids(renderer, before, *messages_from([{"say": "Sunny."}]))
@@ -145,7 +145,7 @@ WORDS = st.text(st.sampled_from("ab \n<>/🚀é{}"), min_size=1, max_size=8)
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(WORDS, WORDS, st.lists(WORDS, min_size=1, max_size=3), st.booleans())
-def test_the_previous_ids_are_always_a_prefix(
+def test_previous_ids_are_always_a_prefix(
     question: str, written: str, new: list[str], stopped: bool
 ) -> None:
     renderer = fixture_renderer()
@@ -215,7 +215,7 @@ def test_bridge_costs_one_render_and_encoding_at_any_length(
 
 
 @pytest.mark.slow
-def test_tools_on_which_new_messages_depend_are_rendered(spent: Callable[[], Cost]) -> None:
+def test_tools_that_new_messages_depend_on_are_rendered(spent: Callable[[], Cost]) -> None:
     every = len(tools())
     for cost in bridge_loop(renderer_of("counts_tools"), spent, ["a", "b", "c", "d"]):
         assert every in cost.tools
@@ -225,7 +225,7 @@ def test_tools_on_which_new_messages_depend_are_rendered(spent: Callable[[], Cos
 
 
 @pytest.mark.slow
-def test_reasoning_kept_on_purpose_costs_one_render(spent: Callable[[], Cost]) -> None:
+def test_reasoning_kept_by_request_costs_one_render(spent: Callable[[], Cost]) -> None:
     renderer = renderer_of("drops_before_last", thinking_retention="all")
     prompt = prompt_ids(renderer, [user()])
     for _ in range(4):
@@ -246,7 +246,7 @@ def test_reasoning_kept_on_purpose_costs_one_render(spent: Callable[[], Cost]) -
         (1 << 22, ("How", "Why"), False),
     ],
 )
-def test_prompts_of_conversations_in_turn_are_read_once_if_they_are_kept(
+def test_cached_prompts_of_alternating_conversations_are_decoded_once(
     most: int,
     words: tuple[str, str],
     once: bool,

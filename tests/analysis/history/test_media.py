@@ -70,7 +70,7 @@ ALONE = {
 
 
 @pytest.mark.parametrize("name", sampled(PLACEHOLDERS, 7))
-def test_each_part_has_the_tokens_of_its_placeholder(name: str) -> None:
+def test_each_image_part_has_the_tokens_of_its_placeholder(name: str) -> None:
     renderer = media_renderer(name)
     prompt = renderer.render(TWO, add_generation_prompt=True)
     places = [(medium.message, medium.part) for medium in prompt.media]
@@ -89,7 +89,7 @@ def test_each_part_has_the_tokens_of_its_placeholder(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_typed_placeholder_is_text_and_missing_media_tokens_are_named() -> None:
+def test_typed_placeholder_is_text_and_missing_media_tokens_raise() -> None:
     renderer = media_renderer("moved")
     prompt = renderer.render([user("a (picture) of", PICTURE, " (picture)")])
     (found,) = prompt.media
@@ -133,7 +133,7 @@ def test_replaced_placeholder_ids_are_bridged() -> None:
     assert bridge.token_ids[: len(prompt)] == prompt.token_ids
 
 
-def test_a_conversation_of_texts_costs_no_more_renders(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_conversation_costs_no_extra_renders(monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = media_renderer("inline")
     messages = [user("one"), {"role": "assistant", "content": "two"}]
     renderer.attribute(messages)
@@ -152,7 +152,7 @@ def test_a_conversation_of_texts_costs_no_more_renders(monkeypatch: pytest.Monke
     [(name, {}) for name in ("apart", "counted", "inline", "moved", "numbered", "switched")]
     + [("switched", {"numbers": True})],
 )
-def test_a_bridge_writes_new_pictures_as_the_template_does_or_refuses(
+def test_bridge_renders_new_images_like_the_template_or_refuses(
     name: str, switches: dict[str, bool]
 ) -> None:
     renderer = media_renderer(name, switches=switches)

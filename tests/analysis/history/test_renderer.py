@@ -40,7 +40,7 @@ from .vocabularies import qwen, small
 
 
 @pytest.mark.parametrize("case", read_cases("wrong_uses.yaml"), ids=lambda case: case["words"])
-def test_a_wrong_use_is_refused_by_its_place(case: dict[str, Any]) -> None:
+def test_invalid_renderer_argument_is_refused_with_its_place(case: dict[str, Any]) -> None:
     if "options" in case:
         use = partial(Renderer, fixture_analysis(XML), **{"tokenizer": small(), **case["options"]})
     else:
@@ -64,7 +64,7 @@ def test_renderer_accepts_fast_tokenizers_and_refuses_unusable_ones() -> None:
 
 
 @pytest.mark.parametrize("key", ["inputSchema", "input_schema"])
-def test_renderer_renders_tools_of_mcp_and_anthropic_as_openais(key: str) -> None:
+def test_mcp_and_anthropic_tools_render_like_openai_tools(key: str) -> None:
     functions: list[Any] = [tool["function"] for tool in tools()]
     shaped = [
         {"name": tool["name"], "description": tool["description"], key: tool["parameters"]}
@@ -74,7 +74,7 @@ def test_renderer_renders_tools_of_mcp_and_anthropic_as_openais(key: str) -> Non
     assert renderer.render([user()], shaped) == renderer.render([user()], tools())
 
 
-def test_renderer_warns_once_of_a_switch_that_the_template_never_reads() -> None:
+def test_unknown_switch_warns_once() -> None:
     switches = {"enable_thinkin": False, "enable_thinking": False}
     with pytest.warns(UserWarning, match="did you mean enable_thinking") as warned:
         renderer = fixture_renderer(switches=switches)
@@ -85,7 +85,7 @@ def test_renderer_warns_once_of_a_switch_that_the_template_never_reads() -> None
     assert renderer.parse_response(renderer.encode("Hi."), prompt_ids(known, [user()])).content
 
 
-def test_renderer_analysis_and_parser_are_copied_by_pickle_or_say_how() -> None:
+def test_renderer_and_analysis_are_picklable_and_the_parser_is_not() -> None:
     options: Any = {"switches": {"enable_thinking": False}, "thinking_retention": "all"}
     renderer = fixture_renderer(**options)
     prompt, text = renderer.render([user()]), renderer.encode("Hi.")
@@ -106,7 +106,7 @@ ITEMS = "{% for key in f.arguments.keys() %}{{ key }}={{ f.arguments[key] }}{% e
 
 
 @pytest.mark.parametrize("written", ["{{ f.arguments|tojson }}", PASTED])
-def test_render_warns_of_arguments_as_text_that_the_template_spoils(written: str) -> None:
+def test_render_warns_about_altered_json_string_arguments(written: str) -> None:
     renderer = byte_renderer(turn(CONTENT, calls(f"<do>{{{{ f.name }}}} {written}</do>")))
     whole = call()
     asked: list[Any] = [user(), {**whole, "content": None, "tool_calls": [as_text(whole)]}]
@@ -116,7 +116,7 @@ def test_render_warns_of_arguments_as_text_that_the_template_spoils(written: str
     assert renderer.render(renderer.shaped(asked)) == renderer.render([user(), whole])
 
 
-def test_render_error_of_arguments_as_text_names_the_method_that_shapes_them() -> None:
+def test_render_error_for_json_string_arguments_names_shaped() -> None:
     parts = ("{{ m.content + '' }}", calls(f"<do>{{{{ f.name }}}} {ITEMS}</do>"))
     renderer = byte_renderer(turn(*parts))
     whole = call()
@@ -167,7 +167,7 @@ def test_prompt_decides_whether_text_begins_in_reasoning() -> None:
     assert opened.parse_response(ids).reasoning_content == "Sunny."
 
 
-def test_a_text_ends_at_its_stop_token_or_is_cut() -> None:
+def test_text_ends_at_its_stop_token_or_is_cut() -> None:
     renderer = fixture_renderer()
     ids = renderer.encode("Hm.</think>Hi.<|im_end|>\n<|im_start|>user\nNo.")
     assert renderer.parse_response(ids).content == "Hi."
@@ -227,7 +227,7 @@ STOPS = {
 
 
 @pytest.mark.parametrize("name", sampled(STOPS, 3))
-def test_a_stop_is_known_as_text_and_as_ids(name: str) -> None:
+def test_stops_are_known_as_texts_and_ids(name: str) -> None:
     template, without, after_content, after_calls, tokens, inside = STOPS[name]
     renderer = byte_renderer(template, *without)
     stops = renderer.stops
@@ -240,7 +240,7 @@ def test_a_stop_is_known_as_text_and_as_ids(name: str) -> None:
         assert (stop.eos is None) is bool(without)
 
 
-def test_an_end_that_repeats_keeps_its_first_place() -> None:
+def test_repeated_end_keeps_its_first_place() -> None:
     formats = [analysis_of(template.text).format for template in (PLAIN, RESUMED)]
     ends = template_stop_texts(formats, eos="<close>").after_content
     assert [end.text for end in ends] == ["<close>", "<over>"]
@@ -257,7 +257,7 @@ def test_stop_inside_turns_ends_them_only_after_content() -> None:
 
 
 @pytest.mark.slow
-def test_a_turn_is_not_ended_twice() -> None:
+def test_bridge_does_not_end_a_turn_twice() -> None:
     renderer = byte_renderer(WRAPPED)
     prompt = prompt_ids(renderer, [user()])
     whole = WRAPPED.render([user(), answer("Hi.")]).removesuffix("\n")
@@ -269,7 +269,7 @@ def test_a_turn_is_not_ended_twice() -> None:
         assert renderer.decode(found.token_ids) == wanted
 
 
-def test_a_call_that_its_stop_token_closes_is_whole() -> None:
+def test_call_closed_by_its_stop_token_is_complete() -> None:
     vocabulary = byte_tokenizer([("<|call|>", True), ("<|end|>", True)])
     renderer = fixture_renderer("t2-recipient-header", vocabulary)
     prompt, ids = prompt_ids(renderer, [user()]), sampled_ids(renderer, [user()], call())
@@ -301,7 +301,7 @@ def play(renderer: Renderer) -> list[TrajectoryStep]:
 
 
 @pytest.mark.parametrize("vocabulary", ["small", pytest.param("qwen", marks=pytest.mark.slow)])
-def test_a_sample_is_the_render_of_the_conversation_and_its_loss_mask(vocabulary: str) -> None:
+def test_training_sample_equals_the_render_and_its_loss_mask(vocabulary: str) -> None:
     renderer = fixture_renderer(XML, getattr(vocabularies, vocabulary)())
     sample = renderer.training_sample(play(renderer), tools())
     messages = [user(), call(reasoning="I look."), result(), answer("Sunny.", "Fine.")]
@@ -316,7 +316,7 @@ def test_a_sample_is_the_render_of_the_conversation_and_its_loss_mask(vocabulary
 
 
 @pytest.mark.slow
-def test_every_call_and_every_failed_attempt_has_its_tokens_and_status() -> None:
+def test_complete_and_failed_calls_have_token_spans_and_a_status() -> None:
     renderer = fixture_renderer(XML, qwen())
     whole = "<tool_call>\n<function=get_weather>\n<parameter=city>\n{}\n</parameter>\n</function>\n"
     broken = "<tool_call>\n<function=get_wea oops</tool_call>"
@@ -329,7 +329,7 @@ def test_every_call_and_every_failed_attempt_has_its_tokens_and_status() -> None
     assert texts[1].startswith("<tool_call>\n<function=get_wea")
 
 
-def test_a_prompt_that_was_rendered_anew_is_named() -> None:
+def test_prompt_that_was_rendered_again_is_refused_with_its_place() -> None:
     renderer = fixture_renderer()
     first, second = play(renderer)
     prompt = [*second.prompt_ids]
@@ -342,7 +342,7 @@ def test_a_prompt_that_was_rendered_anew_is_named() -> None:
 
 
 @pytest.mark.slow
-def test_many_at_once_in_asyncio_and_in_arrays_are_the_same() -> None:
+def test_batch_async_and_array_inputs_give_the_same_result() -> None:
     numpy = pytest.importorskip("numpy")
     renderer = fixture_renderer()
     steps = play(renderer)

@@ -158,14 +158,14 @@ def test_real_template_round_trips_like_its_fixture(case: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("name", TABLE["settings"])
-def test_the_switches_that_may_matter_are_tried(name: str) -> None:
+def test_relevant_switches_are_tried(name: str) -> None:
     settings = TABLE["settings"][name]
     found = [dict(setting) for setting in trip_settings(analyzed(name))]
     assert found[0] == settings[0]
     assert sorted(map(repr, found)) == sorted(map(repr, settings))
 
 
-def test_advice_names_the_setting_under_which_a_row_holds() -> None:
+def test_advice_names_the_setting_that_makes_a_row_pass() -> None:
     names = ("reasoning + answer", "compact JSON, nested", "many parameters")
     scenarios = [scenario_from(name) for name in names]
     progress = Mock()
@@ -190,7 +190,7 @@ def test_advice_names_the_setting_under_which_a_row_holds() -> None:
     assert ([*alone.settings], alone.rows[0].others) == ([other.setting], ())
 
 
-def test_a_caller_is_not_told_to_send_reasoning_that_the_template_drops() -> None:
+def test_advice_does_not_resend_reasoning_the_template_drops() -> None:
     rows = round_trip(analyzed("history-tool-cycle"), shipped_scenarios()).rows
     dropped = [row for row in rows if row.verdict.cause is Cause.REASONING_DROPPED]
     alone = [row for row in dropped if fixing_setting(row) is None]
@@ -200,7 +200,7 @@ def test_a_caller_is_not_told_to_send_reasoning_that_the_template_drops() -> Non
 
 
 @pytest.mark.slow
-def test_a_template_is_not_blamed_for_a_call_that_could_not_be_read() -> None:
+def test_unparsable_call_is_not_blamed_on_the_template() -> None:
     for name, engine in (
         ("cut in a call, dropped", "keep the text of an unparsable call in the content"),
         ("cut in a call, kept", "reuse the last turn's tokens"),
@@ -212,7 +212,7 @@ def test_a_template_is_not_blamed_for_a_call_that_could_not_be_read() -> None:
         assert texts[AdviceReader.ENGINE].startswith(engine)
 
 
-def test_a_tokenizer_that_splits_a_stop_is_reported() -> None:
+def test_tokenizer_that_splits_a_stop_is_reported() -> None:
     analysis, scenarios = analyzed("j1-json-in-tags"), [scenario_from("answer")]
     ((stop, size),) = round_trip(analysis, scenarios, tokenizer=tiny()).split_stops
     assert (stop, size > 1) == ("<|im_end|>", True)
@@ -231,7 +231,7 @@ def test_round_trip_writes_only_variations_by_the_format(monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_types_of_arguments_are_part_of_a_message_and_their_order_is_not() -> None:
+def test_message_comparison_respects_types_and_ignores_argument_order() -> None:
     text = '<tool_call>\n{"name": "f", "arguments": {"b": 1, "a": true}}\n</tool_call><|im_end|>'
     parsed = analyzed("j1-json-in-tags").parser().parse(text)
     for arguments, same in (
@@ -244,7 +244,7 @@ def test_types_of_arguments_are_part_of_a_message_and_their_order_is_not() -> No
 
 
 @pytest.mark.parametrize("case", read_cases("cut_json.yaml"), ids=lambda case: repr(case["text"]))
-def test_the_longest_prefix_that_can_become_json_is_read(case: dict[str, Any]) -> None:
+def test_longest_completable_json_prefix_is_read(case: dict[str, Any]) -> None:
     assert readable_part(case["text"]) == case["value"]
 
 

@@ -48,7 +48,7 @@ tools:
 """
 
 
-def test_every_key_of_a_file_is_read() -> None:
+def test_every_key_of_a_scenario_file_is_read() -> None:
     (mine,) = scenarios_of(yaml.safe_load(OWN), "own.yaml")
     assert (mine.name, mine.about, mine.silent) == ("mine", "One of my own.", True)
     user, called, answer = mine.history
@@ -87,7 +87,7 @@ def test_scenario_list_uses_shipped_tools_or_none() -> None:
 @pytest.mark.parametrize(
     "case", read_cases("wrong_scenarios.yaml"), ids=lambda case: f"{case['place']} {case['hint']}"
 )
-def test_an_invalid_file_is_refused_with_its_place(case: dict[str, Any]) -> None:
+def test_invalid_scenario_file_is_refused_with_its_place(case: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError) as raised:
         scenarios_of(case["file"], "own.yaml")
     error = raised.value
@@ -96,7 +96,7 @@ def test_an_invalid_file_is_refused_with_its_place(case: dict[str, Any]) -> None
     assert "\n" not in str(error)
 
 
-def test_the_scenarios_of_the_package_are_valid() -> None:
+def test_shipped_scenarios_are_valid() -> None:
     scenarios = shipped_scenarios()
     # Their tools are not checked when they are read; here they are.
     assert scenarios_of(yaml.safe_load(SHIPPED.read_text("utf-8")), SHIPPED.name) == scenarios

@@ -75,7 +75,7 @@ def test_ids_are_counted_and_retokenized_text_is_reported() -> None:
     assert (found.reused_units, found.tokenized) == (4, True)
 
 
-def test_lines_of_engines_are_read_and_others_left_out() -> None:
+def test_engine_log_lines_are_read_and_others_left_out() -> None:
     tokenizer = tiny("<|a|>", "</s>")
     asked, written = tokenizer.encode("Hi<|a|>").ids, tokenizer.encode("Yes</s>").ids
     lines: list[dict[str, Any]] = [
@@ -110,14 +110,14 @@ def test_lines_of_engines_are_read_and_others_left_out() -> None:
 
 
 @pytest.mark.parametrize("case", LOGS["wrong"], ids=lambda case: case["words"])
-def test_an_invalid_log_names_its_line(case: dict[str, str]) -> None:
+def test_invalid_log_error_names_its_line(case: dict[str, str]) -> None:
     lines = "\n".join(filter(None, (case["log"], case.get("then"))))
     with pytest.raises(TrafficLogError) as caught:
         read_traffic(lines, "log")
     assert case["words"] in str(caught.value)
 
 
-def test_an_unknown_id_names_its_line_before_any_is_left_out() -> None:
+def test_unknown_token_id_error_names_its_line() -> None:
     lines = '{"prompt": "x", "completion": ""}\n{"prompt": [99999], "completion": [2]}'
     with pytest.raises(TokenizerError, match=r"line 2, ids\[0\]: the id 99999 is not in"):
         read_traffic(lines, "log", tokenizer=tiny())

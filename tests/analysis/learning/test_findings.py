@@ -29,7 +29,7 @@ def with_switches(count: int, changes: str) -> Analysis:
 
 
 @pytest.mark.slow
-def test_the_fixtures_cost_no_more_renders_than_they_should() -> None:
+def test_fixture_analyses_stay_below_a_render_limit() -> None:
     renders = [analyzed(name).renders for name in fixture_names()]
     assert median(renders) <= 140
     assert max(renders) <= 430
@@ -75,7 +75,7 @@ def test_long_renders_do_not_grow_with_idle_variables(monkeypatch: pytest.Monkey
     assert long[0] == long[1] < 10
 
 
-def test_the_gate_renders_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gate_renders_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = with_switches(0, TURN)
 
     def refuse(template: ChatTemplate, variables: object) -> str:

@@ -35,7 +35,7 @@ def test_media_placeholders_follow_the_processor_file(name: str) -> None:
     assert {kind: found[kind].first_number for kind in numbers} == numbers
 
 
-def test_the_kind_of_a_part_is_read_off_it_with_and_without_a_type() -> None:
+def test_media_kind_is_found_with_and_without_a_type() -> None:
     for form in MEDIA_FORMS:
         assert media_kind(form.part("data")) is form.kind
     assert media_kind({"image": "cat.png"}) is not None

@@ -23,19 +23,19 @@ COUNTED = ChatTemplate(
 )
 
 
-def test_names_keys_and_values_sort_as_the_sentinels_do() -> None:
+def test_plain_words_sort_like_their_sentinels() -> None:
     keys = [*MARKS.keys, *MARKS.typed_keys.values()]
     for words in (keys, MARKS.names, MARKS.values):
         assert [*map(WORDS.text, sorted(words))] == sorted(map(WORDS.text, words))
 
 
-def test_no_two_sentinels_become_one_text() -> None:
+def test_sentinels_map_to_distinct_plain_words() -> None:
     words = {*MARKS.words()}
     assert all(WORDS.text(word) != word for word in words)
     assert len({*map(WORDS.text, words)}) == len(words)
 
 
-def test_sentinels_become_plain_words_and_damaged_ones_stay() -> None:
+def test_whole_sentinels_become_plain_words() -> None:
     word = MARKS.content
     assert WORDS.text(f"<a>{sentinel_sentence(word)}</a>") == "<a>Let me look.</a>"
     assert WORDS.text(sentinel_sentence(word).upper()) == "LET ME LOOK."
@@ -49,9 +49,7 @@ def test_sentinels_become_plain_words_and_damaged_ones_stay() -> None:
     [(turn(CONTENT), "What is the weather in Rio?"), (COUNTED, MARKS.user)],
     ids=["written whole", "counted"],
 )
-def test_a_render_is_shown_in_plain_words_if_it_is_the_same_in_them(
-    template: ChatTemplate, said: str
-) -> None:
+def test_equal_render_is_shown_in_plain_words(template: ChatTemplate, said: str) -> None:
     subject = Subject(template)
     one, other = subject.play(subject.chat[:1]), subject.play(subject.chat)
     shown = compare_renders(one, "one", other, "other").one
@@ -71,7 +69,7 @@ def test_findings_show_and_quote_plain_words(code: str) -> None:
     assert found.evidence
 
 
-def test_the_evidence_of_phases_is_shown_likewise() -> None:
+def test_phase_evidence_is_shown_in_plain_words() -> None:
     analysis = analyze(turn(CONTENT))
     shown = [
         evidence for finding in analysis.phases for evidence in analysis.shown_evidence(finding)

@@ -34,7 +34,7 @@ def test_sentinels_survive_template_filters() -> None:
     assert {*MARKS.typed_keys} == {*JsonType}
 
 
-def test_sentinels_begin_and_end_each_in_their_own_way() -> None:
+def test_sentinels_have_distinct_first_and_last_characters() -> None:
     words = MARKS.words()
     assert len({*words}) == len(words) - 1, "a string's key is the first key"
     assert not any(one in other for one, other in permutations({*words}, 2))

@@ -51,7 +51,7 @@ TURNS_CHANGED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "title"), [*CALLS_CHANGED, *TURNS_CHANGED, ({}, "null")])
-def test_a_wrong_format_is_found_out(changes: dict[str, Any], title: str) -> None:
+def test_wrong_format_fails_the_self_check(changes: dict[str, Any], title: str) -> None:
     analysis = analyze(TEMPLATE)
     wrong, calls_format = analysis.format, analysis.format.calls
     assert calls_format is not None
@@ -102,7 +102,7 @@ def test_sandbox_error_is_reported_and_fails_the_check(isolate: bool) -> None:
     assert analysis.parser().parse(text) == plain.parser().parse(text)
 
 
-def test_the_battery_has_every_part_type_and_sign_and_calls_offered_tools() -> None:
+def test_battery_covers_every_part_type_and_punctuation_sign() -> None:
     cases = battery_messages()
     assert len(cases) >= 40
     assert len({case.title for case in cases}) == len(cases)

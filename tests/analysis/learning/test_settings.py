@@ -31,7 +31,7 @@ def analysis_of(text: str) -> Analysis:
 
 
 @pytest.mark.parametrize("case", TABLE["outputs"], ids=lambda case: case["point"])
-def test_an_output_is_read_and_constrained_under_its_setting(case: dict[str, Any]) -> None:
+def test_output_is_parsed_and_constrained_under_its_setting(case: dict[str, Any]) -> None:
     analysis, request = analysis_of(TEMPLATES[case["template"]]), case.get("request", {})
     tools = [LOOK] if "tool_choice" in request else []
     grammar = analysis.grammar(tools, **request)
@@ -58,14 +58,14 @@ def test_unlearned_setting_is_rendered_and_refused_one_raises() -> None:
 TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ CONTENT }}<|end|>{% endfor %}"
 
 
-def test_switch_that_only_shortens_long_messages_is_found_among_idle_variables() -> None:
+def test_switch_that_shortens_long_messages_is_found() -> None:
     idle = "".join(f"{{% if idle{at} %}}{{% endif %}}" for at in range(4))
     cut = TURNS.replace("CONTENT", "m.content[:1000] if brief and not loop.last else m.content")
     (brief,) = analysis_of(idle + cut).switches
     assert (brief.name, brief.default, brief.values) == ("brief", False, (True, False))
 
 
-def test_long_messages_are_rendered_only_for_a_variable_that_shows_no_effect() -> None:
+def test_long_messages_are_rendered_only_for_variables_without_effect() -> None:
     flags = "".join(f"{{% if flag{at} %}}+{at}{{% endif %}}" for at in range(6))
     counts: list[int] = []
     for more in ("", "{% if unused and false %}{% endif %}"):

@@ -49,19 +49,19 @@ def each_property(written: str) -> str:
 
 
 @TABLE("lost")
-def test_lost_parts_are_named(case: dict[str, Any]) -> None:
+def test_lost_tool_parts_are_listed(case: dict[str, Any]) -> None:
     found = asked(each_property(case["written"]), function(part=case["schema"]))
     assert (lost(found), found.crashes) == (case["lost"], ())
 
 
 @TABLE("places")
-def test_the_places_of_lost_parts_are_named(case: dict[str, Any]) -> None:
+def test_lost_tool_parts_have_their_pointers(case: dict[str, Any]) -> None:
     found = asked(f"{NAMED}{case['written']}", *case["tools"])
     assert [place.pointer for part in found.lost for place in part.places] == case["lost"]
 
 
 @TABLE("crashes")
-def test_a_crash_has_a_cause_and_a_smallest_tool(case: dict[str, Any]) -> None:
+def test_crash_report_has_a_cause_and_a_minimal_tool(case: dict[str, Any]) -> None:
     each = "{% for k, v in f.parameters.properties.items() %}{{ k }} "
     analysis = analyze(template_with(f"{{{{ f.name }}}}{each}{case['written']}{{% endfor %}}"))
     tool: Tool = {"name": "look", "description": "Looks.", "parameters": case["parameters"]}
@@ -74,7 +74,7 @@ def test_a_crash_has_a_cause_and_a_smallest_tool(case: dict[str, Any]) -> None:
     assert analysis.tools_in_prompt([crash.mended]).crashes == ()
 
 
-def test_refusal_quotes_the_template_and_tools_failing_together_are_a_cause() -> None:
+def test_tool_refusal_is_quoted_and_joint_failure_has_its_cause() -> None:
     refusing = "{{ raise_exception('no such tool') if f.name == 'look' }}{{ f.name }}"
     (crash,) = asked(refusing, function("do", a=DESCRIBED), function(a=DESCRIBED)).crashes
     assert (crash.cause, crash.reason, crash.refused) == ("", "no such tool", True)
@@ -85,12 +85,12 @@ def test_refusal_quotes_the_template_and_tools_failing_together_are_a_cause() ->
 
 
 @TABLE("spellings")
-def test_the_spelling_of_texts_is_named(case: dict[str, Any]) -> None:
+def test_spelling_of_tool_texts_is_reported(case: dict[str, Any]) -> None:
     found = asked(case["written"], function(a=DESCRIBED))
     assert [str(text) for text in found.spelled] == case["spelled"]
 
 
-def test_ignored_tools_are_lost_and_raising_templates_take_none() -> None:
+def test_ignored_tools_are_lost_and_raising_templates_accept_none() -> None:
     ignoring = analyze(ChatTemplate(TURNS)).tools_in_prompt([function(a=DESCRIBED)])
     assert (lost(ignoring), ignoring.ok) == (["tool"], False)
     refusing = ChatTemplate("{{ raise_exception('no tools') if tools }}" + TURNS)
@@ -98,7 +98,7 @@ def test_ignored_tools_are_lost_and_raising_templates_take_none() -> None:
     assert (found.taken, found.ok, found.tools) == (False, False, 1)
 
 
-def test_many_tools_take_as_many_renders_as_few() -> None:
+def test_render_count_does_not_grow_with_tools() -> None:
     each: dict[str, Json] = {**DESCRIBED, "default": 1, "maxLength": 9}
     tools = [function(f"look{at}", **{f"p{n}": each for n in range(8)}) for at in range(30)]
     few, many = asked(WORDS, *tools[:2]), asked(WORDS, *tools)

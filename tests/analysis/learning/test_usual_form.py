@@ -29,7 +29,7 @@ def analysis_of(name: str) -> Analysis:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_lint_finds_a_usual_form_that_loses_text_and_accepts_an_intact_one(name: str) -> None:
+def test_lint_reports_openai_form_only_if_it_loses_text(name: str) -> None:
     expected = TEMPLATES[name]
     analysis = analysis_of(name)
     form = analysis.spoiled
@@ -56,7 +56,7 @@ CALL = ToolCall("get_forecast", {"city": "Oslo", "days": 3, "wet": True}, "k1")
 
 
 @case_tables(__file__, "usual_form.yaml")("lost")
-def test_arguments_in_another_notation_are_kept_and_missing_words_are_lost(
+def test_lost_text_ignores_the_notation_of_arguments(
     case: dict[str, str],
 ) -> None:
     dialogue = (UserMessage("Hi"), Message(calls=(CALL,)))
@@ -74,7 +74,7 @@ def test_arguments_in_another_notation_are_kept_and_missing_words_are_lost(
         (9, 1, "a part (a field: raises)"),
     ],
 )
-def test_the_outcome_of_most_conversations_is_named(raised: int, unread: int, words: str) -> None:
+def test_outcome_of_most_conversations_is_reported(raised: int, unread: int, words: str) -> None:
     form = AskedForm("a field", "a part", 10, raised=raised, unread=unread)
     assert wanted_words(form) == words
     assert form.ok

@@ -39,7 +39,7 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
     ("name", "most"),
     sampled([("reasoning-none", 330), ("j1-json-in-tags", 740), ("t1-name-then-json", 490)], 3),
 )
-def test_lint_of_a_template_takes_no_more_renders_than_it_should(
+def test_lint_of_a_template_stays_below_a_render_limit(
     name: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = ChatTemplate.render_prepared
@@ -130,7 +130,7 @@ def test_crashed_or_hanging_jinja_loses_only_open_answers(
     assert others == [JinjaAnswer(error=ENDS[end], was_asked=False)] * 2
 
 
-def test_a_program_that_cannot_be_started_is_an_answer_or_an_error() -> None:
+def test_unstartable_jinja_is_an_answer_or_an_error() -> None:
     (answer,) = ask_jinja(OtherJinja("one", "1", ("/nowhere/one",)), question(PLAIN))
     assert not answer.was_asked
     assert answer.error.startswith("it cannot be started")
@@ -139,7 +139,7 @@ def test_a_program_that_cannot_be_started_is_an_answer_or_an_error() -> None:
             installed_jinjas([python])
 
 
-def test_conversations_are_rendered_or_counted() -> None:
+def test_conversations_are_rendered_or_counted_as_not_asked() -> None:
     refusing = PLAIN + "{%- if messages | length > 2 %}{{- raise_exception('no') }}{%- endif %}"
     subject = Subject(ChatTemplate(refusing), jinjas=[jinja("minijinja")])
     (found,) = subject.in_other_jinjas
@@ -172,7 +172,7 @@ def test_engine_rules_report_engine_answers(code: str, text: str, words: str) ->
     assert (alone.hit.engines, alone.message) == ((), finding.message)
 
 
-def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_contents_and_special_characters_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     # Letters beside the first are lost to the analysis, which then takes lists of parts.
     content = "(m.content | capitalize if m.content is string else m.content[0].text)"
     subject = Subject(ChatTemplate(PLAIN.replace("(m.content or '')", content)))
@@ -200,7 +200,7 @@ SWITCHED = PLAIN + (
 )
 
 
-def test_difference_names_its_switch() -> None:
+def test_difference_names_the_switch_that_explains_it() -> None:
     subject = Subject(ChatTemplate(SWITCHED))
     renders = {conversation.name: conversation.render for conversation in subject.matrix}
     under = "a question with thinking=True"

@@ -60,7 +60,7 @@ def test_findings_are_merged_by_cause_and_cover(case: dict[str, Any]) -> None:
 
 
 @TABLE("chosen")
-def test_findings_are_chosen_before_they_are_merged(case: dict[str, Any], tmp_path: Path) -> None:
+def test_findings_are_filtered_before_merging(case: dict[str, Any], tmp_path: Path) -> None:
     ignore = f"{{#- autoparser: ignore {case['ignore']} meant -#}}" if "ignore" in case else ""
     file = tmp_path / "chat.jinja"
     file.write_text(ignore + case["template"], encoding="utf-8")
@@ -76,7 +76,7 @@ def test_findings_are_chosen_before_they_are_merged(case: dict[str, Any], tmp_pa
 
 
 @TABLE("ignores")
-def test_a_comment_ignores_rules_or_is_a_problem(case: dict[str, Any]) -> None:
+def test_ignore_comment_is_parsed_or_is_a_problem(case: dict[str, Any]) -> None:
     found, problems = template_ignores(f"one\n{case['text']}", "a.jinja")
     if "selectors" in case:
         assert [(ignore.selectors, ignore.reason, ignore.line) for ignore in found] == [
@@ -110,7 +110,7 @@ def test_baseline_entries_match_once_and_vanish_if_fixed() -> None:
     assert baseline.count_vanished([], set()) == 0
 
 
-def test_a_finding_is_known_when_lines_move_and_not_when_words_change() -> None:
+def test_finding_digest_survives_moved_lines_only() -> None:
     rule = find_rule("AP306")
     messages = ("at line 3, so", "at line 12, so", "at line 3, not")
     one, moved, changed = (finding_digest(LintFinding(rule, Hit(message))) for message in messages)
@@ -133,7 +133,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_another_file_is_not_a_baseline(words: str, tmp_path: Path) -> None:
+def test_non_baseline_file_is_an_error(words: str, tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
     if WRONG[words]:
         file.write_text(WRONG[words] or "", encoding="utf-8")
@@ -142,7 +142,7 @@ def test_another_file_is_not_a_baseline(words: str, tmp_path: Path) -> None:
 
 
 @TABLE("parting_lines")
-def test_the_line_is_named_at_which_two_renders_part(case: dict[str, Any]) -> None:
+def test_first_line_where_two_renders_differ_is_named(case: dict[str, Any]) -> None:
     def render(texts: list[Any]) -> Render:
         messages = [
             text if isinstance(text, dict) and "role" in text else {"role": "user", "content": text}

@@ -89,7 +89,7 @@ def test_arguments_resolve_to_sources(case: dict[str, str]) -> None:
 
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize("argument", ["empty", "plain", "no*thing", "."])
-def test_a_place_without_templates_is_a_problem(argument: str) -> None:
+def test_argument_without_templates_is_a_problem(argument: str) -> None:
     exclude = ("*.j*", "model", "legacy", "old") if argument == "." else ()
     sources, problems = gather_sources([argument], exclude)
     targets, more = load_targets(sources)
@@ -98,7 +98,7 @@ def test_a_place_without_templates_is_a_problem(argument: str) -> None:
 
 
 @TABLE("kinds")
-def test_non_template_file_is_named_by_its_kind(case: dict[str, str], tmp_path: Path) -> None:
+def test_non_template_file_problem_names_its_kind(case: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / case["name"]
     if case["bytes"] is not None:
         file.write_bytes(case["bytes"].encode("latin-1"))
@@ -109,7 +109,7 @@ def test_non_template_file_is_named_by_its_kind(case: dict[str, str], tmp_path: 
 
 
 @TABLE("globs")
-def test_glob_matches_its_paths_and_no_others(case: dict[str, Any]) -> None:
+def test_glob_matches_only_its_paths(case: dict[str, Any]) -> None:
     paths = (*case["meets"], *case["misses"])
     assert [path for path in paths if matches_glob(case["pattern"], path)] == case["meets"]
 
@@ -123,7 +123,7 @@ def test_only_wildcards_make_a_pattern() -> None:
 
 
 @TABLE("choices")
-def test_the_closest_selector_decides_whether_a_rule_runs(case: dict[str, Any]) -> None:
+def test_most_specific_selector_decides_whether_a_rule_runs(case: dict[str, Any]) -> None:
     given = {key: tuple(case[key]) for key in ("select", "ignore", "extend_select") if key in case}
     wanted = [
         rule.code
@@ -150,7 +150,7 @@ tokenizer = "models/tokenizer.json"
 """
 
 
-def test_every_key_of_the_settings_is_read(tmp_path: Path) -> None:
+def test_every_settings_key_is_read(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text(FULL, encoding="utf-8")
     assert find_settings(tmp_path) == ProjectSettings(
@@ -184,7 +184,7 @@ def test_nearest_settings_file_upward_is_used(tmp_path: Path) -> None:
 
 
 @TABLE("wrong_settings")
-def test_wrong_settings_are_named_with_their_place(case: dict[str, str], tmp_path: Path) -> None:
+def test_invalid_settings_error_names_the_place(case: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / case.get("file", "pyproject.toml")
     head = "" if "file" in case else "[tool.autoparser.lint]\n"
     file.write_text(f"{head}{case['text']}\n", encoding="utf-8")
@@ -201,7 +201,7 @@ def test_wrong_settings_are_named_with_their_place(case: dict[str, str], tmp_pat
     ("content", "words"),
     [(None, "cannot be read"), (b"[tool.other]\n", "no table"), (b"\xff", "UTF-8")],
 )
-def test_a_file_of_settings_that_is_named_must_have_some(
+def test_named_settings_file_without_settings_is_an_error(
     content: bytes | None, words: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "pyproject.toml"
@@ -243,7 +243,7 @@ def test_findings_are_sorted_by_path_with_any_jobs(project: Path) -> None:
     assert run == lint_project(request(project))
 
 
-def test_identical_templates_are_looked_at_once(
+def test_identical_templates_are_inspected_once(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
@@ -257,7 +257,9 @@ def test_identical_templates_are_looked_at_once(
     assert len(looked) == len(set(looked)) == 2
 
 
-def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_less_confident_findings_can_be_excluded(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     unsure = SeenHits((("AP306", Hit("x", confidence=Confidence.MEDIUM)),))
     monkeypatch.setattr(LOOK, lambda _: unsure)
     counts = [
@@ -267,7 +269,7 @@ def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.M
     assert counts == [0, 3, 3]
 
 
-def test_tokenizer_order_is_named_then_neighbor_then_settings(
+def test_tokenizer_order_is_argument_neighbor_settings(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizers: list[str] = []
@@ -287,9 +289,7 @@ def test_tokenizer_order_is_named_then_neighbor_then_settings(
     assert tokenizers == ["usual.json", "tokenizer.json", "named.json"]
 
 
-def test_a_folder_that_cannot_be_searched_is_a_problem(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsearchable_folder_is_a_problem(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(folder: str, onerror: Callable[[OSError], None]) -> list[object]:
         onerror(PermissionError(13, "Permission denied", f"{folder}/secret"))
         return [(folder, [], ["drops.jinja"])]
@@ -300,9 +300,7 @@ def test_a_folder_that_cannot_be_searched_is_a_problem(
     assert run.problems[0].message == "cannot be searched (Permission denied)"
 
 
-def test_a_crash_is_a_problem_of_its_template(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_crash_is_a_problem_of_its_template(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autoparser.analysis.lint.template_inspection.run_rules", {}.__getitem__)
     (problem,) = lint_project(request(project, "drops.jinja")).problems
     assert "report it" in problem.hint
@@ -312,7 +310,7 @@ HANGS = "{%- for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% e
 
 
 @pytest.mark.slow
-def test_a_template_that_does_not_end_stops_no_other(project: Path) -> None:
+def test_endless_template_does_not_block_others(project: Path) -> None:
     (project / "hangs.jinja").write_text(f"{HANGS}{{{{ messages }}}}", encoding="utf-8")
     limits = Limits(seconds=3.0, render_seconds=0.2)
     run = lint_project(request(project, limits=limits, jobs=2))
@@ -397,7 +395,7 @@ def test_cached_answer_equals_the_stored_one(cache: InspectionCache) -> None:
 
 
 @pytest.mark.parametrize("troubles", [(), (InputProblem("", "the tokenizer cannot be read"),)])
-def test_an_answer_that_may_be_another_next_time_is_not_cached(
+def test_answer_with_problems_is_not_cached(
     troubles: tuple[InputProblem, ...], cache: InspectionCache, tmp_path: Path
 ) -> None:
     cache.put(KEY, SeenHits(troubles=troubles, looked=bool(troubles)))
@@ -434,7 +432,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("damage", ["cut", "a byte is another", *BODIES])
-def test_a_damaged_entry_is_not_there(damage: str, cache: InspectionCache, tmp_path: Path) -> None:
+def test_damaged_cache_entry_is_a_miss(damage: str, cache: InspectionCache, tmp_path: Path) -> None:
     cache.put(KEY, SEEN)
     (entry,) = entries(tmp_path)
     entry.write_bytes(damaged(damage, entry.read_bytes()))
@@ -454,7 +452,7 @@ def test_folder_as_entry_or_file_as_cache_folder_does_not_crash(tmp_path: Path) 
     assert (tmp_path / "file").read_text() == "here"
 
 
-def test_a_full_disk_leaves_no_half_of_an_entry(
+def test_full_disk_leaves_no_partial_entry(
     cache: InspectionCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.put(KEY, SEEN)
@@ -482,7 +480,7 @@ def test_unused_entries_are_removed_once_a_day(cache: InspectionCache, tmp_path:
     assert len(entries(tmp_path)) == 2
 
 
-def test_the_time_of_day_has_no_part_in_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_current_time_does_not_change_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     class Asked:
         @staticmethod
         def now() -> None:
@@ -506,7 +504,7 @@ def task(tmp_path: Path) -> InspectionTask:
     return InspectionTask(template, ("AP101",), str(tmp_path / "tokenizer.json"), tmp_path)
 
 
-def test_whatever_decides_an_answer_makes_another_key(task: InspectionTask) -> None:
+def test_every_input_of_an_answer_changes_its_cache_key(task: InspectionTask) -> None:
     def key(limits: Limits | None = None, *, template: Any = (), **changes: Any) -> str | None:
         changed = replace(task.template, **dict(template))
         return InspectionKeys(limits).task_key(structs.replace(task, template=changed, **changes))
@@ -529,7 +527,7 @@ def test_whatever_decides_an_answer_makes_another_key(task: InspectionTask) -> N
     assert key(tokenizer="some/model") is None
 
 
-def test_other_files_of_the_model_make_another_key(task: InspectionTask, tmp_path: Path) -> None:
+def test_changed_model_files_change_the_cache_key(task: InspectionTask, tmp_path: Path) -> None:
     tokenizer, config = tmp_path / "tokenizer.json", tmp_path / "generation_config.json"
 
     def key() -> str | None:
@@ -551,7 +549,9 @@ def test_other_files_of_the_model_make_another_key(task: InspectionTask, tmp_pat
     assert len(set(keys)) == len(keys)
 
 
-def test_another_engine_has_other_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_package_changes_the_engine_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rule = tmp_path / "lint" / "rule.py"
     (tmp_path / "__pycache__").mkdir()
     rule.parent.mkdir()
@@ -572,7 +572,7 @@ def test_another_engine_has_other_keys(tmp_path: Path, monkeypatch: pytest.Monke
     assert digest("") not in {one, two}
 
 
-def test_the_digest_of_an_engine_is_kept_while_no_file_has_another_stamp(
+def test_engine_digest_is_cached_until_a_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, folder = tmp_path / "home", tmp_path / "cache"

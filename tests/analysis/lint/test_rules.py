@@ -63,7 +63,7 @@ def report(rule: Rule, which: str) -> LintReport:
 
 
 @pytest.mark.parametrize("code", sampled(CODES, 4))
-def test_a_rule_fires_on_its_fixture_and_is_quiet_on_the_sound_neighbor(code: str) -> None:
+def test_rule_fires_on_its_fixture_and_not_on_the_sound_neighbor(code: str) -> None:
     fires, quiet = (report(find_rule(code), which) for which in ("fires", "quiet"))
     assert fires.findings
     for finding in fires.findings:
@@ -117,7 +117,7 @@ def source(template: str) -> str:
 
 
 @pytest.mark.parametrize("bug", sampled(BUGS, 9), ids=lambda bug: f"{bug['in']}: {bug['kind']}")
-def test_a_planted_bug_is_found_and_named(bug: dict[str, Any]) -> None:
+def test_planted_bug_is_found_and_named(bug: dict[str, Any]) -> None:
     text = source(bug["in"])
     for edit in (bug, *([bug["also"]] if "also" in bug else [])):
         assert text.count(edit["replace"]) == 1, edit["replace"]
@@ -127,7 +127,7 @@ def test_a_planted_bug_is_found_and_named(bug: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("template", sampled(HOSTS, 12))
-def test_a_sound_template_has_no_finding_of_the_rules_that_find_planted_bugs(template: str) -> None:
+def test_planted_bug_rules_are_silent_on_sound_templates(template: str) -> None:
     rules = [find_rule(code) for code in sorted({bug["caught_by"] for bug in BUGS})]
     found = lint(Subject(ChatTemplate(source(template))), rules)
     # Text that the prompt never shows to the model is a note, not a bug.
@@ -137,7 +137,7 @@ def test_a_sound_template_has_no_finding_of_the_rules_that_find_planted_bugs(tem
     assert not found.left_out
 
 
-def test_keys_of_null_are_shown_as_the_template_was_given_them() -> None:
+def test_null_keys_are_shown_as_passed_to_the_template() -> None:
     text = TABLE["templates"]["turns"].replace("role +", "role + (message | length | string) +")
     (finding,) = lint(Subject(ChatTemplate(text)), [find_rule("AP806")]).findings
     (evidence,) = finding.evidence
@@ -147,7 +147,7 @@ def test_keys_of_null_are_shown_as_the_template_was_given_them() -> None:
 
 
 @pytest.mark.parametrize(("stops", "severity", "reason"), TABLE["stops"])
-def test_a_generation_config_may_name_the_end_of_a_turn(
+def test_generation_config_may_declare_the_turn_end(
     stops: list[str] | None, severity: str | None, reason: str, tmp_path: Path
 ) -> None:
     shutil.copytree(LINT / "AP212" / "quiet", tmp_path, dirs_exist_ok=True)
@@ -162,14 +162,14 @@ def test_a_generation_config_may_name_the_end_of_a_turn(
     assert [finding.severity.value for finding in found] == ([severity] if severity else []), reason
 
 
-def test_one_wrong_letter_is_a_misspelling_and_another_word_is_not() -> None:
+def test_one_wrong_letter_is_a_misspelling_but_another_word_is_not() -> None:
     wrong = ("<|asistant|>", "<|asssistant|>", "<|assistent|>", "<|assitsant|>")
     others = ("<|assistants|>", "<|/assistant|>", "<|assistant2|>", "<|asstant|>", "<|system|>")
     assert all(misspelled(found_, "<|assistant|>") for found_ in wrong)
     assert not any(misspelled(other, "<|assistant|>") for other in (*others, "<|assistant|>"))
 
 
-def test_each_rule_has_one_page_one_module_and_one_folder_of_fixtures() -> None:
+def test_each_rule_has_one_page_module_and_fixture_folder() -> None:
     named = sorted(rule.name.replace("-", "_") for rule in RULES)
     assert sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__") == named
     assert len([*FOLDER.glob("*.md")]) == len(named)
@@ -187,7 +187,7 @@ def test_rule_pages_agree_with_rules_and_profiles() -> None:
         assert not rule.convention or rule.severity is not Severity.ERROR, rule.code
 
 
-def test_the_names_of_all_rules_are_not_read_to_find_one_by_its_code(
+def test_finding_a_rule_by_code_reads_no_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("autoparser.analysis.lint.registry._names", dict)
@@ -200,7 +200,7 @@ PAGE = (FOLDER / f"{RULES[0].code}-{RULES[0].name}.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("old", "new", "words"), TABLE["wrong_pages"])
-def test_a_wrong_page_is_an_error_that_names_file_and_place(
+def test_invalid_rule_page_error_names_file_and_place(
     old: str, new: str, words: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "AP999-any-name.md"
@@ -210,7 +210,7 @@ def test_a_wrong_page_is_an_error_that_names_file_and_place(
     assert str(raised.value).startswith(f"{file}: {words}")
 
 
-def test_facts_of_every_page_are_read_as_yaml_reads_them() -> None:
+def test_plain_facts_of_rule_pages_equal_yaml() -> None:
     facts = [
         page.read_text("utf-8").split("\n---\n")[0].removeprefix("---\n")
         for page in FOLDER.glob("AP*.md")
@@ -224,5 +224,5 @@ def test_facts_of_every_page_are_read_as_yaml_reads_them() -> None:
     "facts",
     ["fix: yes", "fix: null", "fix:\nmarks: true", "fix: a: b", "fix: 'ask'", "  - kind: is lost"],
 )
-def test_facts_that_are_not_plain_are_left_to_yaml(facts: str) -> None:
+def test_facts_beyond_the_plain_subset_fall_back_to_yaml(facts: str) -> None:
     assert plain_facts(facts) is None

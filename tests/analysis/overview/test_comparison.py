@@ -67,7 +67,7 @@ def test_mutation_is_found_only_under_its_settings(case: dict[str, Any]) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", TABLE["spellings"], ids=lambda case: case["old"])
-def test_another_spelling_is_equal(case: dict[str, Any]) -> None:
+def test_other_jinja_spelling_compares_equal(case: dict[str, Any]) -> None:
     found = compare(case)
     assert (found.equal, found.same_text) == (True, False)
     assert found.coverage.renders > 100
@@ -76,7 +76,7 @@ def test_another_spelling_is_equal(case: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", TABLE["edits"], ids=lambda case: case["name"])
-def test_an_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) -> None:
+def test_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) -> None:
     found = compare(case)
     assert found.equal is case.get("equal", False)
     facts = [[fact.aspect, fact.name, fact.left, fact.right] for fact in found.facts]
@@ -115,7 +115,7 @@ def test_an_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) 
 
 
 @pytest.mark.slow
-def test_a_change_behind_another_and_a_refusal_under_one_value_are_found() -> None:
+def test_second_change_and_refusal_under_one_value_are_found() -> None:
     text = SWITCHED.replace("'<s>'", "'<system>'").replace("few words", "two words")
     text = text.replace("{{- '\\nThink little.' }}", "{{- raise_exception('Not yet.') }}")
     changes, asked = changed_renders(analysis_of(SWITCHED), analysis_of(text))
@@ -137,7 +137,7 @@ def test_a_change_behind_another_and_a_refusal_under_one_value_are_found() -> No
 
 
 @pytest.mark.slow
-def test_values_beyond_the_most_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_beyond_the_limit_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "MOST_SETTINGS", 4)
     monkeypatch.setattr(comparison, "MOST_PAIRS", 2)
     _, asked = changed_renders(analysis_of(SWITCHED), analysis_of(SWITCHED))
@@ -147,7 +147,7 @@ def test_values_beyond_the_most_are_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.slow
-def test_renders_beyond_a_limit_are_given_up_and_counted() -> None:
+def test_renders_beyond_a_limit_are_skipped_and_counted() -> None:
     left = analysis_of(SWITCHED)
     changes, asked = changed_renders(left, replace(left, template=EndlessTemplate(SWITCHED)))
     assert {change.right_error for change in changes} == {"it takes more than 5 s"}
@@ -163,7 +163,7 @@ def test_special_token_named_by_one_side_is_not_a_difference() -> None:
     assert (found.renders, found.same_text) == ((), True)
 
 
-def test_a_placeholder_that_changed_is_a_fact() -> None:
+def test_changed_placeholder_is_a_fact() -> None:
     text = (TEMPLATES.parent / "parts" / "inline.jinja").read_text("utf-8")
     other = text.replace("<|picture|>", "<|view|>").replace("part.type == 'video'", "false")
     changes = changed_facts(analysis_of(text), analysis_of(other))
@@ -172,7 +172,7 @@ def test_a_placeholder_that_changed_is_a_fact() -> None:
     assert found == TABLE["placeholders"]
 
 
-def test_the_text_before_a_difference_is_in_both_texts() -> None:
+def test_text_before_a_difference_is_in_both_renders() -> None:
     written, other = '{"city": "Oslo", "days": 3}', "{'city': 'Oslo', 'days': 3}"
     differences = text_differences(f"<call>{written}", f"<call>{other}")
     assert len(differences) > 1
@@ -181,7 +181,7 @@ def test_the_text_before_a_difference_is_in_both_texts() -> None:
             assert f"<call>{text}"[:at].endswith(difference.before), difference
 
 
-def test_an_added_turn_of_repeated_words_departs_behind_them() -> None:
+def test_added_turn_of_repeated_words_differs_after_them() -> None:
     turn = "<user>What is the weather in Rio, in Oslo and in Ulm, and which day is the best?</user>"
     (difference,) = text_differences(f"{turn}<model>", f"{turn}{turn}<model>")
     assert difference.left_rest != difference.right_rest

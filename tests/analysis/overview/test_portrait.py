@@ -55,7 +55,7 @@ def test_turn_pieces_join_to_its_text_and_match_the_verdict(name: str, tokens: b
     ("name", "turns"),
     [("j1-4-compact", []), ("history-last-query", [4, 8]), ("calls-in-prompt-words", [])],
 )
-def test_the_prefix_breaks_where_reasoning_is_dropped_unless_bridged(
+def test_prefix_cache_misses_where_reasoning_is_dropped_unless_bridged(
     name: str, turns: list[int]
 ) -> None:
     found = portrait_of(name).conversation

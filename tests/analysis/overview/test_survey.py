@@ -55,7 +55,7 @@ C = record(
 RECORDS = (SurveyRecord.failed("a.jinja", "a" * 64, "it does not compile"), B, C)
 
 
-def test_a_line_is_read_back_and_valid_and_half_a_line_is_left_out() -> None:
+def test_survey_line_round_trips_and_a_partial_line_is_dropped() -> None:
     lines = [line_of(record).encode() for record in RECORDS]
     for record, line in zip(RECORDS, lines, strict=True):
         Draft202012Validator(json.loads(SCHEMA.read_text("utf-8"))).validate(json.loads(line))
@@ -69,7 +69,7 @@ def test_a_line_is_read_back_and_valid_and_half_a_line_is_left_out() -> None:
         assert journal.size == len(content) - len(lines[-1])
 
 
-def test_foreign_file_or_wrong_line_is_not_a_survey() -> None:
+def test_foreign_or_invalid_file_is_not_a_survey() -> None:
     for content in (b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"):
         with pytest.raises(AutoparserError, match="nothing was written"):
             read_journal(content, "notes.txt")
@@ -86,7 +86,7 @@ def test_foreign_file_or_wrong_line_is_not_a_survey() -> None:
             read_journal(lines.replace(old, new).encode(), "s.jsonl")
 
 
-def test_templates_are_found_once_and_in_order(tmp_path: Path) -> None:
+def test_templates_are_found_once_in_order(tmp_path: Path) -> None:
     files = "b/chat_template.jinja b/tokenizer_config.json c/tokenizer_config.json a.jinja a.txt"
     for name in files.split():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -96,7 +96,7 @@ def test_templates_are_found_once_and_in_order(tmp_path: Path) -> None:
     assert names == ["a.jinja", "b/chat_template.jinja", "c/tokenizer_config.json"]
 
 
-def test_nothing_to_survey_is_an_error(tmp_path: Path) -> None:
+def test_folder_without_templates_is_an_error(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(AutoparserError, match=r"no template|no such file"):
             templates_in([str(place)])
@@ -106,7 +106,7 @@ def test_nothing_to_survey_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_survey_records_keep_order_and_an_endless_template_fails_alone(tmp_path: Path) -> None:
+def test_survey_keeps_order_and_fails_only_an_endless_template(tmp_path: Path) -> None:
     endless = tmp_path / "endless.jinja"
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     endless.write_text(loops, encoding="utf-8")

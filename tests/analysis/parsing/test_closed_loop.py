@@ -95,7 +95,7 @@ def test_turn_parses_alike_in_every_chunking(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [name for name in fixture_names() if LOST.get(name, ("",))[0] != UNOPENED]
 )
-def test_a_turn_cut_at_any_character_is_a_front_of_the_whole_one(name: str) -> None:
+def test_truncated_turn_is_a_prefix_of_the_whole_message(name: str) -> None:
     """Nothing is lost or retracted; a prefix of a marker is markup, not content or reasoning."""
     format_ = analysis_of(name).format
     for text, parser in turns_of(name, MESSAGES[1:3]):
@@ -142,7 +142,7 @@ def counts(text: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("opening", "closing"), [*zip(OPENING, CLOSING, strict=True)])
-def test_tags_in_other_brackets_are_read_as_well(opening: str, closing: str) -> None:
+def test_tags_in_other_brackets_parse_alike(opening: str, closing: str) -> None:
     def constant(match: re.Match[str]) -> str:
         return _TAG.sub(lambda tag: f"{opening}{tag[1]}{closing}", match.group())
 

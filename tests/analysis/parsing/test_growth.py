@@ -99,9 +99,7 @@ MOST_EVENTS = 40
 
 @pytest.mark.parametrize("unit", TABLE["dense"])
 @pytest.mark.parametrize(("fixture", "head"), TABLE["opened"])
-def test_deltas_that_could_begin_a_marker_pass_by_their_reader(
-    fixture: str, head: str, unit: str
-) -> None:
+def test_pieces_that_may_begin_a_marker_cost_few_events(fixture: str, head: str, unit: str) -> None:
     analysis = analysis_of(fixture)
     parser = analysis.parser(TOOLS, prompt=analysis.format.header)
     text = (unit * SHORT)[:SHORT]

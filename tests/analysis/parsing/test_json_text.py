@@ -43,7 +43,7 @@ def read(arguments: str) -> ParsedCall:
 
 @given(VALUES, st.sampled_from((None, 2)))
 @settings(deadline=None)
-def test_json_passes_byte_for_byte(value: object, indent: int | None) -> None:
+def test_json_arguments_pass_byte_for_byte(value: object, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     assert read(text) == ParsedCall("f", text)
 
@@ -66,7 +66,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 @given(VALUES, st.integers(1, 7))
-def test_literals_of_python_become_json_however_they_are_cut(value: object, size: int) -> None:
+def test_python_literals_become_json_for_every_chunking(value: object, size: int) -> None:
     call = read(repr(value))
     # In double quotes, only the escapes of JSON are sure.
     status = Status.REPAIRED if any(map(_DOUBLE.search, _strings(value))) else Status.OK
@@ -77,7 +77,7 @@ def test_literals_of_python_become_json_however_they_are_cut(value: object, size
 
 
 @given(st.sampled_from(("", "{", '{"a": ')), st.text("{}[]:,\"'a1 ") | st.text())
-def test_no_text_raises_or_makes_invalid_json(front: str, text: str) -> None:
+def test_arbitrary_arguments_never_raise_or_give_invalid_json(front: str, text: str) -> None:
     text = f"[TOOL_CALLS]f[ARGS]{front}{text}"
     assert not disagreement(parser(), text, list(text))
 
@@ -91,7 +91,7 @@ def test_no_text_raises_or_makes_invalid_json(front: str, text: str) -> None:
         (r"'C:\new'", "C:\new"),
     ],
 )
-def test_escapes_of_python_are_read(text: str, value: str) -> None:
+def test_python_escapes_are_decoded(text: str, value: str) -> None:
     assert json.loads(read(f"{{'a': {text}}}").arguments) == {"a": value}
 
 
@@ -108,7 +108,7 @@ NOTATIONS: Mapping[str, ValueNotation] = {
 
 
 @TABLE("ends")
-def test_a_value_ends_behind_its_brackets_and_quotes(case: dict[str, Any]) -> None:
+def test_value_ends_after_its_brackets_and_quotes(case: dict[str, Any]) -> None:
     text = case["value"] + case["behind"]
     for step in (1, 3, len(text)):
         scan = BracketScan(NOTATIONS[case["notation"]], (",",))
@@ -118,7 +118,7 @@ def test_a_value_ends_behind_its_brackets_and_quotes(case: dict[str, Any]) -> No
 
 
 @TABLE("inside")
-def test_a_place_is_inside_a_string_or_not_however_its_text_came(case: dict[str, Any]) -> None:
+def test_quote_scan_is_the_same_for_every_chunking(case: dict[str, Any]) -> None:
     text = case["text"]
     for cut in range(len(text) + 1):
         scan = QuoteScan(NOTATIONS[case["notation"]])

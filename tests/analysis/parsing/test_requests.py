@@ -48,14 +48,16 @@ END = "<|im_end|>"
         ([], "f", r"choose from auto, none, required \(no tools are offered\)"),
     ],
 )
-def test_an_invalid_request_is_refused(tools: list[object], choice: object, error: str) -> None:
+def test_invalid_tools_or_tool_choice_are_refused(
+    tools: list[object], choice: object, error: str
+) -> None:
     with pytest.raises(RequestError, match=error):
         analysis_of(JSON).parser(tools, tool_choice=choice)
 
 
 @pytest.mark.parametrize("key", ["inputSchema", "input_schema"])
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_tools_of_mcp_and_anthropic_are_read_as_openais(key: str, wrapped: bool) -> None:
+def test_mcp_and_anthropic_tools_parse_like_openai_tools(key: str, wrapped: bool) -> None:
     schema: Any = {"type": "object", "properties": {"zip": {"type": "string"}}}
     shaped: Any = {"name": "f", key: schema}
     tools = [{"type": "function", "function": shaped} if wrapped else shaped]
@@ -81,7 +83,7 @@ def test_tools_of_mcp_and_anthropic_are_read_as_openais(key: str, wrapped: bool)
         ("tools", TOOLS[0], "tools: must be an array, got an object"),
     ],
 )
-def test_an_option_of_another_name_or_type_is_one_line_of_parser_and_grammar(
+def test_wrong_option_is_a_one_line_error_of_parser_and_grammar(
     option: str, value: object, error: str
 ) -> None:
     for make in (analysis_of(JSON).parser, analysis_of(JSON).grammar):
@@ -91,7 +93,7 @@ def test_an_option_of_another_name_or_type_is_one_line_of_parser_and_grammar(
         assert "\n" not in str(raised.value)
 
 
-def test_a_misspelled_switch_is_a_warning_where_the_caller_stands() -> None:
+def test_misspelled_switch_warns_at_the_callers_line() -> None:
     analysis = analysis_of(JSON)
     setting = {"enable_thinkin": False}
     words = r"never reads the variable 'enable_thinkin'; did you mean enable_thinking\?"
@@ -139,7 +141,7 @@ def test_non_text_output_is_refused(text: Any, before: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Hi.", f"{CALL}{END}", CALL[:50], "<think>\nHm"])
-def test_text_after_the_end_of_an_output_is_refused(text: str) -> None:
+def test_text_after_finish_is_refused(text: str) -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     stream.feed(text)
     stream.finish()
@@ -161,7 +163,9 @@ def test_ids_without_a_tokenizer_are_refused() -> None:
 
 
 @pytest.mark.parametrize("call_deltas", ["incremental", "whole"])
-def test_made_ids_differ_in_all_turns(call_deltas: Literal["incremental", "whole"]) -> None:
+def test_generated_call_ids_differ_across_turns(
+    call_deltas: Literal["incremental", "whole"],
+) -> None:
     parser = analysis_of(JSON).parser(TOOLS, call_deltas=call_deltas)
     ids: list[str] = []
     for _ in range(3):
@@ -187,7 +191,7 @@ if child:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
-def test_made_ids_of_a_forked_process_differ_from_those_of_its_parent() -> None:
+def test_generated_call_ids_differ_after_fork() -> None:
     ran = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True)  # noqa: S603
     assert len(set(ran.stdout.split())) == 2
 
@@ -216,7 +220,7 @@ def test_reasoning_goes_to_the_requested_field() -> None:
     assert found.deltas[0].to_openai() == {"reasoning_content": "Hm."}
 
 
-def test_an_end_that_was_seen_outside_the_text_counts() -> None:
+def test_ended_marks_a_message_as_ended_by_a_stop_token() -> None:
     parser = analysis_of(JSON).parser()
     assert parser.parse("Hello.").missing_end == END
     message = parser.parse("Hello.").ended()
@@ -254,7 +258,7 @@ DAYS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required
         ({"properties": 5}, '{"days": 1}', []),
     ],
 )
-def test_arguments_that_break_the_schema_are_a_fact_beside_the_call(
+def test_schema_errors_do_not_change_the_call(
     schema: Any, arguments: str, errors: list[str]
 ) -> None:
     call = call_of(schema, arguments)
@@ -265,7 +269,7 @@ def test_arguments_that_break_the_schema_are_a_fact_beside_the_call(
     )
 
 
-def test_tools_of_the_same_names_are_read_by_the_schemas_of_their_request() -> None:
+def test_equal_tool_names_use_the_schema_of_their_request() -> None:
     make = analysis_of("a1-function-parameter").parser
     text = "<tool_call>\n<function=f>\n<parameter=a>\n3\n</parameter>\n</function>\n</tool_call>"
     read: list[str] = []
@@ -311,7 +315,7 @@ def doubling(depth: int) -> dict[str, Any]:
         ({"additionalProperties": False}, {"a": 1}, ["additionalProperties"]),
     ],
 )
-def test_a_schema_of_a_stranger_takes_no_exponential_time(
+def test_untrusted_schema_takes_no_exponential_time(
     schema: Any, value: Any, keywords: list[str]
 ) -> None:
     found = schema_breaches({"$schema": LATEST, **schema}, value, trusted=False)
@@ -334,14 +338,14 @@ def test_object_cache_builds_once_and_drops_the_oldest() -> None:
     assert cache.of((one, other), "", make) is None
 
 
-def test_an_object_is_held_as_long_as_its_value() -> None:
+def test_cache_keeps_its_key_objects_alive() -> None:
     cache: IdentityCache[int] = IdentityCache(64)
     make = count().__next__
     # If the cache did not hold its keys, each list would reuse the address of the one before.
     assert [cache.of(([at],), "", make) for at in range(50)] == list(range(50))
 
 
-def test_threads_get_the_same_value() -> None:
+def test_threads_get_the_same_cached_value() -> None:
     cache: IdentityCache[object] = IdentityCache(4)
     owner = object()
     with ThreadPoolExecutor(8) as pool:

@@ -42,7 +42,7 @@ def fed(stream: StreamParser, text: str) -> list[Delta]:
     return [delta for char in text for delta in stream.feed(char)]
 
 
-def test_the_end_of_the_reasoning_is_known_at_its_closer() -> None:
+def test_end_of_reasoning_is_known_at_its_closer() -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     ends = [(stream.feed(char), stream.reasoning_end)[1] for char in "<think>Hm.</think>Hi."]
     assert ends == [None] * 17 + [18] * 4
@@ -55,7 +55,7 @@ def test_the_end_of_the_reasoning_is_known_at_its_closer() -> None:
         (ENTRIES, f"{ENTRY}Oslo", ' "a"\nb', r" \"a\"\nb", "a <", "search", "a <"),
     ],
 )
-def test_a_piece_of_an_argument_is_searched_only_with_a_sign_of_its_end(
+def test_argument_piece_is_searched_only_if_it_may_end_the_value(
     fixture: str,
     head: str,
     piece: str,
@@ -97,7 +97,7 @@ def test_finish_reason_is_the_last_delta_once() -> None:
     assert stream.finish() == []
 
 
-def test_a_value_streams_while_its_fence_is_open() -> None:
+def test_json_value_streams_while_its_code_fence_is_open() -> None:
     stream = analysis_of(JSON).parser(json_schema={}, strip_code_fence=True).stream()
     assert "".join(delta.text for delta in fed(stream, '```json\n{"a": 1')) == '{"a": 1'
 
@@ -130,7 +130,7 @@ def test_cut_call_is_streamed_up_to_a_possible_closer(
 
 @pytest.mark.parametrize("behind", ["", BEGUN[:40], BEGUN, f"{BEGUN}, x}}", CALL])
 @pytest.mark.parametrize("complete", [True, False])
-def test_nothing_of_a_second_call_is_sent_where_one_is_allowed(behind: str, complete: bool) -> None:
+def test_second_call_is_not_streamed_without_parallel_calls(behind: str, complete: bool) -> None:
     parser = analysis_of(JSON).parser(TOOLS, parallel_tool_calls=False)
     found = streamed(parser, list(f"{CALL}\n{behind}"), complete=complete)
     assert found.calls == [("get_forecast", json.dumps({"city": CITY}))]
@@ -138,7 +138,7 @@ def test_nothing_of_a_second_call_is_sent_where_one_is_allowed(behind: str, comp
 
 
 @pytest.mark.parametrize("call_deltas", ["incremental", "whole"])
-def test_an_id_after_the_arguments_does_not_replace_the_one_that_was_sent(
+def test_late_call_id_does_not_replace_the_streamed_one(
     call_deltas: Literal["incremental", "whole"],
 ) -> None:
     analysis = analysis_of("call-id-post-args")
@@ -156,7 +156,7 @@ def test_an_id_after_the_arguments_does_not_replace_the_one_that_was_sent(
         assert call.sent_id == ("aB3dE6gH1" if call_deltas == "whole" else "get_forecast:0")
 
 
-def test_a_call_that_the_prompt_began_is_sent_whole() -> None:
+def test_call_opened_by_the_prompt_is_streamed_whole() -> None:
     analysis = analysis_of("t1-name-then-json")
     parser = analysis.parser(TOOLS, prompt="U:[TOOL_CALLS]get_forecast[ARGS]{")
     found = streamed(parser, ['"city": ', '"Oslo"}', "</s>"])
@@ -182,7 +182,7 @@ def test_reasoning_is_held_back_only_after_a_possible_call() -> None:
     assert stream.feed("more.\n(/muse)\n") == [Delta(DeltaKind.REASONING, f"{call} and more.")]
 
 
-def test_long_reasoning_is_held_in_pieces() -> None:
+def test_long_reasoning_parses_alike_in_pieces() -> None:
     parser = analyze(MUSED).parser(TOOLS)
     text = "Hm. (call)" + " word" * 20_000 + "\n(/muse)\n(reply)Hi.(/reply){|done|}"
     found = streamed(parser, [text[at : at + 5] for at in range(0, len(text), 5)])
@@ -191,7 +191,7 @@ def test_long_reasoning_is_held_in_pieces() -> None:
 
 
 @pytest.mark.parametrize(("fixture", "call"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
-def test_markup_between_two_parts_is_looked_at_once_in_whatever_pieces(
+def test_markup_between_two_parts_is_scanned_once(
     fixture: str, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[int] = []
@@ -226,7 +226,7 @@ def besides_feed(frame: FrameType, event: str) -> bool:
         ("t2-recipient-header", HEADED, 248),
     ],
 )
-def test_a_short_answer_in_single_characters_runs_few_functions(
+def test_short_answer_in_single_characters_runs_few_functions(
     fixture: str, text: str, most: int
 ) -> None:
     analysis = analysis_of(fixture)
@@ -247,9 +247,7 @@ def wakes_reader(frame: FrameType, event: str) -> bool:
 
 
 @pytest.mark.parametrize(("fixture", "call"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
-def test_each_further_call_in_single_characters_wakes_its_reader_once(
-    fixture: str, call: str
-) -> None:
+def test_each_further_call_wakes_its_reader_once(fixture: str, call: str) -> None:
     stream = analysis_of(fixture).parser(TOOLS).stream()
     fed(stream, f"<think>\nHm.\n</think>\n\n{call}\n{call}")
     woken = calls_of(lambda: fed(stream, f"\n{call}" * 3), wakes_reader)
@@ -289,7 +287,7 @@ def test_escapes_of_a_long_string_are_read_the_same_in_any_pieces(written: str, 
         assert json.loads(sent) == {"city": f"{CITY}{more} {value}{value}"}
 
 
-def test_markup_behind_a_long_value_wakes_its_reader_once_for_each_part() -> None:
+def test_markup_after_a_long_value_wakes_its_reader_once_per_part() -> None:
     stream = analysis_of(TAGGED).parser(TOOLS).stream()
     call = TAGGED_CALL.replace(CITY, f"{CITY}{' more' * 40}")
     fed(stream, f"<think>\nHm.\n</think>\n\n{call.partition('</parameter>')[0].rstrip()}")
@@ -299,7 +297,7 @@ def test_markup_behind_a_long_value_wakes_its_reader_once_for_each_part() -> Non
     assert [call.status for call in stream.message.tool_calls] == [Status.OK]
 
 
-def test_escapes_in_json_pass_without_their_reader() -> None:
+def test_json_escapes_pass_without_their_reader() -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     fed(stream, f"{BEGUN[:-1]}{' more' * 40}")
     sent: list[Delta] = []
@@ -308,7 +306,7 @@ def test_escapes_in_json_pass_without_their_reader() -> None:
     assert "".join(delta.text for delta in sent) == code
 
 
-def test_indented_lines_pass_without_a_look_at_the_stops() -> None:
+def test_indented_lines_pass_without_a_stop_search() -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     code = ":\n\n    def f(x):\n        return x\n\n    print(f(3))\n"
     fed(stream, "<think>\nHm.\n</think>\n\nSee")
@@ -318,7 +316,7 @@ def test_indented_lines_pass_without_a_look_at_the_stops() -> None:
 
 
 @pytest.mark.parametrize("front", ["</func", "</function", "</tool_call"])
-def test_the_front_of_a_closer_before_a_second_opener_is_junk_in_whatever_pieces(
+def test_closer_prefix_before_a_second_call_is_stray_for_every_chunking(
     front: str,
 ) -> None:
     analysis = analysis_of(TAGGED)
@@ -330,7 +328,7 @@ def test_the_front_of_a_closer_before_a_second_opener_is_junk_in_whatever_pieces
         assert found.message.status is Status.STRAY
 
 
-def test_the_front_of_a_closer_before_the_closer_is_junk_in_whatever_pieces() -> None:
+def test_closer_prefix_before_the_closer_is_stray_for_every_chunking() -> None:
     analysis = analysis_of("t4-name-separator-json")
     calls = analysis.format.calls
     assert calls is not None
@@ -345,7 +343,7 @@ def test_the_front_of_a_closer_before_the_closer_is_junk_in_whatever_pieces() ->
 
 
 @pytest.mark.parametrize("closer", ["</｜XSML｜<calls>", "</｜>XSML｜calls>"])
-def test_a_look_alike_of_a_closer_is_read_the_same_in_whatever_pieces(closer: str) -> None:
+def test_closer_lookalike_parses_alike_for_every_chunking(closer: str) -> None:
     call = '<｜XSML｜invoke name="list_rooms">\n</｜XSML｜invoke>\n'
     text = f"<｜XSML｜calls>\n{call}{closer}<｜end▁of▁turn｜>"
     parser = analysis_of("a4-type-flags").parser(TOOLS)
@@ -353,7 +351,7 @@ def test_a_look_alike_of_a_closer_is_read_the_same_in_whatever_pieces(closer: st
     assert found.message.content is parser.parse(text).content is None
 
 
-def test_a_marker_in_a_long_value_does_not_cut_it() -> None:
+def test_marker_in_a_long_value_does_not_cut_it() -> None:
     analysis = analysis_of(TAGGED)
     parser = analysis.parser(TOOLS, prompt=analysis.format.header)
     for title in ("<tool_call> " + "x" * 40_000, ("<tool_call> " + "y" * 9_000) * 4):

@@ -58,7 +58,7 @@ def pieces_of(
 
 
 @pytest.mark.parametrize("case", TABLE["read"], ids=lambda case: case["point"])
-def test_a_marker_in_ordinary_tokens_is_text(case: dict[str, Any]) -> None:
+def test_marker_in_ordinary_tokens_is_text(case: dict[str, Any]) -> None:
     tokenizer = tokenizer_of(*case.get("tokens", TAGS))
     fixture = case.get("fixture", JSON)
     prompt = None if fixture == JSON else analysis_of(fixture).format.header
@@ -90,7 +90,7 @@ def test_marker_without_its_token_is_read_as_text() -> None:
     assert len(parser.parse(text).tool_calls) == 1
 
 
-def test_text_may_arrive_after_its_ids_in_other_pieces() -> None:
+def test_text_may_arrive_after_its_ids() -> None:
     tokenizer = tokenizer_of(*TAGS)
     parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
     text, ids = ids_of(tokenizer, f"Not ¦{CALL}¦ but {CALL}")
@@ -121,7 +121,7 @@ def test_piece_without_ids_uses_no_earlier_ids() -> None:
 
 
 @pytest.mark.parametrize("case", TABLE["ends"], ids=lambda case: ascii(case["marked"]))
-def test_ids_end_the_reasoning_at_the_token_of_its_closer(case: dict[str, Any]) -> None:
+def test_token_of_the_closer_ends_reasoning(case: dict[str, Any]) -> None:
     tokenizer, behind = tokenizer_of(*case["tokens"]), case["behind"]
     prompt = PROMPTS.get(case.get("prompt", ""), case.get("prompt"))
     analysis = analysis_of(case.get("fixture", JSON))
@@ -141,7 +141,7 @@ def test_ids_end_the_reasoning_at_the_token_of_its_closer(case: dict[str, Any]) 
         assert end.after(whole, [1, 2, 3]) == whole
 
 
-def test_a_state_can_be_continued_in_two_ways() -> None:
+def test_reasoning_end_state_can_be_continued_twice() -> None:
     tokenizer = tokenizer_of(*TAGS)
     end = analysis_of(JSON).parser(prompt=OPENED, tokenizer=tokenizer).reasoning_end_by_ids()
     before = end.after(end.begin, tokenizer.encode("Hm."))

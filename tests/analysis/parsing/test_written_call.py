@@ -31,7 +31,7 @@ WRITTEN = (
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_short_call_is_looked_at_once(name: str) -> None:
+def test_short_call_is_scanned_once(name: str) -> None:
     analysis = analyzed(name)
     call = ToolCall("get_weather", {"city": "Oslo", "days": 3}, "call-1")
     text = analysis.format.write(Message(calls=(call,)))

@@ -30,7 +30,7 @@ def encoder(tmp_path: Path, code: str, values: str = "") -> Any:
     return load_encoder(f"{path}:f{values}")
 
 
-def test_the_format_of_an_encoder_is_found() -> None:
+def test_encoder_format_is_learned() -> None:
     template = load_encoder(f"{DASHES}:encode_messages")
     analysis = analyze(template)
     assert analysis.check.ok
@@ -84,7 +84,7 @@ def test_encoder_gets_only_its_parameters(tmp_path: Path, case: Any) -> None:
     assert text == repr(case["given"])
 
 
-def test_tools_without_a_parameter_are_in_the_system_message(tmp_path: Path) -> None:
+def test_tools_without_a_parameter_go_into_the_system_message(tmp_path: Path) -> None:
     template = encoder(tmp_path, "def f(messages):\n    return repr(messages[0])\n")
     system = {"role": "system", "content": "S"}
     assert template.render([system, *USER], [TOOL]) == repr({**system, "tools": [TOOL]})
@@ -92,7 +92,7 @@ def test_tools_without_a_parameter_are_in_the_system_message(tmp_path: Path) -> 
     assert template.render(USER) == repr(USER[0])
 
 
-def test_ids_are_read_by_a_tokenizer(tmp_path: Path) -> None:
+def test_token_ids_from_an_encoder_are_decoded(tmp_path: Path) -> None:
     vocabulary = {letter: byte for byte, letter in enumerate(byte_letters())}
     tokenizer: Any = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.decoder = decoders.ByteLevel()
@@ -102,7 +102,7 @@ def test_ids_are_read_by_a_tokenizer(tmp_path: Path) -> None:
     assert template.render(USER) == "[user]hi\n"
 
 
-def test_it_works_on_a_copy_and_gives_text_or_ids(tmp_path: Path) -> None:
+def test_encoder_gets_a_copy_and_must_return_text_or_ids(tmp_path: Path) -> None:
     code = "def f(m):\n    m[0]['content'] += '!'\n    return m[0]['content']\n"
     template = encoder(tmp_path, code)
     messages = [{"role": "user", "content": "hi"}]
@@ -122,14 +122,14 @@ def test_encoder_exception_is_a_template_error(tmp_path: Path, case: Any) -> Non
 
 
 @table("not_encoders")
-def test_a_module_that_cannot_be_loaded_is_one_line(tmp_path: Path, case: Any) -> None:
+def test_unloadable_encoder_module_error_is_one_line(tmp_path: Path, case: Any) -> None:
     with pytest.raises(AutoparserError) as caught:
         encoder(tmp_path, case["code"])
     assert case["words"] in str(caught.value)
     assert str(caught.value).isprintable()
 
 
-def test_it_is_loaded_by_the_name_of_a_package_and_finds_its_neighbors(
+def test_encoder_module_is_found_by_package_name_and_imports_neighbors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "made_package").mkdir()

@@ -66,7 +66,7 @@ def halves(home: Path) -> list[Path]:
     ]
 
 
-def test_a_full_disk_is_one_line_and_leaves_nothing(hub: Hub, tmp_path: Path) -> None:
+def test_full_disk_error_is_one_line_and_leaves_nothing(hub: Hub, tmp_path: Path) -> None:
     hub.add("org/model", {"chat_template.jinja": TEMPLATE + "{# " + "x" * 3000 + " #}"})
     home = tmp_path / "home"
     done = analyze(hub, home, largest=2000)
@@ -90,7 +90,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(hub: Hub, tmp_path: Path) ->
     assert not list(home.rglob("*.incomplete"))
 
 
-def test_a_cache_that_may_not_be_written_to(hub: Hub) -> None:
+def test_unwritable_cache_error_is_one_line(hub: Hub) -> None:
     with pytest.raises(OSError):  # noqa: PT011 - which error is the system's choice
         CLOSED.mkdir()
     hub.add("org/model", {"chat_template.jinja": TEMPLATE})
@@ -102,7 +102,7 @@ def test_a_cache_that_may_not_be_written_to(hub: Hub) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_no_word_of_the_library_reaches_the_terminal(hub: Hub, tmp_path: Path) -> None:
+def test_hub_library_prints_nothing(hub: Hub, tmp_path: Path) -> None:
     """A cut and a busy Hub cost time, and no line."""
     hub.add("org/model", {"chat_template.jinja": TEMPLATE + " " * 5000})
     hub.fail("GET /api", 1, status=503)

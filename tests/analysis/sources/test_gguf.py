@@ -50,7 +50,7 @@ def test_gguf_file_gives_its_header_values(tmp_path: Path, big_endian: bool) -> 
         load_template(path, name="tool-use")
 
 
-def test_the_formats_own_reader_reads_the_same(tmp_path: Path) -> None:
+def test_gguf_library_reads_the_same_header(tmp_path: Path) -> None:
     path = write_model(tmp_path / "m.gguf", NAMED)
     ours = read_header(file_window(path), lambda _: True).values
     reader: Any = gguf.GGUFReader(path)
@@ -116,7 +116,7 @@ LIES: list[tuple[bytes, str]] = [
 
 
 @pytest.mark.parametrize(("content", "line"), LIES, ids=[line[:60] for _, line in LIES])
-def test_a_file_that_lies_is_one_line_and_no_memory(
+def test_malformed_gguf_error_is_one_line_and_uses_no_memory(
     tmp_path: Path, content: bytes, line: str
 ) -> None:
     path = tmp_path / "m.gguf"
@@ -132,7 +132,7 @@ def test_a_file_that_lies_is_one_line_and_no_memory(
     assert most < 8 << 20
 
 
-def test_a_header_that_is_cut_anywhere(tmp_path: Path) -> None:
+def test_truncated_gguf_header_is_an_error(tmp_path: Path) -> None:
     path = write_model(tmp_path / "m.gguf", weights=1)
     end = read_header(file_window(path), lambda _: False).end
     whole = path.read_bytes()
@@ -147,7 +147,7 @@ def test_a_header_that_is_cut_anywhere(tmp_path: Path) -> None:
             load_template(path)
 
 
-def test_its_tokenizer_and_where_a_template_was_looked_for(tmp_path: Path) -> None:
+def test_gguf_tokenizer_loads_and_missing_template_lists_its_keys(tmp_path: Path) -> None:
     tokenizer = load_tokenizer(write_model(tmp_path / "m.gguf"))
     encoded = tokenizer.encode("<s>hello<tool_call> hello", add_special_tokens=False)
     assert encoded.tokens == ["<s>", "hello", "<tool_call>", "\u0120", "hello"]
@@ -187,7 +187,7 @@ def published(tmp_path: Path, template: str = TEMPLATE) -> bytes:
 
 
 @table("gguf_models")
-def test_a_model_of_gguf_files_without_its_weights(
+def test_gguf_model_loads_without_its_weights(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Any
 ) -> None:
     source, file = case["source"].format(hub=hub.endpoint), case["file"]
@@ -262,7 +262,7 @@ def test_missing_gguf_header_leaves_no_partial_file(hub: Hub, tmp_path: Path) ->
     assert load_template("org/model").text == TEMPLATE
 
 
-def test_a_server_that_sends_whole_files_only(
+def test_server_without_range_requests_gives_small_files_only(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 

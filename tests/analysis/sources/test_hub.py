@@ -31,14 +31,14 @@ table = case_tables(__file__, "sources.yaml")
 
 
 @table("names")
-def test_a_source_may_name_a_model_or_not(case: Any) -> None:
+def test_source_is_a_hub_name_or_not(case: Any) -> None:
     assert (hub_name(case["name"]) is not None) is case["is_one"]
     assert hub_name("x" * 5000) is None
 
 
 @table("urls")
 @pytest.mark.parametrize("hub_url", [HUB, "HTTP://HuggingFace.co", "https:/huggingface.co"])
-def test_a_url_names_a_model_a_file_and_a_revision(case: Any, hub_url: str) -> None:
+def test_hub_url_gives_repository_file_and_revision(case: Any, hub_url: str) -> None:
     repository, file, revision = case["named"]
     expected = HubName(repository, file, revision=revision)
     assert hub_name(f"{hub_url}/{case['path']}") == expected
@@ -52,7 +52,7 @@ def test_url_of_no_model_is_an_error_naming_its_kind(case: Any) -> None:
         assert str(caught.value).startswith(f"{case['url']}: {case['words']}")
 
 
-def test_a_hub_below_a_path_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hub_below_a_path_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "ENDPOINT", "http://mirror.example:8080/hf")
     assert hub_name("http://mirror.example:8080/hf/org/name/tree/v1") == HubName(
         "org/name", revision="v1"
@@ -78,7 +78,7 @@ def two_revisions(hub: Hub) -> str:
     return f"{hub.endpoint}/org/model"
 
 
-def test_a_model_is_loaded_by_its_url(two_revisions: str) -> None:
+def test_model_loads_by_its_url(two_revisions: str) -> None:
     template = load_template(two_revisions)
     assert template.text == "{{ bos_token }}main"
     assert template.source is not None
@@ -88,7 +88,7 @@ def test_a_model_is_loaded_by_its_url(two_revisions: str) -> None:
 
 
 @table("hub_files")
-def test_a_file_is_loaded_by_its_url(case: Any, two_revisions: str) -> None:
+def test_file_loads_by_its_url(case: Any, two_revisions: str) -> None:
     template = load_template(f"{two_revisions}/blob/main/{case['file']}")
     assert template.text == case["text"]
     assert template.special_tokens == {"bos_token": "<s>"}
@@ -98,7 +98,7 @@ def test_a_file_is_loaded_by_its_url(case: Any, two_revisions: str) -> None:
 
 
 @slow
-def test_a_file_or_revision_that_the_url_does_not_give_is_an_error(two_revisions: str) -> None:
+def test_file_or_revision_missing_from_the_url_is_an_error(two_revisions: str) -> None:
     for file in ("README.md", "missing.jinja", "../chat_template.jinja"):
         with pytest.raises(TemplateNotFoundError, match="with a chat template at commit"):
             load_template(f"{two_revisions}/blob/main/{file}")
@@ -125,7 +125,7 @@ def online_and_offline(
 
 @slow
 @table("hub_models")
-def test_a_model_gives_its_template_online_and_offline(
+def test_model_template_loads_online_and_offline(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, case: Any
 ) -> None:
     commit = hub.add("org/model", {**case["files"], "model.safetensors": WEIGHTS, "README.md": "x"})
@@ -161,7 +161,7 @@ def test_only_needed_files_are_requested(hub: Hub) -> None:
 
 
 @slow
-def test_a_revision_is_loaded_and_a_branch_is_followed(
+def test_revision_is_loaded_and_a_moved_branch_followed(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.add("org/model", {"chat_template.jinja": "main"})
@@ -298,7 +298,7 @@ def nothing_is_half_there() -> bool:
 
 @slow
 @pytest.mark.usefixtures("impatient")
-def test_offline_with_a_part_in_the_cache(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partly_cached_model_is_an_error_offline(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """The config came, the template did not: the config's own template is not the model's."""
     hub.add("org/model", {"chat_template.jinja": "A" * 50, "tokenizer_config.json": CONFIG})
     hub.fail("chat_template.jinja", 99, status=503)
@@ -310,7 +310,9 @@ def test_offline_with_a_part_in_the_cache(hub: Hub, monkeypatch: pytest.MonkeyPa
 
 @slow
 @table("hub_names_elsewhere")
-def test_names_that_lead_elsewhere_are_refused(hub: Hub, tmp_path: Path, case: str) -> None:
+def test_file_name_that_leaves_the_repository_is_refused(
+    hub: Hub, tmp_path: Path, case: str
+) -> None:
     hub.add("org/model", {"chat_template.jinja": "A", "trap.jinja": "T"})
     hub.listed["trap.jinja"] = case
     with pytest.raises(AutoparserError, match="by a name that leads elsewhere") as caught:
@@ -322,7 +324,7 @@ def test_names_that_lead_elsewhere_are_refused(hub: Hub, tmp_path: Path, case: s
 
 @slow
 @pytest.mark.usefixtures("impatient")
-def test_a_file_that_does_not_end_is_stopped(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_file_is_stopped(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes of gzip unfold to more than is read of any file."""
     monkeypatch.setattr(hub_listing, "LARGEST_FILE", 1 << 20)
     hub.add("org/model", {"chat_template.jinja": "A" * 2000})
@@ -349,7 +351,7 @@ def test_a_file_that_does_not_end_is_stopped(hub: Hub, monkeypatch: pytest.Monke
 @pytest.mark.usefixtures("impatient")
 @table("untrusted_headers")
 @pytest.mark.parametrize("method", ["HEAD", "GET"])
-def test_an_answer_that_leads_elsewhere_is_refused(
+def test_response_that_leads_elsewhere_is_refused(
     hub: Hub, tmp_path: Path, case: dict[str, str], method: str
 ) -> None:
     commit = hub.add("org/model", {"chat_template.jinja": "A"})
@@ -374,7 +376,7 @@ def test_an_answer_that_leads_elsewhere_is_refused(
         for target in case[kind]
     ],
 )
-def test_a_hub_redirects_to_no_network_that_it_is_not_in(
+def test_hub_redirects_stay_in_its_network(
     endpoint: str, target: str, allowed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(constants, "ENDPOINT", endpoint)

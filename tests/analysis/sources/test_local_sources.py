@@ -33,7 +33,7 @@ def write(directory: Path, files: Mapping[str, object]) -> Path:
 
 
 @table("directories")
-def test_the_template_of_a_directory_is_that_of_the_first_file(tmp_path: Path, case: Any) -> None:
+def test_directory_template_comes_from_the_first_file(tmp_path: Path, case: Any) -> None:
     template = load_template(write(tmp_path, case["files"]), name=case.get("name"))
     found = (template.text, template.origin)
     assert found == (case["text"], str(tmp_path / case["file"])), case["reason"]
@@ -50,7 +50,7 @@ def test_special_tokens_come_from_the_configuration(tmp_path: Path, case: Any) -
 
 
 @table("load_errors")
-def test_a_source_that_cannot_be_loaded_is_one_line(tmp_path: Path, case: Any) -> None:
+def test_unloadable_source_error_is_one_line(tmp_path: Path, case: Any) -> None:
     write(tmp_path, case["files"])
     with pytest.raises(AutoparserError) as caught:
         load_template(tmp_path / case["source"])
@@ -92,14 +92,16 @@ def test_missing_template_name_lists_the_available_ones(tmp_path: Path, name: st
     )
 
 
-def test_a_local_source_has_no_revision(tmp_path: Path) -> None:
+def test_local_source_has_no_revision(tmp_path: Path) -> None:
     write(tmp_path, {"a.jinja": "A", CONFIG_FILE: "A"})
     for source in (tmp_path, tmp_path / "a.jinja", tmp_path / CONFIG_FILE, "-"):
         with pytest.raises(AutoparserError, match="a local source has no revisions"):
             load_template(source, revision="main")
 
 
-def test_a_source_that_can_be_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_path_is_a_one_line_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path, {"chat_template.jinja": "A"})
     monkeypatch.chdir(tmp_path)
     for source in ("a" * 5000, "a\0b", "", "two\nlines"):
@@ -108,7 +110,7 @@ def test_a_source_that_can_be_no_path(tmp_path: Path, monkeypatch: pytest.Monkey
         assert str(caught.value).isprintable()
 
 
-def test_standard_input_and_a_named_pipe_are_read(
+def test_standard_input_and_named_pipe_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO("é".encode())))
@@ -125,7 +127,7 @@ def test_standard_input_and_a_named_pipe_are_read(
     writer.join()
 
 
-def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unopenable_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / CONFIG_FILE
     path.write_text("[" * 200_000)
     with pytest.raises(TemplateReadError, match="cannot read this JSON"):
@@ -156,7 +158,7 @@ def model(tmp_path: Path) -> Path:
 
 
 @table("links")
-def test_a_link_out_of_the_directory_is_refused(model: Path, case: Any) -> None:
+def test_link_out_of_the_directory_is_refused(model: Path, case: Any) -> None:
     write(model, case.get("files", {}))
     (model / case["link"]).symlink_to(case["target"])
     with pytest.raises(AutoparserError, match="this link leads out of its directory, to") as caught:
@@ -165,7 +167,7 @@ def test_a_link_out_of_the_directory_is_refused(model: Path, case: Any) -> None:
     assert "replace the link with a copy" in str(caught.value)
 
 
-def test_a_link_within_the_directory_or_that_a_person_names_is_followed(
+def test_link_within_the_directory_or_named_by_the_caller_is_followed(
     model: Path, tmp_path: Path
 ) -> None:
     (model / "chat_template.jinja").symlink_to("a")
@@ -175,7 +177,7 @@ def test_a_link_within_the_directory_or_that_a_person_names_is_followed(
     assert load_template(model / "named.jinja").text == SECRET
 
 
-def test_a_snapshot_in_the_hubs_cache_is_made_of_links(model: Path, tmp_path: Path) -> None:
+def test_only_hub_cache_snapshots_may_link_to_blobs(model: Path, tmp_path: Path) -> None:
     repository = model / "models--org--model"
     snapshot = repository / "snapshots" / ("0" * 40)
     # The second is beside blobs, but not as the cache is laid out.

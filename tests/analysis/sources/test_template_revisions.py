@@ -41,7 +41,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-def test_a_file_has_the_revisions_that_changed_it(checkout: Checkout) -> None:
+def test_file_has_the_revisions_that_changed_it(checkout: Checkout) -> None:
     checkout.commit("Add it", models__chat_jinja=FIRST)
     checkout.commit("Something else", other_jinja=FIRST)
     checkout.commit("End turns", models__chat_jinja=SECOND)
@@ -53,7 +53,7 @@ def test_a_file_has_the_revisions_that_changed_it(checkout: Checkout) -> None:
     assert texts == [SECOND, FIRST]
 
 
-def test_a_file_is_followed_through_a_rename(checkout: Checkout) -> None:
+def test_file_is_followed_through_a_rename(checkout: Checkout) -> None:
     checkout.commit("Add it", old_jinja=FIRST)
     checkout.git("mv", "old.jinja", "new.jinja")
     checkout.commit("Rename it")
@@ -69,7 +69,7 @@ def test_uncommitted_changes_are_the_newest_revision(checkout: Checkout) -> None
     assert (newest.commit, newest.subject, oldest.subject) == ("", "not committed", "Add it")
 
 
-def test_a_directory_has_the_revisions_of_all_its_files(checkout: Checkout) -> None:
+def test_directory_has_the_revisions_of_all_its_files(checkout: Checkout) -> None:
     model = checkout.place / "model"
     model.mkdir()
     config = model / "tokenizer_config.json"
@@ -85,7 +85,7 @@ def test_a_directory_has_the_revisions_of_all_its_files(checkout: Checkout) -> N
     assert ends == [{"eos_token": "<end>"}, {"eos_token": "<e>"}]
 
 
-def test_a_model_on_the_hub_has_the_revisions_that_changed_its_template(hub: Hub) -> None:
+def test_hub_model_has_the_revisions_that_changed_its_template(hub: Hub) -> None:
     config = json.dumps({"chat_template": FIRST})
     hub.add("org/model", {"chat_template.jinja": SECOND})
     hub.models["org/model"].branches |= {
@@ -100,7 +100,7 @@ def test_a_model_on_the_hub_has_the_revisions_that_changed_its_template(hub: Hub
     assert "chat template" in found[-1].problem
 
 
-def test_a_list_of_commits_that_goes_on_elsewhere_is_refused(hub: Hub) -> None:
+def test_commit_list_that_continues_elsewhere_is_refused(hub: Hub) -> None:
     hub.add("org/model", {"chat_template.jinja": SECOND})
     hub.more_commits = "http://203.0.113.7/api/models/org/model/commits/main?cursor=2"
     with pytest.raises(AutoparserError, match="continues a list"):
@@ -115,9 +115,7 @@ def test_unreadable_revision_is_reported_with_its_reason(checkout: Checkout) -> 
     assert empty.problem == "the template 'default' is empty"
 
 
-def test_a_file_outside_git_and_one_without_commits_are_errors(
-    tmp_path: Path, checkout: Checkout
-) -> None:
+def test_file_without_git_history_is_an_error(tmp_path: Path, checkout: Checkout) -> None:
     (checkout.place / "chat.jinja").write_text(FIRST, "utf-8")
     with pytest.raises(AutoparserError, match="git"):
         template_history(str(checkout.place / "chat.jinja"))

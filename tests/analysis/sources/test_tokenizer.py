@@ -43,7 +43,7 @@ def test_tokens_have_their_exact_bytes(load: Any) -> None:
     assert len(tokenizer.token_bytes) == tokenizer.vocab_size <= 32 * tokenizer.mask_words
 
 
-def test_a_part_of_a_character_is_bytes() -> None:
+def test_partial_character_decodes_to_its_bytes() -> None:
     tokens = small().encode("é")
     assert [small().bytes_of(token) for token in tokens] == [b"\xc3", b"\xa9"]
     assert small().decode(tokens[:1]) == "\ufffd"
@@ -86,7 +86,7 @@ def test_text_is_split_at_special_tokens() -> None:
     assert tokenizer.encode_marked("<think>x><a") == [ids["<think>x>"], *tokenizer.encode("<a")]
 
 
-def test_one_loading_for_the_same_tokenizer(tmp_path: Path) -> None:
+def test_equal_tokenizers_are_loaded_once(tmp_path: Path) -> None:
     made = byte_tokenizer()
     made.save(str(tmp_path / "tokenizer.json"))
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": {"content": "<|end|>"}}')
@@ -112,12 +112,12 @@ def test_generation_config_and_eos_argument_override_the_end_token(tmp_path: Pat
     assert tokenizer_of(wrapped).eos_ids == (stop,)
 
 
-def test_a_model_that_is_wider_than_its_vocabulary() -> None:
+def test_vocab_size_may_exceed_the_vocabulary() -> None:
     tokenizer = tokenizer_of(byte_tokenizer(), eos="<|end|>", vocab_size=512)
     assert (tokenizer.vocab_size, tokenizer.mask_words, tokenizer.bytes_of(511)) == (512, 16, b"")
 
 
-def test_an_unknown_token_that_is_an_added_one() -> None:
+def test_unknown_token_may_be_an_added_token() -> None:
     """It is renamed in both places."""
     document = json.loads(byte_tokenizer(control=("<unk>", "<|end|>")).to_str())
     unknown = next(token for token in document["added_tokens"] if token["content"] == "<unk>")

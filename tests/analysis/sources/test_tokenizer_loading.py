@@ -70,7 +70,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_one_line_and_little_memory(tmp_path: Path, name: str) -> None:
+def test_tokenizer_bomb_error_is_one_line_and_uses_little_memory(tmp_path: Path, name: str) -> None:
     words, made = BOMBS[name]
     path = tmp_path / "tokenizer.json"
     path.write_text(made())
@@ -84,7 +84,7 @@ def test_a_bomb_is_one_line_and_little_memory(tmp_path: Path, name: str) -> None
     assert int(megabytes) < 160
 
 
-def test_padding_and_truncation_are_not_of_a_texts_tokens(tmp_path: Path) -> None:
+def test_padding_and_truncation_are_ignored(tmp_path: Path) -> None:
     numbers = {"pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0}
     padding = {"strategy": {"Fixed": 10**12}, "direction": "Right", "pad_token": "a", **numbers}
     path = tmp_path / "tokenizer.json"
@@ -105,7 +105,7 @@ def ranks_of(tokenizer: Tokenizer) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["vocab.tiktoken", "tokenizer.model"])
-def test_tiktokens_ranks_give_the_tokens_of_a_real_vocabulary(tmp_path: Path, file: str) -> None:
+def test_tiktoken_ranks_give_the_tokens_of_a_real_vocabulary(tmp_path: Path, file: str) -> None:
     """DeepSeek's, written as ranks: the tokens are the same, and so are their merges."""
     theirs = Tokenizer.from_file(str(deepseek_file()))
     (tmp_path / file).write_bytes(ranks_of(theirs))

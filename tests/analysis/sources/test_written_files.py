@@ -25,9 +25,7 @@ NO_SPACE = Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 """Fails like the flush of a file on a full disk."""
 
 
-def test_a_saved_format_survives_a_full_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_saved_format_survives_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     analysis, file = analyze(load_template(J1)), tmp_path / "model.format.json"
     analysis.save(file)
     before = file.read_bytes()
@@ -53,7 +51,7 @@ def test_file_changed_since_reading_is_not_written(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [file]
 
 
-def test_a_command_writes_over_no_name_of_a_file_that_it_has_read(tmp_path: Path) -> None:
+def test_no_link_to_a_read_file_is_overwritten(tmp_path: Path) -> None:
     file, hard, soft = (tmp_path / name for name in ("file", "hard", "soft"))
     file.write_bytes(b"text")
     os.link(file, hard)
@@ -100,7 +98,7 @@ def odd_files(folder: Path) -> list[Path]:
     return [pipe, endless, huge, link, folder, loop, folder / "missing"]
 
 
-def test_a_cache_is_read_with_bounds_and_never_waited_for(tmp_path: Path) -> None:
+def test_cache_reads_are_bounded_and_never_block(tmp_path: Path) -> None:
     for path in odd_files(tmp_path):
         assert cached_file(path) is None, path
     exact = tmp_path / "exact"

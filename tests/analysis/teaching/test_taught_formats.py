@@ -193,17 +193,17 @@ def test_saved_format_is_refused_for_another_template(tmp_path: Path) -> None:
 
 
 @GIVEN("wrong_examples")
-def test_a_wrong_example_is_an_error_with_its_place(case: dict[str, Any]) -> None:
+def test_invalid_example_is_an_error_with_its_place(case: dict[str, Any]) -> None:
     with pytest.raises(AutoparserError, match=case["words"]):
         learn(analysis_of(CHAT), given_examples(case["value"], "examples.yaml"))
 
 
 @GIVEN("log_lines")
-def test_a_line_of_a_log_is_an_output(case: dict[str, str]) -> None:
+def test_log_line_gives_an_output(case: dict[str, str]) -> None:
     assert [output.text for output in given_outputs(case["line"], "log")] == [case["text"]]
 
 
-def test_a_log_without_lines_is_an_error() -> None:
+def test_log_without_lines_is_an_error() -> None:
     with pytest.raises(AutoparserError, match="no outputs"):
         given_outputs("\n\n", "log")
 
@@ -212,18 +212,18 @@ SCHEMAS = case_tables(__file__, "response_schemas.yaml")
 
 
 @SCHEMAS("read")
-def test_an_output_has_the_value_of_its_response_schema(case: dict[str, Any]) -> None:
+def test_output_is_parsed_by_its_response_schema(case: dict[str, Any]) -> None:
     assert repr(read_by_schema(case["text"], case["schema"])) == repr(case["read"])
 
 
 @SCHEMAS("unread")
-def test_an_output_that_does_not_fit_its_schema_is_an_error(case: dict[str, Any]) -> None:
+def test_output_that_does_not_fit_its_schema_is_an_error(case: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_by_schema(case["text"], case["schema"])
 
 
 @GIVEN("added_tokens")
-def test_only_added_tokens_that_nothing_renders_are_named(case: dict[str, Any]) -> None:
+def test_added_tokens_that_nothing_renders_are_listed(case: dict[str, Any]) -> None:
     chat = f"{CHAT}{{% if muse %}}{{{{ '(muse on)' }}}}{{% endif %}}"
     analysis = analyze(ChatTemplate(chat, {"pad_token": "(pad)"}))
     assert [*unwritten_tokens(analysis, case["tokens"])] == case["named"]

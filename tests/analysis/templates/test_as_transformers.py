@@ -65,7 +65,7 @@ def rendered_by_transformers(
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_a_template_of_the_corpus_renders_as_in_transformers(
+def test_corpus_template_renders_as_in_transformers(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("autoparser.analysis.templates.environment.datetime", FixedClock)

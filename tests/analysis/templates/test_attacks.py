@@ -117,7 +117,7 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_ends_as_it_should_and_shows_nothing_but_signs(
+def test_attack_ends_as_expected_and_prints_no_control_characters(
     name: str, aftermath: Aftermath
 ) -> None:
     assert len(ATTACKS) >= 60
@@ -153,7 +153,7 @@ def is_hidden(character: str) -> bool:
     return category.startswith("C") or category in {"Zl", "Zp"} or character in "\u3164\u115f\ufe0f"
 
 
-def test_no_file_memory_or_process_is_left(aftermath: Aftermath) -> None:
+def test_attacks_leave_no_file_memory_or_process(aftermath: Aftermath) -> None:
     assert aftermath.files == {"canary.txt": CANARY}
     assert aftermath.growth < MOST_GROWTH
     with pytest.raises(ChildProcessError):

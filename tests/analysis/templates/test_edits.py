@@ -45,31 +45,31 @@ MESSAGES = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "
 
 
 @table("additions")
-def test_an_edit_writes_something_more(case: Any) -> None:
+def test_adding_edits_match_the_table(case: Any) -> None:
     found = [apply_edits(case["text"], [edit]) for edit in adding_edits(case["text"])]
     assert sorted(found) == sorted(case["edited"])
 
 
 @table("simplifications")
-def test_an_edit_takes_something_away_or_asks_less(case: Any) -> None:
+def test_edits_only_delete_or_relax(case: Any) -> None:
     found = [apply_edits(case["text"], [edit]) for edit in template_edits(case["text"])]
     assert sorted(found) == sorted(case["edited"])
 
 
 @table("comparisons")
-def test_a_comparison_takes_another_word(case: Any) -> None:
+def test_comparison_accepts_another_value(case: Any) -> None:
     assert apply_edits(case["text"], also_compared(case["text"], "a", "b")) == case["edited"]
 
 
 @table("defaults")
-def test_a_default_leaves_the_value_that_is_given(case: Any) -> None:
+def test_default_keeps_the_given_value(case: Any) -> None:
     template = "{% macro m() %}{{ on }}{% endmacro %}{{ m() }}"
     fixed = ChatTemplate(apply_edits(template, [default_edit({"on": case["value"]})]))
     assert fixed.render_prepared(case["given"]) == case["text"]
 
 
 @table("kept_values")
-def test_a_value_that_a_loop_sets_is_there_after_it(case: Any) -> None:
+def test_value_set_in_a_loop_is_kept_after_it(case: Any) -> None:
     (kept,) = kept_values(case["text"])
     edited = ChatTemplate(apply_edits(case["text"], kept.edits))
     assert edited.render(MESSAGES) == case["written"]
@@ -81,7 +81,7 @@ def test_unused_loop_value_is_not_edited(case: Any) -> None:
 
 
 @table("closers")
-def test_a_closer_is_written_once_after_the_loop(case: Any) -> None:
+def test_closer_is_written_once_after_the_loop(case: Any) -> None:
     edited = [apply_edits(case["text"], edits) for edits in after_its_loop(case["text"], ">")]
     written = [
         [ChatTemplate(text).render_prepared({"calls": calls}) for calls in ([], ["a"], [*"abc"])]
@@ -95,12 +95,12 @@ def test_a_closer_is_written_once_after_the_loop(case: Any) -> None:
 
 
 @table("decided")
-def test_a_condition_that_decides_nothing_is_left_out(case: Any) -> None:
+def test_condition_that_decides_nothing_is_removed(case: Any) -> None:
     assert apply_edits(case["text"], next(iter(decided_conditions(case["text"])))) == case["edited"]
 
 
 @table("undecided")
-def test_a_condition_that_decides_something_stays(case: Any) -> None:
+def test_condition_that_decides_something_stays(case: Any) -> None:
     assert not [*decided_conditions(case["text"])]
 
 
@@ -110,7 +110,7 @@ def test_template_comments_have_their_lines_and_text(case: Any) -> None:
 
 
 @table("generation")
-def test_generation_blocks_leave_the_text_as_it_was(case: Any) -> None:
+def test_generation_blocks_do_not_change_the_text(case: Any) -> None:
     text, owners = case["text"], {}
     for stretch, owner in case["owners"].items():
         who, cut = owner if isinstance(owner, list) else (owner, None)
@@ -125,7 +125,7 @@ def test_generation_blocks_leave_the_text_as_it_was(case: Any) -> None:
 
 
 @pytest.mark.parametrize("scopes", [True, False])
-def test_a_variable_set_in_a_generation_block_is_forgotten_after_it(scopes: bool) -> None:
+def test_variable_set_in_a_generation_block_is_lost_after_it(scopes: bool) -> None:
     text = "{{ a }}{% set b = a %}{{ a + '.' }}{{ b }}"
     owners = {place: StretchOwner(TextAuthorship.MODEL) for place in ((3, 4), (25, 26), (29, 32))}
     written = with_generation_blocks(text, statement_tree(text), owners, scopes=scopes)
@@ -153,17 +153,17 @@ def test_edits_rename_fields_and_add_variable_conditions() -> None:
     assert "{% if (a or b) and v %}x{% endif %}" in found
 
 
-def test_a_text_that_is_written_as_a_string_is_read_back_by_jinja() -> None:
+def test_jinja_string_literal_round_trips() -> None:
     for text in ("it's", 'say "hi"', "a\n\tb\\n", "'\"", ""):
         assert ChatTemplate(f"{{{{ {jinja_text(text)} }}}}").render(MESSAGES) == text
 
 
-def test_several_edits_are_made_at_once() -> None:
+def test_several_edits_apply_at_once() -> None:
     edits = [TemplateEdit(1, 2, "XY"), TemplateEdit(3, 3, "-"), TemplateEdit(0, 1, "")]
     assert apply_edits("abcd", edits) == "XYc-d"
 
 
-def test_text_that_follows_all_messages_is_left_out() -> None:
+def test_text_after_all_messages_is_removed() -> None:
     loop = "{% for m in messages %}{% if m %}{{ m }}{% else %}-{% endif %}{% endfor %}"
     text = loop + "{% if a %}b{% else %}{{ c }}{% endif %}\n"
     found = [apply_edits(text, [edit]) for edit in after_all_messages(text)]
@@ -171,7 +171,7 @@ def test_text_that_follows_all_messages_is_left_out() -> None:
     assert [*after_its_loop("{% for c in calls %}{{ c }}{% endfor %}>", ">")] == []
 
 
-def test_a_condition_is_known_by_its_parts() -> None:
+def test_conditions_are_compared_by_truth_table() -> None:
     assert constant_condition("a or (not a)") is True
     assert constant_condition("b == 1 and not b == 1") is False
     assert constant_condition("a or not b") is None
@@ -182,7 +182,7 @@ def test_a_condition_is_known_by_its_parts() -> None:
     assert not same_truth("m.a is not none", "m.a")
 
 
-def test_brackets_are_left_out_pair_by_pair() -> None:
+def test_brackets_are_removed_pair_by_pair() -> None:
     text = "{{ f( (a or b) ) ~ 'c(d)' }}"
     found = [apply_edits(text, pair) for pair in without_brackets(text)]
     assert found == ["{{ f( a or b ) ~ 'c(d)' }}", "{{ f(a or b) ~ 'c(d)' }}"]
@@ -196,7 +196,7 @@ LONG = (
 )
 
 
-def test_new_tags_get_lines_as_the_others_have() -> None:
+def test_new_tags_follow_the_line_style_of_the_template() -> None:
     text = LINED + ADDED
     assert apply_edits(text, own_lines(text, [(len(LINED), len(text))])) == (
         f"{LINED}\n{{%- if add_generation_prompt %}}\n    {{{{- 'So: ' }}}}\n{{%- endif %}}"

@@ -29,12 +29,12 @@ MESSAGES = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
 
 
 @table("environment")
-def test_the_environment_is_that_of_transformers(case: Any) -> None:
+def test_environment_equals_that_of_transformers(case: Any) -> None:
     assert ChatTemplate(case["text"]).render([USER]) == case["expected"], case["reason"]
 
 
 @table("failures")
-def test_whatever_a_template_raises_is_a_render_error(case: Any) -> None:
+def test_every_template_exception_becomes_a_render_error(case: Any) -> None:
     with pytest.raises(TemplateRenderError) as caught:
         ChatTemplate(case["text"], origin="chat.jinja").render([USER])
     assert (caught.value.line, caught.value.refused) == (case["line"], case["refused"])
@@ -184,12 +184,12 @@ def test_lists_change_only_in_the_mutable_sandbox(
 
 
 @table("forbidden")
-def test_all_else_is_forbidden_in_the_mutable_sandbox_too(case: Any) -> None:
+def test_mutable_sandbox_forbids_everything_else(case: Any) -> None:
     with pytest.raises(TemplateRenderError):
         ChatTemplate(case["text"]).in_mutable_sandbox.render(MESSAGES)
 
 
-def test_nothing_outlives_a_render() -> None:
+def test_render_has_no_side_effects() -> None:
     pops = ChatTemplate("{{ messages.pop().content }}{{ tools.clear() }}{{ extra.update(x=1) }}")
     messages, tools, extra = [*map(dict, MESSAGES)], [{"name": "f"}], {"k": [1]}
     free = pops.in_mutable_sandbox
@@ -239,7 +239,7 @@ class EndlessTemplate(ChatTemplate):
 
 
 @pytest.mark.parametrize("look", [analyze, lambda template: lint(Subject(template))])
-def test_a_template_whose_renders_never_end_is_rendered_once(
+def test_template_whose_renders_never_end_is_rendered_once(
     look: Callable[[ChatTemplate], object],
 ) -> None:
     EndlessTemplate.asked = 0

@@ -25,7 +25,7 @@ def step_through(text: str, **variables: object) -> RenderTrace:
 
 
 @table("written")
-def test_a_piece_has_the_line_that_wrote_it(case: Any) -> None:
+def test_piece_has_the_line_that_wrote_it(case: Any) -> None:
     trace = step_through(case["text"], a="word", c="")
     lines = [site.line for site in trace.sites]
     found = [
@@ -41,7 +41,7 @@ def test_a_piece_has_the_line_that_wrote_it(case: Any) -> None:
 
 
 @table("spans")
-def test_a_span_has_the_place_that_wrote_it(case: Any) -> None:
+def test_span_has_the_place_that_wrote_it(case: Any) -> None:
     spans = ChatTemplate(case["text"]).source_map(case["variables"]).spans
     found = [[span.text, case["text"][span.start : span.end]] for span in spans]
     assert found == case["spans"]
@@ -60,7 +60,7 @@ def test_failed_render_trace_shows_active_loops_and_macros(case: Any) -> None:
 
 
 @table("syntax")
-def test_broken_syntax_has_a_caret_under_its_place(case: Any) -> None:
+def test_syntax_error_has_a_caret_at_its_place(case: Any) -> None:
     error = syntax_error(case["text"])
     assert error.line == case["line"]
     excerpt = error.excerpt.split("\n")
@@ -82,7 +82,7 @@ def syntax_error(text: str) -> TemplateSyntaxError:
     return caught.value
 
 
-def test_the_excerpt_of_a_long_line_is_cut_around_the_caret() -> None:
+def test_long_line_excerpt_is_cut_around_the_caret() -> None:
     error = syntax_error("a" * 5000 + "{{ foo bar }}" + "b" * 5000)
     assert error.column == 5008
     shown, caret = error.excerpt.split("\n")
@@ -91,7 +91,7 @@ def test_the_excerpt_of_a_long_line_is_cut_around_the_caret() -> None:
     assert "endif" in str(syntax_error("{% if x %}\ntext"))
 
 
-def test_a_template_that_cannot_be_compiled_is_a_syntax_error() -> None:
+def test_uncompilable_template_is_a_syntax_error() -> None:
     for text in (
         "{% for x in y %}{% generation %}{% break %}{% endgeneration %}{% endfor %}",
         "{{ " + "(" * 5000,
@@ -125,7 +125,7 @@ def test_trace_shows_loop_passes_and_assigned_values() -> None:
     ]
 
 
-def test_a_piece_has_the_tests_that_let_it_be_written() -> None:
+def test_piece_has_the_tests_that_let_it_be_written() -> None:
     text = "{% for m in ms %}{% if m == 1 %}a{% elif m == 2 %}b{% else %}c{% endif %}{% endfor %}"
     trace = step_through(text, ms=[2, 3])
     reasons = [
@@ -191,7 +191,7 @@ TURNS = """{%- macro shout(text) -%}
 """
 
 
-def test_a_character_or_a_text_has_the_line_that_wrote_it() -> None:
+def test_characters_and_texts_have_the_line_that_wrote_them() -> None:
     text = "a\r\n{% if x %}\r\nb{{ x }}{% endif %}"
     written = ChatTemplate(text).source_map({"x": "yz"})
     assert [written.line_at(at) for at in range(-1, 6)] == [None, 1, 1, 3, 3, 3, None]

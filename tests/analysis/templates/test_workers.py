@@ -54,7 +54,7 @@ def _no_worker_is_left() -> Iterator[None]:
     close_workers()
 
 
-def test_an_isolated_template_does_all_that_the_plain_one_does() -> None:
+def test_isolated_template_equals_the_plain_one() -> None:
     plain = load_template(TEMPLATE)
     apart = isolated(plain)
     assert apart.plain() == plain
@@ -83,7 +83,7 @@ POWER = "{{ 7 ** (messages | length * 99999999) % 3 }}"
         ("{{ 'x' * (messages | length * 100_001) }}", LimitKind.OUTPUT, "100000 characters"),
     ],
 )
-def test_a_render_beyond_a_limit_names_it(text: str, limit: LimitKind, words: str) -> None:
+def test_render_over_a_limit_names_the_limit(text: str, limit: LimitKind, words: str) -> None:
     template = isolated(ChatTemplate(text, origin="bad.jinja"), structs.replace(SHORT, seconds=2))
     with pytest.raises(TemplateLimitError, match=words) as caught:
         template.render(MESSAGES)
@@ -96,7 +96,7 @@ def test_a_render_beyond_a_limit_names_it(text: str, limit: LimitKind, words: st
 
 
 @slow
-def test_a_constant_that_takes_too_long_to_compile_is_an_error_of_syntax() -> None:
+def test_constant_that_compiles_too_long_is_a_syntax_error() -> None:
     template = isolated(ChatTemplate("{{ 7 ** 99999999 % 3 }}"), structs.replace(SHORT, seconds=5))
     with pytest.raises(TemplateSyntaxError, match=r"cannot compile .*more than 0\.2 s") as caught:
         template.check_syntax()
@@ -111,7 +111,7 @@ def test_trace_over_a_limit_keeps_the_written_text() -> None:
     assert trace.prompt.startswith("a---")
 
 
-def test_refusals_and_broken_syntax_are_the_same_in_a_worker() -> None:
+def test_refusal_and_syntax_error_are_equal_in_a_worker() -> None:
     refusing = ChatTemplate("{{ raise_exception('no') }}", origin="a")
     broken = ChatTemplate("{{ x(", origin="a")
     for template, kind in ((refusing, TemplateRenderError), (broken, TemplateSyntaxError)):
@@ -202,7 +202,7 @@ def test_dead_worker_loses_only_its_task(pool: WorkerPool) -> None:
 
 
 @slow
-def test_a_silent_worker_is_killed_and_a_late_one_is_waited_for(
+def test_silent_worker_is_killed_and_a_late_one_awaited(
     pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_pool, "START_SECONDS", 0.0)
@@ -217,7 +217,7 @@ def test_a_silent_worker_is_killed_and_a_late_one_is_waited_for(
 
 
 @slow
-def test_failed_task_is_alone_and_a_grown_worker_is_replaced(
+def test_failed_task_loses_only_itself_and_a_grown_worker_is_replaced(
     pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items: list[Any] = [[1], range(10**12), [2], "x", [3]]
@@ -265,7 +265,7 @@ def _both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @slow
 @pytest.mark.usefixtures("_both_ways")
-def test_a_worker_is_used_again_and_shares_no_file_of_its_parent(tmp_path: Path) -> None:
+def test_worker_is_reused_and_shares_no_file_with_its_parent(tmp_path: Path) -> None:
     assert run_task(os.getpid) == run_task(os.getpid) != os.getpid()
     assert run_task(os.read, 0, 1) == b""
     with (tmp_path / "secret").open("w") as file:
@@ -303,7 +303,7 @@ def test_python_error_of_a_worker_has_its_traceback_as_a_note() -> None:
 
 
 @slow
-def test_a_task_beyond_its_limits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_over_its_limits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     # However long a loaded machine takes, the kernel has to end a task that makes no progress.
     monkeypatch.setattr(worker_pool, "START_SECONDS", 600.0)
     with pytest.raises(TaskLimitError, match=r"endless: .*more than 0\.5 s") as caught:
@@ -316,7 +316,7 @@ def test_a_task_beyond_its_limits_is_ended(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(run_task(bytearray, 10_000_000, limits=SHORT)) == 10_000_000
 
 
-def test_how_a_worker_died_is_named() -> None:
+def test_cause_of_a_workers_death_is_named() -> None:
     ways: list[tuple[Callable[[int], object], int, str]] = [
         (signal.raise_signal, signal.SIGKILL, "killed"),
         (signal.raise_signal, signal.SIGSEGV, "crashed (SIGSEGV)"),
@@ -350,7 +350,7 @@ def test_interrupt_is_ignored_by_the_worker_and_ends_it_in_the_parent(
 @slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("busy", [True, False])
-def test_a_worker_does_not_outlive_its_parent(busy: bool) -> None:
+def test_worker_does_not_outlive_its_parent(busy: bool) -> None:
     here, there = os.pipe()
     parent = os.fork()
     if not parent:
