@@ -38,7 +38,7 @@ LINT = ROOT / "fixtures" / "lint"
 SECRET = "the user's own words"
 
 
-def test_json_is_the_same_in_every_process_and_time_zone(process: Run) -> None:
+def test_json_is_equal_in_every_process_and_time_zone(process: Run) -> None:
     first, second = (
         process("analyze", TEMPLATE, "--json", PYTHONHASHSEED=seed, TZ=zone)
         for seed, zone in (("1", "UTC"), ("4711", "Asia/Tokyo"))
@@ -57,7 +57,7 @@ def test_single_section_equals_that_of_the_full_report(name: str, autoparser: Ru
 
 @pytest.mark.slow
 @pytest.mark.parametrize("refused", [False, True])
-def test_a_terminal_gets_color_unless_it_is_refused(
+def test_terminal_output_is_colored_unless_no_color_is_set(
     refused: bool, terminal: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if refused:
@@ -86,7 +86,7 @@ def test_format_file_without_openai_form_checks_is_read(tmp_path: Path, autopars
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "more"), [("AP109", ()), ("AP401", ("--unsafe-fixes",))])
-def test_json_has_the_proof_of_a_fix(code: str, more: tuple[str, ...], autoparser: Run) -> None:
+def test_fix_json_contains_the_proof(code: str, more: tuple[str, ...], autoparser: Run) -> None:
     ran = autoparser("fix", LINT / code / "fires.jinja", "--select", code, "--json", *more)
     (shown,) = json.loads(ran.out)["templates"]
     (finding,) = shown["findings"]
@@ -100,7 +100,7 @@ def test_json_has_the_proof_of_a_fix(code: str, more: tuple[str, ...], autoparse
     assert {example["asked_for"] for example in proof["examples"]} == {not more}
 
 
-def test_a_limit_that_ends_the_search_is_named(
+def test_limit_that_stops_the_search_is_named(
     autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ended(*_: object, **__: object) -> None:
@@ -116,7 +116,7 @@ def test_a_limit_that_ends_the_search_is_named(
 
 
 @pytest.mark.slow
-def test_an_edited_template_is_a_diff_or_a_file(tmp_path: Path, autoparser: Run) -> None:
+def test_edited_template_is_a_diff_or_a_file(tmp_path: Path, autoparser: Run) -> None:
     choice = ("--scenario", "reasoning + answer", "--edit")
     ran = autoparser("roundtrip", FORGETS, *choice)
     assert ran.code == 0
@@ -250,7 +250,7 @@ def test_decode_with_a_server_reports_sampler_and_tokens(
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (the extra gpu)")
-def test_a_model_writes_with_the_mask_and_without(process: Run, tmp_path: Path) -> None:
+def test_model_samples_with_and_without_the_mask(process: Run, tmp_path: Path) -> None:
     directory = save_tiny_model(tmp_path, trial_of("tools-bare", []).tokenizer)
     schema = tmp_path / "schema.json"
     schema.write_text('{"enum": ["yes", "no"]}', "utf-8")

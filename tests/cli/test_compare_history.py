@@ -44,7 +44,7 @@ def test_history_lists_the_changes_of_each_revision(template: str, autoparser: R
     assert rows == ["no earlier", "no analysis", "The output", "no earlier"]
 
 
-def test_the_forms_have_every_revision(template: str, autoparser: Run) -> None:
+def test_json_markdown_and_html_list_every_revision(template: str, autoparser: Run) -> None:
     document = json.loads(autoparser("compare", "--history", template, "--json").out)
     assert document["schema"] == "autoparser.history/1"
     subjects = [revision["subject"] for revision in document["revisions"]]
@@ -56,7 +56,7 @@ def test_the_forms_have_every_revision(template: str, autoparser: Run) -> None:
         assert page.count(revision) >= len(subjects)
 
 
-def test_options_that_name_a_second_template_are_refused(template: str, autoparser: Run) -> None:
+def test_history_with_a_second_template_is_refused(template: str, autoparser: Run) -> None:
     ran = autoparser("compare", "--history", template, template)
     assert (ran.code, ran.out) == (2, "")
     assert "--history compares the revisions of one source; leave out B" in ran.err

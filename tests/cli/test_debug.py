@@ -100,7 +100,9 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[DebuggerApp]:
     return started
 
 
-def test_a_conversation_is_a_name_or_a_file(autoparser: Run, begun: list[DebuggerApp]) -> None:
+def test_conversation_option_takes_a_name_or_a_file(
+    autoparser: Run, begun: list[DebuggerApp]
+) -> None:
     file = "fixtures/debugging/question.yaml"
     named = ("--conversation", file, "--beside", "answer")
     ran = autoparser("debug", XML, *named, "--switch", "enable_thinking=false")

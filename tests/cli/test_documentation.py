@@ -74,7 +74,7 @@ _EXAMPLES = re.compile(r"```pycon\n([\s\S]+?)```")
 _LINK = re.compile(r"(?:\]\(|src(?:set)?=\")([^)#:\"]+)(?:#[^)]*)?[)\"]")
 
 
-def test_every_block_of_a_console_is_run_or_needs_more_than_is_here() -> None:
+def test_every_console_block_is_run_or_listed_as_an_exception() -> None:
     for page, block in BLOCKS:
         if _name(page) not in ELSEWHERE:
             assert "".join(f"$ {ran}\n{out}" for ran, out in _SESSION.findall(block)) == block
@@ -113,7 +113,7 @@ def _pattern(shown: str) -> str:
     return lines.replace(re.escape("[…]"), ".*")
 
 
-def test_the_quick_start_runs_where_nothing_is(
+def test_quick_start_runs_in_an_empty_folder(
     autoparser: Run, process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -145,7 +145,7 @@ def test_page_examples_print_the_shown_output(
 
 
 @pytest.mark.parametrize(("name", "theme"), THEMES.items())
-def test_the_picture_is_the_screen(
+def test_picture_equals_the_screen(
     name: str,
     theme: TerminalTheme,
     autoparser: Run,
@@ -179,7 +179,7 @@ def _failures(code: str) -> str:
     return "".join(told) if failed else ""
 
 
-def test_the_readme_has_the_figures_of_the_scoreboard() -> None:
+def test_readme_figures_equal_the_scoreboard() -> None:
     board = (ROOT / "docs" / "neutral-cases.md").read_text("utf-8")
     readme = README.read_text("utf-8")
     assert len(readme.splitlines()) <= 50
@@ -205,7 +205,7 @@ def test_page_links_and_install_commands_are_valid(page: Path) -> None:
         assert (page.parent / link).exists(), link
 
 
-def test_the_library_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (code,) = re.findall(r"```python\n([\s\S]+?)```", ANALYZE.read_text("utf-8"))
     names: dict[str, Any] = {}
@@ -268,7 +268,7 @@ def test_documented_limits_match_the_table(
         assert words in shown
 
 
-def test_there_are_nineteen_corners() -> None:
+def test_limits_page_has_19_rows() -> None:
     assert len(corner_rows()) == 19
 
 
@@ -306,17 +306,17 @@ MODE_EXAMPLES = [
 
 
 @pytest.mark.parametrize(("title", "mode", "fixture"), MODE_EXAMPLES)
-def test_a_mode_is_shown_by_its_template(title: str, mode: str, fixture: str) -> None:
+def test_mode_is_shown_by_its_example_template(title: str, mode: str, fixture: str) -> None:
     assert getattr(analyzed(fixture).view, MODES[title][0]) == mode
 
 
 @pytest.mark.parametrize("row", mode_table("Markers"), ids=lambda row: row[0])
-def test_a_marker_is_in_its_template(row: list[str]) -> None:
+def test_marker_occurs_in_its_example_template(row: list[str]) -> None:
     marker, text, fixture = map(code, (row[0], row[2], row[3]))
     assert getattr(analyzed(fixture).markers, marker) == text
 
 
-def test_every_mode_marker_flag_effect_and_phase_is_explained() -> None:
+def test_docs_explain_every_mode_marker_flag_effect_and_phase() -> None:
     explained = {
         **{title: [*kind] for title, (_, kind) in MODES.items()},
         "Markers": [field.name for field in fields(MarkerRegistry)],

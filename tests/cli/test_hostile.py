@@ -64,7 +64,7 @@ def check_refused(ran: Ran, *words: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_is_one_line_and_a_file_with_its_traceback(
+def test_internal_error_is_one_line_and_a_traceback_file(
     kind: type[BaseException], autoparser: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
@@ -79,7 +79,7 @@ def test_a_fault_is_one_line_and_a_file_with_its_traceback(
     assert "cli/analyze.py" in text
 
 
-def test_a_fault_without_a_place_for_its_file_is_one_line(
+def test_internal_error_without_a_temporary_folder_is_one_line(
     autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", lambda: "/no/such/folder")
@@ -90,7 +90,7 @@ def test_a_fault_without_a_place_for_its_file_is_one_line(
 
 
 @pytest.mark.parametrize("kind", [RecursionError, PanicException])
-def test_a_fault_in_a_worker_has_the_traceback_of_the_worker(kind: type[BaseException]) -> None:
+def test_internal_error_in_a_worker_keeps_its_traceback(kind: type[BaseException]) -> None:
     kept: list[BaseException] = []
     token = fault_keeper.set(kept.append)
     try:
@@ -117,20 +117,20 @@ def broken_tokenizer(folder: Path) -> Path:
     return path
 
 
-def test_a_panic_in_rust_reaches_no_terminal(process: Run, tmp_path: Path) -> None:
+def test_rust_panic_does_not_reach_the_terminal(process: Run, tmp_path: Path) -> None:
     tokenizer = broken_tokenizer(tmp_path)
     ran = process("roundtrip", J1, "--tokenizer", tokenizer, RUST_BACKTRACE="1")
     check_refused(ran, "the tokenizer cannot encode", "index out of bounds")
 
 
-def test_a_tokenizer_without_its_unknown_token_is_named(autoparser: Run, tmp_path: Path) -> None:
+def test_tokenizer_without_its_unknown_token_is_an_error(autoparser: Run, tmp_path: Path) -> None:
     path = broken_tokenizer(tmp_path)
     document = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps({**document, "normalizer": None, "model": NEEDS_UNK}), "utf-8")
     check_refused(autoparser("roundtrip", J1, "--tokenizer", path), "Missing [UNK] token")
 
 
-def test_a_bound_beyond_the_range_of_floats_is_written(autoparser: Run, tmp_path: Path) -> None:
+def test_bound_beyond_float_range_is_written(autoparser: Run, tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     schema = f'{{"type": "object", "properties": {{"a": {{"minimum": -1{ZEROS}}}}}}}'
     tools.write_text(f'[{{"name": "f", "parameters": {schema}}}]', "utf-8")
@@ -159,7 +159,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_file_that_breaks_its_reader_is_one_line(
+def test_file_that_breaks_its_reader_is_a_one_line_error(
     name: str, autoparser: Run, tmp_path: Path
 ) -> None:
     *use, file, text = BROKEN[name]
@@ -204,7 +204,7 @@ OVERWRITES = (
 
 
 @pytest.mark.parametrize("use", OVERWRITES)
-def test_a_file_that_is_read_is_not_written_over(
+def test_input_file_is_not_overwritten(
     use: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in READ.items():
@@ -219,7 +219,7 @@ def test_a_file_that_is_read_is_not_written_over(
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_standard_input_of_a_file_is_not_written_over(tmp_path: Path) -> None:
+def test_file_on_standard_input_is_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "t.jinja"
     file.write_bytes(J1.read_bytes())
     monkey = pytest.MonkeyPatch()
@@ -238,7 +238,7 @@ def test_leftover_file_of_a_killed_run_blocks_no_later_run(autoparser: Run, tmp_
     assert len([*tmp_path.iterdir()]) == 2
 
 
-def test_fix_takes_back_no_edit_that_was_saved_meanwhile(
+def test_fix_keeps_an_edit_saved_meanwhile(
     autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, other = tmp_path / "t.jinja", tmp_path / "u.jinja"

@@ -103,7 +103,7 @@ def command_of(case: str, files: Mapping[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("case", TABLE["cases"])
-def test_a_command_sends_nothing_that_a_terminal_obeys(
+def test_command_output_contains_no_control_characters(
     case: str, files: dict[str, str], autoparser: Run
 ) -> None:
     ran = autoparser(*command_of(case, files))
@@ -111,7 +111,7 @@ def test_a_command_sends_nothing_that_a_terminal_obeys(
     assert hidden(ran.out + ran.err) == set()
 
 
-def test_markup_of_rich_is_shown_as_text(files: dict[str, str], autoparser: Run) -> None:
+def test_rich_markup_is_shown_as_text(files: dict[str, str], autoparser: Run) -> None:
     assert "[red][link=http://x.y][/]" in autoparser("analyze", files["TEMPLATE"]).out
 
 
@@ -126,7 +126,7 @@ def test_markup_of_rich_is_shown_as_text(files: dict[str, str], autoparser: Run)
         "analyze REFUSING",
     ],
 )
-def test_a_terminal_gets_only_colors_of_our_own(
+def test_terminal_output_contains_only_own_colors(
     case: str, files: dict[str, str], terminal: Run
 ) -> None:
     shown = terminal(*command_of(case, files)).out

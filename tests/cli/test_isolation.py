@@ -42,9 +42,7 @@ def bad(tmp_path: Path) -> Bad:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_kind_of_command_ends_an_endless_template(
-    command: str, process: Run, bad: Bad
-) -> None:
+def test_every_command_ends_an_endless_template(command: str, process: Run, bad: Bad) -> None:
     source = bad(ENDLESS)
     ran = process(command, source, *COMMANDS[command], "--timeout", "1.2")
     assert (ran.code, ran.out) == (2, "")
@@ -58,7 +56,7 @@ def test_every_kind_of_command_ends_an_endless_template(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_output_is_the_same_as_without_a_worker(command: str, process: Run) -> None:
+def test_output_is_the_same_without_a_worker(command: str, process: Run) -> None:
     use = (command, GOOD, *COMMANDS[command])
     assert process(*use) == process(*use, "--no-isolation")
 
@@ -116,7 +114,7 @@ def endless(bad: Bad, start: Start) -> subprocess.Popen[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_worker_that_is_killed_in_the_middle_is_a_line(endless: subprocess.Popen[str]) -> None:
+def test_killed_worker_is_a_one_line_error(endless: subprocess.Popen[str]) -> None:
     os.kill(worker_of(endless), signal.SIGKILL)
     out, err = endless.communicate()
     assert (endless.returncode, out) == (2, "")
@@ -128,7 +126,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_a_line(endless: subprocess.Pop
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("heard", ["both", "parent"])
-def test_an_interrupt_leaves_no_worker_behind(heard: str, endless: subprocess.Popen[str]) -> None:
+def test_interrupt_leaves_no_worker_behind(heard: str, endless: subprocess.Popen[str]) -> None:
     worker = worker_of(endless)
     time.sleep(0.5)
     if heard == "both":

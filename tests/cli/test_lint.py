@@ -30,7 +30,7 @@ STRIPS = "fixtures/lint/AP301/fires.jinja"
 
 
 @pytest.mark.slow
-def test_a_bar_is_shown_where_someone_watches_and_nowhere_else(
+def test_progress_bar_is_shown_in_a_terminal_only(
     tmp_path: Path, process: Run, terminal: Run
 ) -> None:
     for at in range(11):
@@ -46,7 +46,7 @@ def test_a_bar_is_shown_where_someone_watches_and_nowhere_else(
     assert shown.out.endswith("\x1b[2K"), "it wipes itself away"
 
 
-def test_a_profile_folds_and_drops_nothing(autoparser: Run) -> None:
+def test_profiles_fold_findings_and_drop_none(autoparser: Run) -> None:
     def shown(*options: str) -> tuple[set[str], set[str]]:
         """Return the codes that are shown, and those that are folded."""
         ran = autoparser("lint", STRIPS, "--isolated", *options, "--format", "json", "--exit-zero")
@@ -95,7 +95,7 @@ SOME = [
     [[DROPS, BROKEN, QUIET, "README.md"], pytest.param(SOME, marks=pytest.mark.slow)],
     ids=len,
 )
-def test_a_cached_answer_is_the_same_in_every_form(
+def test_cached_answer_is_equal_in_every_form(
     sources: list[str],
     autoparser: Run,
     looked: list[str],
@@ -118,7 +118,7 @@ def test_a_cached_answer_is_the_same_in_every_form(
     assert looked == []
 
 
-def test_the_cache_has_a_place_that_can_be_named_or_done_without(
+def test_cache_folder_can_be_chosen_or_disabled(
     autoparser: Run, looked: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     template = tmp_path / "one.jinja"
@@ -168,7 +168,7 @@ def test_watch_reruns_only_on_changes_of_found_files(
     assert watched == [[Path("models"), Path("chat.jinja"), Path("models/a")]]
 
 
-def test_the_docs_list_every_option_key_convention_and_format() -> None:
+def test_docs_list_every_option_key_convention_and_format() -> None:
     docs = (ROOT / "docs" / "lint.md").read_text("utf-8")
     command = typer.main.get_command(app)
     parameters = command.commands["lint"].params  # type: ignore[attr-defined]

@@ -47,7 +47,7 @@ def options() -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_an_option_means_the_same_in_every_command(options: dict[str, dict[str, Any]]) -> None:
+def test_shared_option_means_the_same_in_every_command(options: dict[str, dict[str, Any]]) -> None:
     for spelling, by_command in options.items():
         shared = {
             (option.help, option.metavar, tuple(option.opts))
@@ -57,7 +57,7 @@ def test_an_option_means_the_same_in_every_command(options: dict[str, dict[str, 
         assert len(shared) <= 1, (spelling, shared)
 
 
-def test_commands_have_a_form_an_output_and_jobs(options: dict[str, dict[str, Any]]) -> None:
+def test_commands_share_format_output_and_jobs_options(options: dict[str, dict[str, Any]]) -> None:
     # `serve` and `debug` have no result.
     everywhere = set(COMMANDS) - {"serve", "debug"}
     assert {command for command, option in options["--format"].items() if option.hidden} == {
@@ -88,7 +88,7 @@ SLOW = {"compare", "fix", "learn", "report", "roundtrip", "survey"}
         for command in COMMANDS
     ],
 )
-def test_the_help_of_a_command_has_an_example_that_works(
+def test_help_of_a_command_has_a_working_example(
     command: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = autoparser(command, "--help").out
@@ -113,7 +113,7 @@ def test_the_help_of_a_command_has_an_example_that_works(
     assert "Traceback" not in ran.err
 
 
-def test_demo_prints_commands_of_80_columns_that_run_when_pasted(
+def test_demo_prints_80_column_commands_that_run_when_pasted(
     autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -127,7 +127,7 @@ def test_demo_prints_commands_of_80_columns_that_run_when_pasted(
 
 
 @pytest.mark.parametrize("use", ["survey", "lint --no-cache", "fix --no-cache"])
-def test_progress_in_a_log_is_a_line_every_so_often(
+def test_progress_in_a_log_is_an_occasional_line(
     use: str, autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command, *words = use.split()
@@ -158,7 +158,7 @@ FORMS = {
 }
 
 
-def test_the_page_on_options_names_every_form() -> None:
+def test_options_page_lists_every_form() -> None:
     page = (ROOT / "docs" / "options.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     for command, forms in FORMS.items():

@@ -41,7 +41,7 @@ def test_full_disk_keeps_the_old_file(
     "command",
     [("rule", "AP306"), pytest.param(("analyze", TEMPLATE, "--json"), marks=pytest.mark.slow)],
 )
-def test_a_full_standard_output_is_one_line(command: tuple[str, ...], start: Start) -> None:
+def test_full_standard_output_is_a_one_line_error(command: tuple[str, ...], start: Start) -> None:
     with FULL.open("w") as full, start(*command, stdout=full.fileno()) as running:
         err = running.communicate()[1]
     words = "standard output: cannot be written (No space left on device); "
@@ -49,7 +49,7 @@ def test_a_full_standard_output_is_one_line(command: tuple[str, ...], start: Sta
     assert running.returncode == 2
 
 
-def test_a_closed_pipe_ends_quietly_with_the_code_of_shells(start: Start) -> None:
+def test_closed_pipe_exits_silently_with_141(start: Start) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with start("rule", stdout=writer) as running:
@@ -59,9 +59,7 @@ def test_a_closed_pipe_ends_quietly_with_the_code_of_shells(start: Start) -> Non
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_command_whose_standard_streams_are_closed_writes_its_file_and_exits_as_usual(
-    closed: str, tmp_path: Path
-) -> None:
+def test_closed_standard_streams_do_not_stop_a_command(closed: str, tmp_path: Path) -> None:
     page = tmp_path / "format.json"
     line = f'exec "$0" -m autoparser analyze "$1" --no-isolation --json -o "$2" {closed}'
     template = "fixtures/templates/j1-json-in-tags.jinja"
@@ -81,7 +79,7 @@ def test_closed_pipe_prints_no_traceback(start: Start) -> None:
         assert writer.wait() == 0
 
 
-def test_a_pipe_that_is_opened_late_is_written_and_read(tmp_path: Path, autoparser: Run) -> None:
+def test_pipe_opened_late_is_written_and_read(tmp_path: Path, autoparser: Run) -> None:
     pipe, text = tmp_path / "pipe", "x" * 200_000
     os.mkfifo(pipe)
     (tmp_path / "long.jinja").write_text(f"{{{{ '{text}' }}}}", "utf-8")
@@ -95,7 +93,7 @@ def test_a_pipe_that_is_opened_late_is_written_and_read(tmp_path: Path, autopars
 
 
 @pytest.mark.parametrize("name", ["huge.jinja", "huge.json"])
-def test_a_huge_file_is_refused_before_it_is_read(
+def test_huge_file_is_refused_before_reading(
     name: str, tmp_path: Path, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / name

@@ -15,7 +15,7 @@ from .conftest import ROOT, Run
 INDEX = ROOT / "docs" / "rules" / "README.md"
 
 
-def test_the_index_of_the_docs_links_to_every_page_of_the_package() -> None:
+def test_docs_index_links_every_rule_page() -> None:
     expected = rules_index(all_rules(), "../../analysis/lint/rules/")
     if os.environ.get("UPDATE_DOCS"):
         INDEX.write_text(expected, encoding="utf-8", newline="\n")
@@ -26,7 +26,7 @@ def test_the_index_of_the_docs_links_to_every_page_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_every_page_keeps_to_the_width(
+def test_rule_pages_fit_the_terminal(
     width: int, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -36,7 +36,7 @@ def test_every_page_keeps_to_the_width(
         assert all(len(line) <= width and line == line.rstrip() for line in ran.out.splitlines())
 
 
-def test_all_rules_are_listed_by_group(autoparser: Run) -> None:
+def test_rules_are_listed_by_group(autoparser: Run) -> None:
     ran = autoparser("rule")
     lines = ran.out.splitlines()
     assert all(len(line) <= 80 for line in lines)
@@ -45,7 +45,7 @@ def test_all_rules_are_listed_by_group(autoparser: Run) -> None:
     assert {f"{rule.group.value} (AP{rule.group.digit})" for rule in all_rules()} <= set(lines)
 
 
-def test_markdown_is_that_of_the_docs(autoparser: Run) -> None:
+def test_rule_markdown_equals_the_docs(autoparser: Run) -> None:
     rule = all_rules()[0]
     assert autoparser("rule", rule.code.lower(), "--format", "markdown").out == page_markdown(rule)
     assert autoparser("rule", "-f", "markdown").out == rules_index(all_rules())

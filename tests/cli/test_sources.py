@@ -26,7 +26,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_model_on_the_hub_is_fetched_once_and_named_with_its_commit(
+def test_hub_model_is_fetched_once_and_named_with_its_commit(
     command: str, hub: Hub, autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = hub.add("org/model", {"chat_template.jinja": TEMPLATE})
@@ -44,9 +44,7 @@ def test_a_model_on_the_hub_is_fetched_once_and_named_with_its_commit(
     assert len(hub.requests) == asked
 
 
-def test_the_tokenizer_of_a_model_is_that_of_the_templates_commit(
-    hub: Hub, autoparser: Run
-) -> None:
+def test_tokenizer_comes_from_the_templates_commit(hub: Hub, autoparser: Run) -> None:
     files = {"chat_template.jinja": TEMPLATE, "tokenizer.json": small().to_str()}
     commit = hub.add("org/model", files)
     ran = autoparser("render", "org/model", *COMMANDS["render"], "--tokens")

@@ -67,7 +67,7 @@ def test_help_and_version_import_little_more_than_typer() -> None:
     }
 
 
-def test_help_of_a_command_does_without_the_engine_and_the_reports() -> None:
+def test_command_help_imports_no_engine_or_reports() -> None:
     found = imported(*((name, "--help") for name in SUMMARIES))
     assert commands_in(found) == set(SUMMARIES)
     assert wings_in(found) <= {"core", "templates"}
@@ -117,7 +117,7 @@ print(len(expressions), *classes)
 """Prints how many expressions are compiled by imports, and which data classes they make."""
 
 
-def test_the_imports_of_parse_compile_few_expressions_and_make_few_data_classes() -> None:
+def test_parse_compiles_few_regexes_and_dataclasses() -> None:
     command = [sys.executable, "-c", COUNTED]
     done = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True)  # noqa: S603
     expressions, *classes = done.stdout.split()
@@ -126,7 +126,7 @@ def test_the_imports_of_parse_compile_few_expressions_and_make_few_data_classes(
     assert classes == ["ParsedCall", "ParsedMessage", "LearnedFormat", "SavedFormat"]
 
 
-def test_a_lazy_pattern_is_compiled_when_it_is_used() -> None:
+def test_lazy_pattern_is_compiled_on_first_use() -> None:
     broken = lazy_pattern("(")
     with pytest.raises(re.error):
         broken.match("(")
@@ -147,7 +147,7 @@ def structs_in(kind: object) -> set[type[Struct]]:
     return found
 
 
-def test_a_saved_format_is_read_without_compiling_annotations() -> None:
+def test_saved_format_is_read_without_compiling_annotations() -> None:
     texts = [
         (kind.__name__, text)
         for kind in structs_in(FormatFile)
@@ -158,7 +158,7 @@ def test_a_saved_format_is_read_without_compiling_annotations() -> None:
     assert {name for name, _ in texts} <= {"FreeWord", "ContainerDocument"}, texts
 
 
-def test_analyze_imports_no_comparisons_and_no_decoding() -> None:
+def test_analyze_imports_no_comparison_or_decoding() -> None:
     found = imported(("analyze", A1, "--no-isolation"))
     unneeded = {"decoding", "history", "editing", "engines", "export"}
     assert not wings_in(found) & unneeded
@@ -167,9 +167,7 @@ def test_analyze_imports_no_comparisons_and_no_decoding() -> None:
     assert not found & {*heavy, "autoparser.analysis.overview.comparison"}
 
 
-def test_lint_asks_its_cache_before_it_imports_the_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cached_lint_imports_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AUTOPARSER_NO_CACHE", raising=False)
     lint = ("lint", A1, "--cache-dir", tmp_path)
     first, again = imported(lint), imported(lint)
@@ -181,16 +179,14 @@ def test_lint_asks_its_cache_before_it_imports_the_engine(
     assert not again & unneeded
 
 
-def test_rules_are_shown_without_their_checks_and_the_engine() -> None:
+def test_rule_command_imports_no_checks_or_engine() -> None:
     found = imported(("rule",), ("rule", "AP301"), ("rule", "-f", "markdown"))
     own = {name for name in found if name.startswith("autoparser.analysis.lint.")}
     assert own == {f"autoparser.analysis.lint.{name}" for name in READ_FOR_PAGES}
     assert not found & {"jinja2", "tokenizers", "yaml", "autoparser.analysis.analysis"}
 
 
-def test_a_lint_asks_for_no_schema_and_converts_no_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lint_imports_no_schema_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A flag that is set by a variable is converted.
     monkeypatch.delenv("AUTOPARSER_NO_CACHE")
     found = imported(("lint", A1, "--no-cache", "--no-isolation", "-o", tmp_path / "x"))
@@ -198,7 +194,7 @@ def test_a_lint_asks_for_no_schema_and_converts_no_option(
     assert not found & {"jsonschema", "lark", "pydantic", "huggingface_hub", "tokenizers"}
 
 
-def test_the_help_fits_its_line_and_lists_every_command(autoparser: Run) -> None:
+def test_help_fits_its_line_and_lists_every_command(autoparser: Run) -> None:
     told = autoparser("--help").out
     assert autoparser().out == told
     for name, words in SUMMARIES.items():
@@ -206,7 +202,7 @@ def test_the_help_fits_its_line_and_lists_every_command(autoparser: Run) -> None
     assert list(typer.main.get_command(app).commands) == list(SUMMARIES)  # type: ignore[attr-defined]
 
 
-def test_every_name_of_the_wings_is_at_its_home() -> None:
+def test_every_name_of_the_wings_is_used_and_found() -> None:
     homes = name_homes("autoparser.cli.wings")
     used = {
         name
@@ -267,7 +263,7 @@ def test_plain_option_conversion_equals_typers() -> None:
 
 
 @pytest.mark.parametrize("at_work", [False, True], ids=["alone", "beside a thread"])
-def test_command_ends_without_taking_down_the_interpreter_unless_a_thread_is_at_work(
+def test_command_exits_without_interpreter_teardown_unless_a_thread_runs(
     at_work: bool,
 ) -> None:
     code = f"""

@@ -70,7 +70,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_a_text_is_looked_at_once_however_many_files_hold_it(
+def test_equal_templates_are_surveyed_once(
     corpus: Path, tmp_path: Path, autoparser: Run, looked: list[str]
 ) -> None:
     for number in range(9):
@@ -111,7 +111,7 @@ def test_survey_shards_split_texts_and_join_to_the_whole_summary(
     assert len(looked) == 6
 
 
-def test_models_are_named_in_a_file(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
+def test_models_can_be_listed_in_a_file(corpus: Path, tmp_path: Path, autoparser: Run) -> None:
     names = tmp_path / "names.txt"
     named = corpus / "content-plain.jinja"
     names.write_text(f"{named}  # the first\n\n{corpus / 'nowhere.jinja'}\n{named}\n", "utf-8")
@@ -139,7 +139,7 @@ def test_survey_adds_missing_lint_findings_later(
 
 
 @pytest.mark.slow
-def test_reports_lie_beside_the_page_that_links_them(
+def test_survey_reports_are_next_to_their_index(
     corpus: Path, tmp_path: Path, autoparser: Run
 ) -> None:
     shutil.copy(corpus / "content-plain.jinja", corpus / "Content plain!.jinja")

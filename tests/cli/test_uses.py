@@ -201,7 +201,7 @@ class Shell:
 
 
 @pytest.mark.parametrize(("table", "case"), [*cases()])
-def test_command_gives_the_result_of_its_table(
+def test_command_matches_its_table(
     table: dict[str, Any],
     case: dict[str, Any],
     autoparser: Run,

@@ -40,7 +40,7 @@ CHANGES: list[tuple[str, Callable[[Path], object], bool]] = [
 
 
 @pytest.mark.parametrize(("change", "seen"), [c[1:] for c in CHANGES], ids=[c[0] for c in CHANGES])
-def test_a_change_is_one_of_the_content(
+def test_only_changed_content_counts_as_a_change(
     change: Callable[[Path], object], seen: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / "t.jinja"
@@ -60,7 +60,7 @@ def test_watch_sees_changed_and_new_files(tmp_path: Path) -> None:
     assert not watched.changed()
 
 
-def test_an_action_is_repeated_after_each_change_and_after_errors(
+def test_watched_action_repeats_after_changes_and_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "t.jinja"
@@ -85,7 +85,7 @@ def test_an_action_is_repeated_after_each_change_and_after_errors(
 
 
 @pytest.mark.slow
-def test_a_command_watches_until_it_is_interrupted(tmp_path: Path, start: Start) -> None:
+def test_watch_runs_until_interrupted(tmp_path: Path, start: Start) -> None:
     source, page = tmp_path / "t.jinja", tmp_path / "report.html"
     templates = ROOT / "fixtures" / "templates"
     shutil.copy(templates / "content-plain.jinja", source)
