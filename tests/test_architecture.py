@@ -22,7 +22,7 @@ def test_every_path_in_the_map_exists() -> None:
         assert [path for path in named if not (ROOT / path).exists()] == [], page
 
 
-def test_picture_of_layers_is_made_from_the_code() -> None:
+def test_layer_picture_is_made_from_the_code() -> None:
     shown = PAGE.read_text(encoding="utf-8")
     drawn = page_with(picture())
     how = "python -m tests.layer_picture"
@@ -107,7 +107,7 @@ def opened_files(path: Path) -> Iterator[str]:
         ("lane.open(sink, text)", []),
     ],
 )
-def test_a_call_that_opens_a_file_is_seen(code: str, kinds: list[str], tmp_path: Path) -> None:
+def test_call_that_opens_a_file_is_detected(code: str, kinds: list[str], tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(code, "utf-8")
     assert [*opened_files(tmp_path / "m.py")] == kinds
 

@@ -53,12 +53,14 @@ def test_works_in_a_checkout_with_only_dependencies_installed() -> None:
 
 
 @pytest.mark.parametrize("in_checkout", [True, False])
-def test_works_where_it_is_installed(installed: str, in_checkout: bool, tmp_path: Path) -> None:
+def test_package_works_where_it_is_installed(
+    installed: str, in_checkout: bool, tmp_path: Path
+) -> None:
     check_both_uses(ROOT if in_checkout else tmp_path, [installed, *PACKAGES])
 
 
 @pytest.mark.parametrize("in_checkout", [True, False])
-def test_works_as_these_tests_have_it_installed(in_checkout: bool, tmp_path: Path) -> None:
+def test_package_works_in_this_environment(in_checkout: bool, tmp_path: Path) -> None:
     """Their environment has an editable install, by the command of the README."""
     check_both_uses(ROOT if in_checkout else tmp_path, None)
 

@@ -20,7 +20,7 @@ def shared(named: Iterable[tuple[str, Path]]) -> dict[str, list[Path]]:
     return {name: places for name, places in homes.items() if len(places) > 1}
 
 
-def test_no_two_classes_share_a_name() -> None:
+def test_class_names_are_unique() -> None:
     trees = {path: ast.parse(path.read_text(encoding="utf-8")).body for path in FILES}
     classes = ((path, node) for path, tree in trees.items() for node in tree)
     assert (
@@ -35,7 +35,7 @@ ELSEWHERE = {
 """Functions of one name in several modules; no other may be added."""
 
 
-def test_no_two_public_functions_share_a_name() -> None:
+def test_public_function_names_are_unique() -> None:
     found = shared(
         (node.name, path)
         for path in FILES
@@ -46,6 +46,6 @@ def test_no_two_public_functions_share_a_name() -> None:
     assert found.keys() >= ELSEWHERE, "a name became unique: take it off the list"
 
 
-def test_no_two_modules_of_the_analysis_share_a_name() -> None:
+def test_analysis_module_names_are_unique() -> None:
     files = (ROOT / "analysis").rglob("*.py")
     assert shared((path.stem, path) for path in files if not path.stem.startswith("__")) == {}

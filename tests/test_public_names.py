@@ -36,13 +36,13 @@ def test_public_name_is_accessible_and_listed(name: str) -> None:
     assert last in getattr(home, "__all__")  # noqa: B009 - type checkers see none
 
 
-def test_no_page_of_the_docs_names_a_private_module() -> None:
+def test_docs_name_no_private_module() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     private = re.compile(r"\bautoparser\.(?:analysis\.[a-z_]+\.\w|cli\b|reports\b)(?!\w*_plugin)")
     assert [page.name for page in pages if private.search(page.read_text("utf-8"))] == []
 
 
-def test_a_page_of_the_reference_has_every_name() -> None:
+def test_api_reference_lists_every_name() -> None:
     pages = sorted((ROOT / "docs" / "api").glob("*.md"))
     told = [name for page in pages for name in _TOLD.findall(page.read_text("utf-8"))]
     assert sorted(told) == sorted(NAMES)
@@ -79,7 +79,7 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize(("code", "without"), IMPORTS.values(), ids=IMPORTS)
-def test_a_program_imports_no_more_than_it_uses(code: str, without: tuple[str, ...]) -> None:
+def test_program_imports_only_what_it_uses(code: str, without: tuple[str, ...]) -> None:
     code = f"import os, sys; {code}; print(*(n for n in sys.modules if n.startswith({without})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert (done.stdout.strip(), done.stderr.strip()) == ("", "")

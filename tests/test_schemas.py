@@ -61,13 +61,13 @@ def test_published_schemas_match_the_classes(schema: Published) -> None:
     assert schema.file.read_text(encoding="utf-8") == schema.text(), "nox -s schemas writes it anew"
 
 
-def test_the_docs_have_no_other_schema() -> None:
+def test_docs_have_no_other_schema() -> None:
     assert sorted(DOCS.glob("*.schema.json")) == [schema.file for schema in PUBLISHED]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("schema", PUBLISHED, ids=lambda schema: schema.name)
-def test_a_published_schema_is_valid(schema: Published) -> None:
+def test_published_schema_is_valid(schema: Published) -> None:
     Draft202012Validator.check_schema(json.loads(schema.file.read_text(encoding="utf-8")))
 
 

@@ -122,7 +122,7 @@ def test_message_reports_escape_hostile_text() -> None:
     assert "[red]x[/red]" in message.report()
 
 
-def test_an_analysis_begins_with_one_screen_and_has_all_of_it() -> None:
+def test_analysis_report_is_one_screen_unless_full() -> None:
     assert analysis().report() == screen_report(analysis(), 80).plain
     assert "Phase" not in analysis().report()
     assert "R1" in analysis().report(full=True)

@@ -138,7 +138,7 @@ def test_report_starts_with_a_turn_and_links_its_folded_sections(browser: Any, p
         assert any("masks: median" in str(name) for name in names)
 
 
-def test_the_keyboard_opens_a_phase_without_any_script(browser: Any, pages: Path) -> None:
+def test_keyboard_opens_a_phase_without_scripts(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "report", java_script_enabled=False) as page:
         section = page.locator("#phases > details > summary")
         phase = page.locator("#phases details details summary").nth(3)
@@ -151,9 +151,7 @@ def test_the_keyboard_opens_a_phase_without_any_script(browser: Any, pages: Path
         assert page.locator("pre:focus").count() == 1
 
 
-def test_a_pointer_on_a_piece_marks_its_line_and_one_on_a_line_its_pieces(
-    browser: Any, pages: Path
-) -> None:
+def test_hovering_links_pieces_and_template_lines(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "report", viewport={"width": 1280, "height": 900}) as page:
         page.locator("nav a[href^='#lines']").click()
         piece = page.locator("pre.pieces a", has_text="What is the weather in Rio?")
@@ -171,7 +169,7 @@ def test_a_pointer_on_a_piece_marks_its_line_and_one_on_a_line_its_pieces(
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_index_of_a_survey_sorts_and_filters(browser: Any, pages: Path, width: int) -> None:
+def test_survey_index_sorts_and_filters(browser: Any, pages: Path, width: int) -> None:
     with opened(browser, pages, "survey", viewport={"width": width, "height": 900}) as page:
         given = names_shown(page)
         column = page.locator("table.index thead th").filter(has_text="warnings")
@@ -195,14 +193,14 @@ def test_the_index_of_a_survey_sorts_and_filters(browser: Any, pages: Path, widt
         assert set(names_shown(page)) == set(given[:3])
 
 
-def test_the_index_is_whole_without_scripts(browser: Any, pages: Path) -> None:
+def test_survey_index_is_complete_without_scripts(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "survey", java_script_enabled=False) as page:
         assert len(names_shown(page)) == 4
         assert page.locator(".controls").is_hidden()
         assert page.locator("button").count() == 0
 
 
-def test_a_link_to_a_phase_opens_it(browser: Any, pages: Path) -> None:
+def test_link_to_a_phase_opens_it(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "report") as page:
         page.locator("nav a[href^='#markers']").click()
         page.locator("#markers a").first.click()
@@ -254,7 +252,7 @@ def faults(page: Any) -> list[list[str]]:
 @needs_axe
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_no_page_shuts_anybody_out(
+def test_pages_have_no_accessibility_faults(
     browser: Any, pages: Path, name: str, width: int, scheme: str
 ) -> None:
     size = {"width": width, "height": 900}
@@ -274,9 +272,7 @@ def test_accessibility_judge_finds_planted_faults(browser: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_bars_of_a_picture_have_room_for_their_words(
-    browser: Any, pages: Path, scheme: str
-) -> None:
+def test_bars_leave_room_for_their_labels(browser: Any, pages: Path, scheme: str) -> None:
     file = pages / "bars.svg"
     words = "crash on a conversation that some agents send"
     file.write_text(

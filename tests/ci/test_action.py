@@ -114,7 +114,7 @@ def test_findings_are_annotations_sarif_and_a_summary(runner: Runner) -> None:
     assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["AP306"]
 
 
-def test_a_sound_repository_passes(runner: Runner) -> None:
+def test_sound_repository_passes(runner: Runner) -> None:
     (runner.repository / "models" / "a b").mkdir(parents=True)
     shutil.copy(QUIET, runner.repository / "models" / "a b" / "chat.jinja")
     shutil.copy(DROPS, runner.repository / "other.jinja")
@@ -242,7 +242,7 @@ def test_each_push_updates_one_comment(runner: Runner, pull_request: PullRequest
     ]
 
 
-def test_a_failing_api_is_a_warning(runner: Runner, pull_request: PullRequest) -> None:
+def test_failing_api_is_a_warning(runner: Runner, pull_request: PullRequest) -> None:
     pull_request.faults.append(403)
     ran = runner.run(STEPS["Compare"], token="t")
     assert ran.code == 0

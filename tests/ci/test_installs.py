@@ -41,14 +41,14 @@ def pip(*arguments: str | Path, python: str = sys.executable) -> None:
 
 
 @pytest.mark.parametrize("bounds", BOUNDS, ids=lambda bounds: bounds.stem)
-def test_pip_finds_versions_that_suit_both(bounds: Path, tmp_path: Path) -> None:
+def test_pip_finds_versions_compatible_with_both(bounds: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     pip("install", "--dry-run", "--ignore-installed", "--report", report, ROOT, "-r", bounds)
     chosen = {load["metadata"]["name"] for load in json.loads(report.read_text())["install"]}
     assert {"autoparser-chat", "llguidance", "transformers"} <= chosen
 
 
-def test_a_plugin_works_beside_the_packages_of_its_page(tmp_path: Path) -> None:
+def test_plugin_works_with_only_the_packages_of_its_page(tmp_path: Path) -> None:
     pip("wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT)
     venv.create(tmp_path / "venv", with_pip=True)
     python = str(tmp_path / "venv" / "bin" / "python")

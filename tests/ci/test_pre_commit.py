@@ -44,7 +44,7 @@ def run(*command: str | Path, cwd: Path, **variables: str) -> Any:
 
 @pytest.mark.skipif(PRE_COMMIT is None, reason="pre-commit is not installed; .ci/run installs it")
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is not a checkout of git")
-def test_pre_commit_installs_and_runs_it(tmp_path: Path) -> None:
+def test_pre_commit_installs_and_runs_the_hook(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     repository.mkdir()
     clone = tmp_path / "clone"

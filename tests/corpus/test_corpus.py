@@ -77,7 +77,7 @@ def names(outcomes: list[Outcome]) -> str:
     return "\n".join(f"{outcome.name}: {outcome.cause} {outcome.message}" for outcome in outcomes)
 
 
-def test_every_template_ends_in_an_analysis_or_a_line(surveyed: list[Outcome]) -> None:
+def test_every_template_ends_in_an_analysis_or_one_error_line(surveyed: list[Outcome]) -> None:
     assert len(surveyed) == TEMPLATES
     crashed = [outcome for outcome in surveyed if outcome.ending is Ending.CRASHED]
     assert not crashed, names(crashed)
@@ -93,7 +93,7 @@ def test_analysis_needs_at_most_the_allowed_renders(surveyed: list[Outcome]) -> 
     assert not dear, names(dear)
 
 
-def test_a_verdict_counts_every_message(surveyed: list[Outcome]) -> None:
+def test_verdict_counts_every_message(surveyed: list[Outcome]) -> None:
     judged = [outcome for outcome in surveyed if outcome.ending in (Ending.PASSED, Ending.FAILED)]
     assert {outcome.total for outcome in judged} == {judged[0].total}
     assert judged[0].total >= 40
@@ -102,7 +102,9 @@ def test_a_verdict_counts_every_message(surveyed: list[Outcome]) -> None:
     )
 
 
-def test_templates_that_render_calls_or_reasoning_pass(surveyed: list[Outcome]) -> None:
+def test_corpus_templates_with_calls_or_reasoning_pass_the_self_check(
+    surveyed: list[Outcome],
+) -> None:
     calling = [outcome for outcome in surveyed if outcome.shows_call]
     reasoning = [outcome for outcome in surveyed if outcome.shows_reasoning]
     assert 375 <= len(calling) <= RENDER_CALLS + 6
@@ -122,7 +124,7 @@ def test_templates_that_render_calls_or_reasoning_pass(surveyed: list[Outcome]) 
     assert len(reasoning) - len(left) >= PASS_WITH_REASONING, names(left)
 
 
-def test_every_template_gives_its_messages_back(rounds: list[Loop]) -> None:
+def test_every_template_parses_its_messages_back(rounds: list[Loop]) -> None:
     short = [loop for loop in rounds if not loop.ok and not loop.cause]
     lines = [f"{row.name}: {row.good} of {row.total}, {row.titles[0]}" for row in short]
     assert not short, "\n".join([*lines, short[0].first])
@@ -132,7 +134,7 @@ def test_every_template_gives_its_messages_back(rounds: list[Loop]) -> None:
     assert not [loop.name for loop in rounds if "crash:" in loop.first]
 
 
-def test_the_table_of_causes_holds_no_template_that_does_better(rounds: list[Loop]) -> None:
+def test_causes_list_no_template_that_passes(rounds: list[Loop]) -> None:
     by_name = {loop.name: loop for loop in rounds}
     better = [name for name in known_causes("parse") if by_name[name].ok]
     assert not better, f"at least {ENOUGH:.0%} of their messages come back: {better}"
@@ -163,11 +165,11 @@ def test_tables_name_failing_templates(
 
 
 @pytest.mark.parametrize("board", ["parse", "gate", "grammar", "free"])
-def test_causes_name_templates_that_exist(board: str, corpus: list[Path]) -> None:
+def test_causes_name_existing_templates(board: str, corpus: list[Path]) -> None:
     assert known_causes(board).keys() <= {path.stem for path in (*corpus, *own_paths())}
 
 
-def test_every_text_that_auto_grammars_refuse_and_parsers_read_has_a_cause(
+def test_every_auto_grammar_refusal_of_parsable_text_has_a_cause(
     corpus: list[Path],
 ) -> None:  # --free
     found = FREE.answers(corpus)

@@ -95,7 +95,7 @@ def test_calls_that_begin_like_other_json_get_no_triggers() -> None:
     assert asked.refused in triggers_board([]).table([asked])
 
 
-def test_the_judge_finds_a_trigger_that_comes_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judge_detects_a_trigger_that_fires_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(row: StrictRow) -> Iterator[str]:
         assert row.items or row.end.text
         return iter(())
@@ -106,7 +106,7 @@ def test_the_judge_finds_a_trigger_that_comes_too_early(monkeypatch: pytest.Monk
     assert asked.faults[0] in triggers_board([]).table([asked])
 
 
-def test_the_judge_finds_a_stop_that_comes_too_early() -> None:
+def test_judge_detects_a_stop_that_comes_too_early() -> None:
     between = turn(
         CONTENT, "{% if m.tool_calls %}<end>{% endif %}", calls(opening="<do>"), end="<end>\n"
     )
@@ -116,7 +116,7 @@ def test_the_judge_finds_a_stop_that_comes_too_early() -> None:
     assert found.first in STOPS.table([found])
 
 
-def test_the_judge_finds_a_turn_that_nothing_ends() -> None:
+def test_judge_detects_a_turn_without_an_end() -> None:
     template = turn(REASONING, CONTENT, calls(opening="<do>", close="</do>"), end="<end>\n")
     analysis = analyze(template)
     assert stopped_by("own", analysis).first == ""
@@ -157,7 +157,7 @@ def test_gate_table_names_failing_templates() -> None:
 CALLED = calls(opening="<do>", close="</do>")
 
 
-def test_a_sound_template_passes_every_way() -> None:
+def test_sound_template_passes_every_gate() -> None:
     switched = "{% if deep %}(r){% endif %}"
     template = turn(REASONING, CONTENT, CALLED, end="<end>\n", prompt=f"A:{switched}")
     found = list(verdicts(analyze(template)))
@@ -180,7 +180,7 @@ def test_second_judge_finds_ambiguous_quotes() -> None:
 
 @needs_xgrammar
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
-def test_each_form_takes_calls_that_meet_a_schema_and_no_others(name: str) -> None:
+def test_each_form_accepts_only_calls_valid_by_the_schema(name: str) -> None:
     tools = real_tools(Path(__file__).with_name("tools"))
     for tool in tools:
         judge = JUDGE(tool.schema, format_checker=FORMATS)

@@ -39,7 +39,7 @@ def gated(corpus: list[Path]) -> list[Gated]:  # --gate
     return GATES.answers([*corpus[::24], *own_paths()[::12]])
 
 
-def test_nothing_fails_the_gate_without_a_cause(gated: list[Gated]) -> None:
+def test_gate_failures_all_have_a_known_cause(gated: list[Gated]) -> None:
     assert all(map(GATES.passes, gated)), GATES.table(gated)
     asked = sum(row.counts["asked"] for row in gated)
     assert asked > 150
@@ -90,7 +90,7 @@ NEVER_ENDED = {"j7-4-own-tags", "reasoning-field-thinking"}
 """Nothing but whitespace stands between their calls and the next message."""
 
 
-def test_every_turn_ends_where_it_is_over(corpus: list[Path]) -> None:  # --stops
+def test_every_turn_ends_at_its_stop(corpus: list[Path]) -> None:  # --stops
     found = STOPS.answers([*corpus[::96], *own_paths()[::12]])
     known = ENDED_BETWEEN | NEVER_ENDED
     wrong = [row for row in found if row.first and row.name not in known]
@@ -99,7 +99,7 @@ def test_every_turn_ends_where_it_is_over(corpus: list[Path]) -> None:  # --stop
     assert sum(row.turns[After.CALLS] for row in found) > 100
 
 
-def test_every_trigger_begins_calls_and_nothing_else(corpus: list[Path]) -> None:  # --triggers
+def test_every_trigger_begins_only_calls(corpus: list[Path]) -> None:  # --triggers
     paths = [*corpus[::32], *own_paths()[::2]]
     board = triggers_board(paths)
     found = board.answers(paths)
@@ -196,7 +196,7 @@ def test_corpus_has_only_reviewed_lint_errors(corpus: list[Path]) -> None:
     assert found, "the sample would show nothing"
 
 
-def test_lint_looks_at_every_template(corpus: list[Path]) -> None:  # --lint
+def test_lint_inspects_every_template(corpus: list[Path]) -> None:  # --lint
     found = [template.run for template in LINTS.answers(corpus[::40])]
     assert [problem.message for run in found for problem in run.problems] == []
     looked_at = [Path(template.path).stem for run in found for template in run.templates]
@@ -211,7 +211,7 @@ def test_failed_analyses_have_lint_errors(corpus: list[Path]) -> None:  # --agre
 
 
 @pytest.mark.slow
-def test_lint_names_most_bugs_that_blind_operators_plant(
+def test_lint_finds_most_bugs_planted_by_blind_operators(
     corpus: list[Path],
 ) -> None:  # python -m tests.corpus.planted
     sample = plant_bugs(corpus, seed=7, wanted=24, hosts=6)

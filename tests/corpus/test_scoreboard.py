@@ -90,7 +90,7 @@ def _folder(place: Path, *calls: list[object]) -> Path:
     return folder
 
 
-def test_a_reading_that_is_accepted_passes_and_another_one_is_lost(tmp_path: Path) -> None:
+def test_accepted_reading_passes_and_another_is_lost(tmp_path: Path) -> None:
     folder = _folder(tmp_path, [READ], [])
     board = field_board(folder, failing=True)
     found = board.answers(field_cases(folder))

@@ -221,13 +221,15 @@ def meant(message: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_an_answer_is_parsed_as_the_page_shows(commands: dict[str, list[str]]) -> None:
+def test_learned_page_parse_command_returns_the_shown_message(
+    commands: dict[str, list[str]],
+) -> None:
     parsed = ran([*commands["parse"], "--json"])
     assert parsed.returncode == 0, parsed.stderr
     assert meant(json.loads(parsed.stdout)) == meant(LABELED[0]["message"])
 
 
-def test_clients_get_the_labeled_messages(
+def test_serve_clients_get_the_labeled_messages(
     learned_llama: RunningLlama, commands: dict[str, list[str]]
 ) -> None:
     render = load_template(LEARNED).render

@@ -31,7 +31,7 @@ PYTHONS = os.environ.get("AUTOPARSER_ENGINES", sys.executable).split(os.pathsep)
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
-def test_an_engine_answers_for_all_of_its_parsers(engine: str) -> None:
+def test_engine_answers_for_all_its_parsers(engine: str) -> None:
     python = next((path for path in PYTHONS if engine in installed_engines(path)), None)
     if python is None:
         pytest.skip(f"{engine} is not installed")
@@ -54,7 +54,7 @@ def test_an_engine_answers_for_all_of_its_parsers(engine: str) -> None:
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
-def test_the_model_writes_each_text_to_the_letter(tokens: int) -> None:
+def test_model_writes_each_text_exactly(tokens: int) -> None:
     # This template ends a turn without a marker, so the parser has nothing to remove.
     text = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
     said = ["plain", "naïve 日本語 – 🚀", "x" * 600, "<0x41>1.2", "one\ntwo\n\n\tthree"]
@@ -67,7 +67,7 @@ def test_the_model_writes_each_text_to_the_letter(tokens: int) -> None:
     assert read == [ReadMessage(text) for text in said]
 
 
-def test_most_turns_of_a_common_format_are_read_right() -> None:
+def test_llama_cpp_parses_most_turns_of_a_common_format() -> None:
     every = asked_texts(analyzed(NAME))
     asked = replace(every, texts=every.texts[::3])
     with EngineProcess("xllamacpp") as process:
@@ -94,7 +94,7 @@ FORBIDS = "{{ messages[0].content }}{% if tools %}{{ raise_exception('no') }}{% 
         ("{% nonsense %}", ""),
     ],
 )
-def test_a_text_that_cannot_be_read_has_its_reason(template: str, words: str) -> None:
+def test_unparsable_text_has_its_reason(template: str, words: str) -> None:
     some = next(text for text in asked_texts(analyzed(NAME)).texts if text.meant.calls)
     broken = replace(some, text=some.text.replace('"arguments": {', '"arguments": ['))
     used = ChatTemplate(template) if template else analyzed(NAME).template
@@ -106,7 +106,7 @@ def test_a_text_that_cannot_be_read_has_its_reason(template: str, words: str) ->
     assert words in reason.reason
 
 
-def test_texts_after_a_prompt_that_it_does_not_render_are_left_out() -> None:
+def test_texts_after_an_unrendered_prompt_are_left_out() -> None:
     some = asked_texts(analyzed(NAME)).texts[0]
     given = [some.to_worker(), replace(some, opening="another opening").to_worker()]
     with EngineProcess("xllamacpp", sys.executable) as process:

@@ -96,7 +96,7 @@ def served(
         yield setup, name, running
 
 
-def test_every_message_is_that_of_the_parser(served: Served) -> None:
+def test_every_message_equals_that_of_the_parser(served: Served) -> None:
     setup, name, running = served
     every = list(chats_of(name))
     assert len(every) in (len(messages()), len(messages()) // 2)

@@ -84,7 +84,7 @@ def test_output_under_the_sent_grammar_matches_the_template(
     assert (told["clean"], told["with_calls"]) == (3, 3)
 
 
-def test_a_model_that_likes_to_spell_writes_a_marker_as_its_token(tmp_path: Path) -> None:
+def test_marker_is_written_as_its_token_despite_a_spelling_bias(tmp_path: Path) -> None:
     grammar = analysis_of("content-after-calls").grammar([BOOKING], tool_choice="required")
     model = Parrot(tuple((marker, True) for marker in grammar.preserved_tokens), lag=100)
     known = model.tokenizer.token_to_id
@@ -115,7 +115,7 @@ def turn(analysis: Analysis, room: str) -> str:
 
 
 @pytest.mark.parametrize("style", sampled(STYLES, len(STYLES)))
-def test_the_text_is_free_and_the_call_is_held(style: str, tmp_path: Path) -> None:
+def test_lazy_grammar_constrains_only_the_call(style: str, tmp_path: Path) -> None:
     analysis = analyzed(style)
     # The script calls with a value that the schema does not allow. The output must be the call with
     # the only allowed value, as the template renders it.

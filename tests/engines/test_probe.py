@@ -71,7 +71,7 @@ def test_probe_judges_the_servers_own_parser(
 
 
 @pytest.mark.slow
-def test_another_template_than_the_one_that_is_served_is_found(
+def test_probe_with_another_template_finds_differing_prompts(
     llama: RunningLlama, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = "fixtures/templates/j1-json-in-tags.jinja"
@@ -93,7 +93,7 @@ def test_server_without_jinja_is_advised_the_flag(
 
 
 @pytest.mark.slow
-def test_the_session_of_its_page_is_real(
+def test_documented_probe_session_is_reproduced(
     llama: RunningLlama, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)

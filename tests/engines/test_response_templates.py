@@ -48,7 +48,7 @@ def test_exports_load_and_parse_every_promised_message(
     assert not strange, strange[0]
 
 
-def test_serving_engines_refuse_exports_that_only_transformers_reads(
+def test_serving_engines_refuse_exports_in_the_transformers_dialect(
     engine: tuple[str, ExportReader],
 ) -> None:
     _, reader = engine

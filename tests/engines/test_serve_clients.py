@@ -88,7 +88,7 @@ def test_agent_loop_reaches_its_answer(url: str, api: ClientApi, streamed: bool)
     assert counts(called.usage) == counts(last.usage) == (20, 9)
 
 
-def test_tokens_of_a_prompt_are_counted_for_anthropics_client(url: str) -> None:
+def test_prompt_tokens_are_counted_for_the_anthropic_client(url: str) -> None:
     said: Any = [{"role": "user", "content": QUESTION}]
     with anthropic.Anthropic(base_url=url, api_key="none", max_retries=0) as client:
         counted = client.messages.count_tokens(model="m", messages=said)
@@ -98,7 +98,7 @@ def test_tokens_of_a_prompt_are_counted_for_anthropics_client(url: str) -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_a_tool_that_is_not_strict_is_that_of_a_chat(strict: bool) -> None:
+def test_responses_tool_keeps_strict_only_if_true(strict: bool) -> None:
     tool = {"type": "function", "name": "get_weather", "parameters": SCHEMA, "strict": strict}
     request = responses_request({"input": QUESTION, "tools": [tool]})
     function = {"name": "get_weather", "parameters": SCHEMA, **({"strict": True} if strict else {})}
@@ -120,15 +120,13 @@ def test_errors_are_exceptions_of_each_client(url: str) -> None:
         theirs.messages.create(model="m", max_tokens=5, messages=asked)
 
 
-def test_completions_are_passed_on_under_the_name_of_this_server(url: str) -> None:
+def test_completions_are_forwarded_under_this_servers_model_name(url: str) -> None:
     answer = httpx2.post(f"{url}/v1/completions", json={"prompt": "<b>", "strange": 1})
     assert answer.json() == {"passed": "<b>", "model": "parrot"}
 
 
 @pytest.mark.parametrize("field", ["prompt", "content"])
-def test_texts_are_tokenized_by_the_backend_where_no_tokenizer_is_known(
-    url: str, field: str
-) -> None:
+def test_backend_tokenizes_texts_if_no_tokenizer_is_known(url: str, field: str) -> None:
     answer = httpx2.post(f"{url}/tokenize", json={field: "abc"})
     assert answer.json() == {"count": 3, "tokens": [0, 1, 2]}
     messages = [{"role": "user", "content": "abc"}]

@@ -97,13 +97,13 @@ def test_events_end_only_at_line_feeds(talk: Pieces) -> None:
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
 
 
-def test_the_text_that_a_backend_writes_before_each_prompt_is_left_to_it() -> None:
+def test_backend_prefix_is_not_sent_with_the_prompt() -> None:
     asked: list[dict[str, Any]] = []
     answered(whole, BODY, asked=asked)
     assert asked[0]["prompt"].startswith("user\nHello.")
 
 
-def test_64_chats_that_begin_together_ask_for_that_text_once() -> None:
+def test_prefix_of_64_concurrent_chats_is_requested_once() -> None:
     paths: list[str] = []
 
     def told(request: httpx2.Request) -> httpx2.Response:
@@ -129,7 +129,7 @@ def test_64_chats_that_begin_together_ask_for_that_text_once() -> None:
     assert paths.count("/completion") == 64
 
 
-def test_a_body_beyond_the_limit_is_one_error() -> None:
+def test_body_over_the_limit_is_one_error() -> None:
     limits = ServingLimits(body=1000)
     body = b'{"messages": [{"role": "user", "content": "' + b"x" * 1000 + b'"}]}'
 
@@ -146,7 +146,7 @@ def test_a_body_beyond_the_limit_is_one_error() -> None:
 
 
 @table("refused")
-def test_a_request_that_makes_no_sense_names_its_place(case: dict[str, Any]) -> None:
+def test_invalid_request_error_names_its_place(case: dict[str, Any]) -> None:
     body = {**BODY, **case["fields"]}
     found = {path: answered(whole, body, path=path)[0] for path in APIS}
     assert {answer_.status_code for answer_ in found.values()} <= {200, 400}
@@ -201,7 +201,7 @@ def test_error_messages_hide_local_paths() -> None:
     assert error.fields()["message"] == f"{message} POST /v1/chat/completions"
 
 
-def test_pages_of_other_origins_may_ask_only_where_they_are_allowed() -> None:
+def test_other_origins_may_ask_only_if_allowed() -> None:
     page = {**JSON, "Origin": "http://page"}
     (shut,) = answered(whole, BODY, headers=page)
     (open_,) = answered(whole, BODY, headers=page, origins=("http://page",), api_key="")
@@ -221,7 +221,7 @@ def test_null_is_unset_and_unknown_fields_are_logged_once(caplog: pytest.LogCapt
     ]
 
 
-def test_reasoning_is_forced_only_where_something_is_promised() -> None:
+def test_reasoning_is_forced_only_for_constrained_answers() -> None:
     """The template's turns all begin with reasoning, which its prompt leaves to the model."""
     asked: list[dict[str, Any]] = []
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
@@ -297,7 +297,7 @@ def metrics_at_rest(url: str) -> str:
 
 
 @pytest.mark.parametrize("leave", [hang_up, pytest.param(give_up, marks=pytest.mark.slow)])
-def test_a_client_that_leaves_ends_the_completion(leave: Callable[[str], None]) -> None:
+def test_client_hangup_ends_the_completion(leave: Callable[[str], None]) -> None:
     with (
         running_backend(talking(Endless())) as behind,
         running_serve(analyzed(TEMPLATE), behind.url) as url,
@@ -317,7 +317,7 @@ def test_missing_body_times_out_with_one_error() -> None:
             assert slow.recv(65536).startswith(b"HTTP/1.1 408")
 
 
-def test_few_chats_are_prepared_at_the_same_time() -> None:
+def test_few_chats_are_prepared_concurrently() -> None:
     prepare = ChatPreparer.prepare
     running, most, lock = 0, 0, threading.Lock()
 
@@ -360,7 +360,7 @@ def test_request_over_the_limit_gets_503_with_retry_after() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not list them")
-def test_nothing_is_left_of_failed_chats_and_of_clients_that_hung_up() -> None:
+def test_failed_and_abandoned_chats_leak_no_resources() -> None:
     talks = [[EVENT], [EVENT, FAILING, b""], [EVENT, LAST, b""], [EVENT, b""]]
     with (
         running_backend(talking(*talks, Endless())) as running,

@@ -73,7 +73,7 @@ LARGE: dict[str, tuple[bytes, int]] = {
 
 @pytest.mark.parametrize("name", LARGE)
 @pytest.mark.parametrize("path", APIS)
-def test_a_large_body_is_one_error_within_bounds(url: str, name: str, path: str) -> None:
+def test_large_body_is_one_error_within_bounds(url: str, name: str, path: str) -> None:
     body, status = LARGE[name]
     headers = {"Content-Type": "application/json"}
     with ThreadPoolExecutor(1) as pool:
@@ -106,7 +106,7 @@ def resident() -> int:
 @pytest.mark.parametrize(
     ("talk", "status"), [([EVENT, LAST, b""], 200), pytest.param([EVENT], 502, marks=SLOW)]
 )
-def test_a_prompt_of_7_mb_leaves_its_memory_to_the_system(talk: list[bytes], status: int) -> None:
+def test_memory_of_a_7_mb_prompt_is_released(talk: list[bytes], status: int) -> None:
     preparer = ChatPreparer(analyzed(TEMPLATE), tokenizer=parrot().tokenizer)
     body, _ = LARGE["7 MB"]
     headers = {"Content-Type": "application/json"}
@@ -137,7 +137,7 @@ RAW: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize(("sent", "status"), RAW.values(), ids=RAW)
-def test_a_hostile_head_is_one_error(url: str, sent: bytes, status: int) -> None:
+def test_hostile_request_head_is_one_error(url: str, sent: bytes, status: int) -> None:
     with connected(url) as connection:
         connection.sendall(sent)
         answer = reply(connection)
@@ -167,7 +167,7 @@ def test_400_unfinished_heads_block_no_other_client(url: str) -> None:
 
 
 @pytest.mark.parametrize("between", [b"", b'"}\n\ndata: {"content": "'])
-def test_400_mb_from_a_backend_are_one_error_in_bounded_memory(between: bytes) -> None:
+def test_backend_response_of_400_mb_is_one_error_in_bounded_memory(between: bytes) -> None:
     sent = 0
 
     def pieces() -> Iterator[bytes]:
@@ -190,7 +190,7 @@ def test_400_mb_from_a_backend_are_one_error_in_bounded_memory(between: bytes) -
     assert grown < 300_000, f"{grown} kB"
 
 
-def test_64_streams_reach_a_backend_that_takes_connections_slowly() -> None:
+def test_slow_backend_gets_64_concurrent_streams() -> None:
     def asked(url: str) -> str:
         body = {**BODY, "stream": True}
         answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=60)

@@ -103,7 +103,7 @@ def first_turn(llama: RunningLlama, url: str) -> tuple[list[Any], dict[str, list
     return [user, said, {"role": "user", "content": "And then?"}], earlier
 
 
-def test_the_next_prompt_begins_with_the_ids_and_the_cache_holds(
+def test_next_prompt_begins_with_earlier_ids_and_hits_the_cache(
     url: str, first_turn: tuple[list[Any], dict[str, list[int]]]
 ) -> None:
     messages, earlier = first_turn
@@ -127,7 +127,7 @@ def test_refused_bridge_renders_again_and_gives_the_reason(
     assert after["usage"]["prompt_tokens"] > 0
 
 
-def test_ids_that_the_vocabulary_does_not_have_are_one_error(url: str) -> None:
+def test_ids_outside_the_vocabulary_are_one_error(url: str) -> None:
     earlier = {"prompt_token_ids": [10**6], "token_ids": [1]}
     body = {"messages": [{"role": "user", "content": "x"}], "continues": earlier, "tools": TOOLS}
     answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=TIMEOUT)

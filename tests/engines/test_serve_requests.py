@@ -42,14 +42,14 @@ def asked_of(
 
 
 @table("sent")
-def test_a_parameter_reaches_the_backend_by_its_name(case: dict[str, Any]) -> None:
+def test_parameter_reaches_the_backend_by_its_name(case: dict[str, Any]) -> None:
     found, without = asked_of(case["fields"], case["engine"]), asked_of({}, case["engine"])
     told = {name: value for name, value in found.items() if without.get(name) != value}
     assert told == case["sent"]
 
 
 @table("efforts")
-def test_an_effort_sets_the_switch_of_the_template_that_has_such_values(
+def test_reasoning_effort_sets_the_matching_switch(
     case: dict[str, str],
 ) -> None:
     fields = {"reasoning_effort": case["effort"]}
@@ -57,7 +57,7 @@ def test_an_effort_sets_the_switch_of_the_template_that_has_such_values(
     assert case["written"] not in asked_of({}, template=case["template"])["prompt"]
 
 
-def test_a_grammar_is_written_once_for_the_chats_that_offer_the_same_tools() -> None:
+def test_grammar_is_written_once_for_chats_with_the_same_tools() -> None:
     name = "autoparser.analysis.grammar.request_grammar.write_gbnf"
     counted = mock.patch(name, wraps=write_gbnf)
     bodies = [
@@ -71,7 +71,7 @@ def test_a_grammar_is_written_once_for_the_chats_that_offer_the_same_tools() -> 
     assert written.call_count == 2
 
 
-def test_a_field_that_is_null_is_one_that_is_left_out() -> None:
+def test_null_field_equals_a_missing_field() -> None:
     nulls: dict[str, Any] = dict.fromkeys({*ChatRequest.__struct_fields__} - {"messages"})
     function: Any = TOOLS[0]["function"]
     tool = {"type": "function", "function": {**function, "description": None, "strict": None}}
@@ -87,7 +87,7 @@ def test_a_field_that_is_null_is_one_that_is_left_out() -> None:
     assert asked_of({**nulls, **fields}) == asked_of({"tools": TOOLS[:1]})
 
 
-def test_calls_that_break_their_schema_and_calls_in_another_format_are_counted() -> None:
+def test_schema_errors_and_foreign_calls_are_counted() -> None:
     city = {"type": "object", "properties": {"city": {"type": "string"}}}
     tools = [{"type": "function", "function": {"name": "look", "parameters": city}}]
     call = '<tool_call>\n{"name": "look", "arguments": {"city": 5}}\n</tool_call>'
@@ -101,7 +101,7 @@ def test_calls_that_break_their_schema_and_calls_in_another_format_are_counted()
         assert getattr(watch, name) == 2
 
 
-def test_an_effort_without_a_switch_is_ignored_with_a_line_in_the_log(
+def test_reasoning_effort_without_a_switch_is_ignored_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     fields = {"reasoning_effort": "high"}
@@ -109,7 +109,7 @@ def test_an_effort_without_a_switch_is_ignored_with_a_line_in_the_log(
     assert "ignored unsupported fields of a request: reasoning_effort" in caplog.text
 
 
-def test_a_message_that_the_template_drops_is_named_once_in_the_log(
+def test_message_dropped_by_the_template_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     text = (
@@ -123,7 +123,7 @@ def test_a_message_that_the_template_drops_is_named_once_in_the_log(
     assert caplog.text.count("drops a message of the role 'system' (messages[0])") == 1
 
 
-def test_a_switch_that_the_template_never_reads_is_named_once_in_the_log(
+def test_unknown_switch_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     preparer = ChatPreparer(analyzed("j1-json-in-tags"))
@@ -133,7 +133,7 @@ def test_a_switch_that_the_template_never_reads_is_named_once_in_the_log(
     assert caplog.text.count("'enable_thinkng'; did you mean enable_thinking?") == 1
 
 
-def test_an_image_that_the_template_drops_is_named_once_in_the_log(
+def test_image_dropped_by_the_template_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     begin = """
@@ -154,7 +154,7 @@ def test_an_image_that_the_template_drops_is_named_once_in_the_log(
 CUT = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"city": "Zür'}}
 
 
-def test_an_answer_with_truncated_arguments_is_rendered_or_named() -> None:
+def test_truncated_arguments_are_rendered_or_refused_with_their_place() -> None:
     messages = [
         {"role": "user", "content": "Hello."},
         {"role": "assistant", "content": None, "tool_calls": [CUT]},
@@ -170,7 +170,7 @@ def test_an_answer_with_truncated_arguments_is_rendered_or_named() -> None:
     assert raised.value.place == "messages[1].tool_calls[0].function.arguments"
 
 
-def test_a_prompt_that_no_grammar_continues_is_an_error_of_the_messages() -> None:
+def test_prompt_that_no_grammar_continues_is_an_error() -> None:
     begun = [
         {"role": "user", "content": "Hello."},
         {"role": "assistant", "content": '<tool_call>\n{"name": "get_weather"'},
@@ -182,7 +182,7 @@ def test_a_prompt_that_no_grammar_continues_is_an_error_of_the_messages() -> Non
     assert raised.value.place == "messages"
 
 
-def test_a_growing_chat_renders_each_request_at_most_twice() -> None:
+def test_growing_chat_renders_each_request_at_most_twice() -> None:
     # The prompt does not contain a result as it was sent, so each result may have been dropped.
     text = """
         {%- for message in messages %}[{{ message.role }}]
@@ -206,7 +206,7 @@ def test_a_growing_chat_renders_each_request_at_most_twice() -> None:
     assert renders == [2] * 16 + [1]
 
 
-def test_the_last_message_is_continued() -> None:
+def test_last_message_is_continued() -> None:
     begun = [*BODY["messages"], {"role": "assistant", "content": "It is "}]
     asked: list[dict[str, Any]] = []
     fields = {"messages": begun, "continue_final_message": True}
@@ -221,7 +221,7 @@ _REFUSING = """
         {%- endif %}"""
 
 
-def test_an_answer_sent_back_loses_its_content_where_the_template_refuses_it_beside_calls(
+def test_content_is_dropped_if_the_template_refuses_it_beside_calls(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     template = analyzed(TEMPLATE).template
@@ -244,7 +244,7 @@ def test_an_answer_sent_back_loses_its_content_where_the_template_refuses_it_bes
     assert "Content or reasoning, not both!" in caplog.text
 
 
-def test_tools_that_are_not_allowed_stay_in_the_prompt_and_out_of_the_grammar() -> None:
+def test_disallowed_tools_are_in_the_prompt_but_not_in_the_grammar() -> None:
     for choice in ({"allowed_tools": ALLOWED}, ALLOWED):
         found = asked_of({"tools": TOOLS, "tool_choice": {"type": "allowed_tools", **choice}})
         assert "look" in found["prompt"]
@@ -265,7 +265,7 @@ likely = writing(
 )
 
 
-def test_log_probabilities_are_of_openais_form_whole_and_streamed() -> None:
+def test_logprobs_have_openai_form_whole_and_streamed() -> None:
     asked = {**BODY, "logprobs": True, "top_logprobs": 2}
     answer, stream, alone = answered(
         likely, asked, {**asked, "stream": True}, {**BODY, "logprobs": True}
@@ -310,7 +310,7 @@ def test_stream_reports_usage_at_the_end_or_in_each_chunk() -> None:
 
 
 @table("ends")
-def test_a_call_in_which_an_answer_ends_is_the_same_whole_and_streamed(
+def test_truncated_call_is_equal_whole_and_streamed(
     case: dict[str, Any],
 ) -> None:
     body = {**BODY, "tools": TOOLS, "stop": ["lo"]}

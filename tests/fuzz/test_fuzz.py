@@ -25,7 +25,7 @@ NOTATIONS = (
     ("part", "edits"),
     [(0, 4), *(pytest.param(part, 60, marks=pytest.mark.slow) for part in range(SLICES))],
 )
-def test_parsers_read_edited_turns_without_errors_or_contradictions(part: int, edits: int) -> None:
+def test_mutated_turns_parse_without_errors_or_contradictions(part: int, edits: int) -> None:
     paths = own_paths()[part::SLICES]
     tally = fuzz(paths, edits=edits * len(paths), seed=7)
     assert tally.counts["turns"] == edits * len(paths)
@@ -33,7 +33,7 @@ def test_parsers_read_edited_turns_without_errors_or_contradictions(part: int, e
 
 
 @pytest.mark.parametrize("edits", [4, pytest.param(60, marks=pytest.mark.slow)])
-def test_edited_calls_and_answers_about_a_format_give_no_wrong_call(edits: int) -> None:
+def test_mutated_outputs_yield_no_wrong_call(edits: int) -> None:
     paths = own_paths()[::10]
     tally = wrong_arguments(paths, edits=edits * len(paths), seed=7)
     assert tally.counts["turns"] == edits * len(paths)
@@ -43,7 +43,7 @@ def test_edited_calls_and_answers_about_a_format_give_no_wrong_call(edits: int) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTATIONS)
-def test_a_grammar_accepts_the_valid_values_of_a_schema_and_no_others(name: str) -> None:
+def test_grammar_accepts_exactly_the_valid_values_of_a_schema(name: str) -> None:
     paths = [path for path in own_paths() if path.stem == name]
     # Imported here: the judges of schemas and the readers of grammars are slow to import.
     schemas = import_module("tests.fuzz.schemas.__main__")
@@ -69,7 +69,7 @@ def test_a_grammar_accepts_the_valid_values_of_a_schema_and_no_others(name: str)
         ),
     ],
 )
-def test_a_message_whose_words_were_skipped_is_not_regular(template: str, text: str) -> None:
+def test_message_with_skipped_words_is_not_regular(template: str, text: str) -> None:
     (path,) = (path for path in own_paths() if path.stem == template)
     target = target_of(ChatTemplate(path.read_text("utf-8"), TOKENS), name=template)
     assert target is not None
@@ -79,7 +79,7 @@ def test_a_message_whose_words_were_skipped_is_not_regular(template: str, text: 
         assert not message.status.regular
 
 
-def test_later_delta_is_a_stream_difference_and_an_earlier_one_is_not() -> None:
+def test_only_later_deltas_count_as_a_stream_difference() -> None:
     early: dict[str, object] = {"message": {"content": "ab"}, "deltas": [[_TEXT_A], [], [_TEXT_B]]}
     late = {**early, "deltas": [[], [_TEXT_A], [_TEXT_B]]}
     other = {**early, "message": {"content": "a"}, "deltas": [[_TEXT_A], [], []]}

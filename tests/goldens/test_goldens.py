@@ -15,7 +15,7 @@ LANES = 48
 
 
 @pytest.mark.parametrize("lane", sampled(range(LANES), LANES))
-def test_the_answers_on_every_template_are_as_they_were(lane: int) -> None:
+def test_answers_about_every_template_equal_the_goldens(lane: int) -> None:
     # Lanes are cut from the file's lines, so they do not depend on installed templates.
     there = template_paths()
     names = [name for name in list(golden_digests())[lane::LANES] if name in there]
@@ -23,7 +23,7 @@ def test_the_answers_on_every_template_are_as_they_were(lane: int) -> None:
     assert not difference, f"\n{difference}"
 
 
-def test_every_template_has_its_line() -> None:
+def test_every_template_has_a_golden_line() -> None:
     golden, there = set(golden_digests()), set(template_paths())
     assert there <= golden, "these are new: python -m tests.goldens --write"
     gone = {name for name in golden - there if not name.startswith(CORPUS)}

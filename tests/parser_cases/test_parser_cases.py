@@ -152,7 +152,7 @@ def test_output_parses_as_its_table_in_every_chunking(stem: str, case: Case) -> 
     )
 
 
-def test_the_cases_of_a_table_have_names_of_their_own() -> None:
+def test_case_names_in_a_table_are_unique() -> None:
     for stem, table in tables().items():
         names = [case.name for case in table.cases]
         assert len(names) == len(set(names)), stem

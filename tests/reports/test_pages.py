@@ -150,13 +150,13 @@ def test_page_has_every_section_and_its_sources(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_template_gives_the_same_page() -> None:
+def test_same_template_gives_the_same_page() -> None:
     again = analyze(analyzed("content-plain").template)
     assert report_page(portray_template(again), "1.2.3") == page_of("content-plain")
 
 
 @pytest.mark.slow
-def test_a_hostile_template_is_text() -> None:
+def test_hostile_template_is_escaped() -> None:
     analysis = analyze(hostile())
     text = report_page(portray_template(analysis), "1.2.3")
     checked(text, TRACED)
@@ -165,7 +165,7 @@ def test_a_hostile_template_is_text() -> None:
     checked(comparison_page(compare_templates(analysis, analyzed("content-plain")), "1"))
 
 
-def test_a_hostile_corpus_is_text_and_its_templates_lead_to_their_pages() -> None:
+def test_hostile_survey_is_escaped_and_links_its_reports() -> None:
     failed = SurveyRecord.failed("<script>x()</script>.jinja", "0", "</td><script>x()</script>")
     record = SurveyRecord(
         SURVEY,
@@ -191,7 +191,7 @@ def test_a_hostile_corpus_is_text_and_its_templates_lead_to_their_pages() -> Non
 
 
 @pytest.mark.slow
-def test_every_value_of_a_switch_is_rendered() -> None:
+def test_every_switch_value_is_rendered() -> None:
     analysis = analyzed("history-last-query")
     views = switch_views(analysis, ())
     values = [{switch.name: value} for switch in analysis.switches for value in switch.values]
@@ -281,7 +281,7 @@ def test_findings_have_places_and_strict_ones_are_folded() -> None:
 
 
 @pytest.mark.slow
-def test_a_self_check_that_fails_shows_both_texts() -> None:
+def test_failed_self_check_shows_both_texts() -> None:
     source = "{% for m in messages %}{{ m.role }}:{{ m.content|replace('a', 'b') }}\n{% endfor %}"
     text = report_page(portray_template(analyze(ChatTemplate(source))), "1.2.3")
     checked(text, TRACED)
@@ -294,7 +294,7 @@ def test_a_self_check_that_fails_shows_both_texts() -> None:
     assert "This report is wrong about messages that differ" in text
 
 
-def test_fewer_failures_of_the_self_check_are_better() -> None:
+def test_fewer_self_check_failures_are_better() -> None:
     same = compare_templates(analyzed("content-plain"), analyzed("content-plain"))
     check = same.left.check
     failure = Failure("a call", Message(content="Hi."), "Hi.", "Hi!", "the texts differ")
@@ -341,7 +341,7 @@ def test_words_are_escaped() -> None:
         assert body(Paragraph(Text(words))) == f"<p>{expected}</p>"
 
 
-def test_no_kind_of_block_lets_markup_through() -> None:
+def test_every_kind_of_block_escapes_markup() -> None:
     bad = '"><script>x()</script>'
     text = Text(bad)
     column = TableColumn(bad, title=bad, bar_of=2)
@@ -382,7 +382,7 @@ def test_entry_unfolds_to_two_texts_side_by_side() -> None:
     assert "same" not in body(structs.replace(alike, sides=alike.sides[:1]))
 
 
-def test_words_have_their_looks_and_signs_are_shown_apart() -> None:
+def test_words_keep_their_styles_and_line_ends_are_marked() -> None:
     words = sentence(quoted("<a>"), (" no", "bold red"), " ", link("there", "#x"))
     assert body(Paragraph(words)) == (
         '<p><code class="mark">&lt;a&gt;</code><span class="bold bad"> no</span>'
@@ -400,7 +400,7 @@ ADDRESSES = ("http://example.org", "//x.html", "javascript:alert(1)", "data:text
 
 
 @pytest.mark.parametrize("value", [*ADDRESSES, "../x.html", "x.html/../../y", "x.html.js"])
-def test_an_address_that_leaves_the_page_is_refused(value: str) -> None:
+def test_address_that_leaves_the_page_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="leads out of the page"):
         address(value)
     with pytest.raises(ValueError, match="leads out of the page"):
@@ -410,12 +410,12 @@ def test_an_address_that_leaves_the_page_is_refused(value: str) -> None:
 @pytest.mark.parametrize(
     "meta", [{"tag": "img"}, {"tag": "a", "onclick": "x()"}, {"tag": "script"}]
 )
-def test_words_are_in_no_other_element(meta: dict[str, str]) -> None:
+def test_words_allow_no_other_element(meta: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="words have no element"):
         body(Paragraph(Text("x", Style(meta=meta))))
 
 
-def test_the_templates_of_pages_have_no_handler_and_check_each_address() -> None:
+def test_page_templates_have_no_handler_and_check_each_address() -> None:
     for name in ("page.jinja", "blocks.jinja", "pictures.jinja"):
         text = (files("autoparser.reports") / "page_templates" / name).read_text("utf-8")
         assert not re.findall(r"\s(?:on\w+|style|src|action)=", text)

@@ -78,7 +78,7 @@ def plain(drawn: list[Text]) -> list[str]:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: type(block).__name__)
-def test_a_block_is_shown_by_every_painter(block: Block) -> None:
+def test_block_is_shown_by_every_painter(block: Block) -> None:
     assert "said" in report_text([block], 80).plain
     assert "said" in markdown_text("t", [block])
     text = page(PageTop("t", "k", "n", []), [Heading(Text("H"), "h"), block], "1")
@@ -110,7 +110,7 @@ def test_text_wraps_at_the_width(text: str, width: int, words: bool, expected: l
     assert plain(wrapped(Text(text), width, words=words)) == expected
 
 
-def test_no_character_and_no_style_is_lost_where_lines_are_broken_anywhere() -> None:
+def test_wrapping_anywhere_loses_no_character_or_style() -> None:
     text = "<｜tool▁call▁begin｜> x  y\tz" * 9
     for width in range(2, 50):
         pieces = wrapped(Text(text, style="red"), width, words=False)
@@ -128,7 +128,7 @@ def test_facts_print_in_two_columns_with_wrapped_labels() -> None:
     assert plain(drawn) == ["  one two three four", "    five six"]
 
 
-def test_a_terminal_shows_opened_entries_in_full_and_a_long_reason_once() -> None:
+def test_terminal_shows_open_entries_in_full_and_a_long_reason_once() -> None:
     reason = Text("for a reason that takes more than half of the line")
     one, two = (Entry(name, reason, "T1", blocks=prose(name)) for name in ("one", "two"))
     drawn = drawn_lines([Entries((one, two, replace(one, opened=True)), "Phase")], 60)
@@ -145,7 +145,7 @@ def test_a_terminal_shows_opened_entries_in_full_and_a_long_reason_once() -> Non
     assert plain(drawn_lines([single], 60)) == ["", "one", "  so"]
 
 
-def test_a_table_shows_a_name_once_and_counts_the_rows_that_are_left_out() -> None:
+def test_grouped_table_shows_a_name_once_and_counts_hidden_rows() -> None:
     cells = [("a", "1 2 3 4 5"), ("a", "2"), ("b", "3")]
     drawn = table("c", ("name", "value"), cells, grouped=True, most=2)
     assert report_text(drawn, 30).plain.split("\n") == [
@@ -163,7 +163,7 @@ def test_unprintable_characters_become_escapes(text: str, expected: str, why: st
     assert visible(text).isprintable()
 
 
-def test_half_a_character_spaces_at_edges_and_markup_are_shown_as_they_are() -> None:
+def test_surrogates_edge_spaces_and_markup_are_shown_literally() -> None:
     assert visible("\ud800") == "\\ud800"
     assert (marker_text("  a b "), marker_text("a \n")) == ("␣␣a b␣", "a␣↵")
     text = literal("[red]x[/red] [link=http://a]b[/]")
@@ -179,7 +179,7 @@ def test_compared_texts_split_into_shared_and_differing_pieces(
     assert [piece.side.value + piece.text for piece in compare_texts(left, right)] == expected
 
 
-def test_the_pieces_of_long_texts_give_both_back() -> None:
+def test_diff_pieces_of_long_texts_rejoin_to_both() -> None:
     left = "alpha\nbeta gamma\n" * 40 + "x" * 5000
     right = "alpha\nbeta delta\n" * 41 + "y" * 5000
     pieces = compare_texts(left, right)
@@ -216,7 +216,7 @@ def test_one_sided_text_starts_with_its_template_line() -> None:
     ]
 
 
-def test_long_names_in_a_table_are_whole_if_others_have_room() -> None:
+def test_long_table_names_are_whole_if_there_is_room() -> None:
     name = "a_name_of_twenty_four_cells"[:24]
     columns = (TableColumn("switch"), TableColumn("value"), TableColumn("effect"))
     table = Table(columns, ((Text(name), Text("true"), Text("changes the prompt text")),))
@@ -225,7 +225,7 @@ def test_long_names_in_a_table_are_whole_if_others_have_room() -> None:
     assert not any(name in line.plain for line in drawn_lines([table], 60))
 
 
-def test_a_line_with_wide_characters_is_cut_after_a_whole_word() -> None:
+def test_line_with_wide_characters_is_cut_after_a_whole_word() -> None:
     line = Text("Stops  `<｜end｜>` after content, `<｜tool｜>`")
     cut_at_word(line, 35)
     assert line.plain == "Stops  `<｜end｜>` after content,"

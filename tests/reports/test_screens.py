@@ -203,7 +203,7 @@ CASES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_report_is_as_it_was_and_keeps_to_any_width(name: str) -> None:
+def test_report_matches_its_snapshot_and_fits_every_width(name: str) -> None:
     compare_snapshot(SNAPSHOTS / f"{name}.txt", f"{SCREENS[name](80).plain}\n")
     # The columns of a table of round trips have fixed widths.
     for width in (80, 120) if name.startswith("roundtrip") else (40, 80, 120):
@@ -241,7 +241,7 @@ def test_summary_shows_reasoning_retention_and_opening(
     assert words in " ".join(summary.plain.split())
 
 
-def test_parts_of_a_call_have_their_own_colors() -> None:
+def test_call_parts_have_their_own_colors() -> None:
     report = screen_report(analyzed("a1-function-parameter"), 80)
     styles = {report.plain[span.start : span.end]: str(span.style) for span in report.spans}
     assert styles["weather"] == "bold yellow"
@@ -254,7 +254,7 @@ NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_report_on_each_fixture_fits_a_narrow_terminal(name: str) -> None:
+def test_fixture_reports_fit_a_narrow_terminal(name: str) -> None:
     report = analysis_report(analyzed(name), 40, diffs=True).plain
     assert [line for line in report.split("\n") if cell_len(line) > 40] == []
     assert len(screen_report(analyzed(name), 80).plain.split("\n")) <= 22
@@ -284,7 +284,7 @@ def test_named_example_parts_join_to_the_written_turn(name: str) -> None:
         assert not {"turn", "call", "arguments"} & {part.label for part in parts}
 
 
-def test_every_cause_of_a_broken_round_trip_is_explained() -> None:
+def test_every_round_trip_cause_is_explained() -> None:
     assert set(ABOUT) == set(Cause)
     assert set(FAULTS) == set(Culprit)
 

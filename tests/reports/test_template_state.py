@@ -63,7 +63,7 @@ def test_page_and_pictures_are_rebuilt_from_stored_records() -> None:
     assert all(f"]({name})" in page.text for name in page.pictures)
 
 
-def test_every_number_is_counted_again_from_the_lines() -> None:
+def test_every_number_equals_a_recount_of_the_records() -> None:
     state, rows = count_state(stored()), raw_texts()
     known = [row for row in rows if not row["error"]]
     calling = [row for row in known if row["call"]]
@@ -136,7 +136,7 @@ def test_engines_are_counted_by_text_and_template() -> None:
     assert f"vllm 0.32.0, the best pair: {silent} were not read in time." in page_of(records).text
 
 
-def test_names_and_messages_of_a_template_are_inert_on_the_page() -> None:
+def test_template_names_and_messages_are_escaped_on_the_page() -> None:
     evil = "x/</td>`<script>alert(1)</script>`|[a](b)\n# head.jinja"
     records = [record_at(row, f"{evil}{at}") for at, row in enumerate(stored())]
     records = [
@@ -153,7 +153,7 @@ def test_names_and_messages_of_a_template_are_inert_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("label", ['<b> & "quotes"', "plain"])
-def test_bars_are_well_formed_and_as_long_as_their_share(label: str) -> None:
+def test_bars_are_well_formed_and_proportional(label: str) -> None:
     bars = [ChartBar(label, 5, 10), ChartBar(label, 0, 10), ChartBar(label, 0, 0, good=True)]
     root = ElementTree.fromstring(bar_chart("A & B", bars))  # noqa: S314 - it was made here
     name = "{http://www.w3.org/2000/svg}rect"
@@ -165,7 +165,7 @@ def test_bars_are_well_formed_and_as_long_as_their_share(label: str) -> None:
     assert widths["good"] == []
 
 
-def test_the_page_in_the_docs_and_its_pictures_are_of_one_run() -> None:
+def test_docs_page_and_its_pictures_have_the_same_counts() -> None:
     docs = Path(__file__).parents[2] / "docs"
     text = (docs / "state-of-templates.md").read_text("utf-8")
     for name in ("faults", "calls"):

@@ -206,7 +206,7 @@ VALID = {"sarif": validate_sarif, "junit": validate_junit, "json": validate_json
 
 @pytest.mark.parametrize("form", LINES)
 @pytest.mark.parametrize("made", RUNS)
-def test_a_form_is_valid_by_its_schema_and_no_terminal_obeys_it(
+def test_report_form_fits_its_schema_and_prints_no_control_characters(
     form: str, made: Callable[[], LintRun]
 ) -> None:
     written = LINES[form](made())
@@ -237,14 +237,14 @@ def test_sarif_points_at_lines_and_explains_rules() -> None:
     assert "helpUri" not in sarif_report(clean(), "1.2.3")
 
 
-def test_json_has_hostile_texts_as_they_were() -> None:
+def test_json_keeps_hostile_texts_unchanged() -> None:
     finding = json.loads(LINES["json"](hostile()))["templates"][0]["findings"][0]
     assert finding["message"] == HOSTILE
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("made", RUNS)
-def test_lines_keep_to_the_width(made: Callable[[], LintRun], width: int) -> None:
+def test_lines_fit_the_width(made: Callable[[], LintRun], width: int) -> None:
     shown = text(made(), width) + statistics_report(made(), width).plain
     # The command of the last line is copied, so it is never broken.
     kept = [line for line in shown.splitlines() if not line.startswith("Next ")]
@@ -254,11 +254,11 @@ def test_lines_keep_to_the_width(made: Callable[[], LintRun], width: int) -> Non
 @pytest.mark.parametrize(
     "form", ["text", "statistics", "concise", "github", "markdown", "card", "badge"]
 )
-def test_a_run_of_all_kinds_of_findings_is_as_in_its_snapshot(form: str) -> None:
+def test_report_of_all_kinds_of_findings_matches_its_snapshot(form: str) -> None:
     compare_snapshot(HERE / "snapshots" / f"plain-{form}.txt", LINES[form](plain()))
 
 
-def test_a_badge_of_a_hostile_run_is_an_image_and_its_card_a_table() -> None:
+def test_badge_and_card_of_a_hostile_run_are_well_formed() -> None:
     ElementTree.fromstring(badge_image(hostile()))  # noqa: S314 - our own image
     card = card_table(hostile(), "1.2.3")
     assert sum(line.startswith("|") for line in card.splitlines()) > 2
@@ -268,7 +268,7 @@ def test_a_badge_of_a_hostile_run_is_an_image_and_its_card_a_table() -> None:
 COMMAND = re.compile(r"::(error|warning|notice) file=([^:,]*),line=(\d+),title=([^:,]*)::(.*)")
 
 
-def test_github_reads_one_command_a_line_of_a_hostile_run() -> None:
+def test_github_report_has_one_command_per_line() -> None:
     assert len(concise_report(hostile()).splitlines()) == 7
     for line in github_report(hostile()).splitlines():
         match = COMMAND.fullmatch(line)
@@ -277,7 +277,7 @@ def test_github_reads_one_command_a_line_of_a_hostile_run() -> None:
         assert re.fullmatch(r"(?:[^%]|%(?:25|0A|0D|3A|2C))*", line)
 
 
-def test_markdown_cannot_be_left_from_within() -> None:
+def test_hostile_text_cannot_leave_its_markdown() -> None:
     written = markdown_report(hostile())
     outside = re.sub(r"(?ms)^(`{3,})(diff)?\n.*?^\1\n", "", written)
     rows = [line for line in outside.splitlines() if line.startswith("|")]
@@ -312,7 +312,7 @@ RULE = replace(
 )
 
 
-def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
+def test_markdown_rule_page_escapes_its_words() -> None:
     page = page_markdown(RULE)
     for words in (
         "A tag such as \\<b> and a `<code>|` span \\| are not markup.",
@@ -328,7 +328,7 @@ def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
     assert "span \\| are" in row
 
 
-def test_a_page_in_a_terminal_has_the_same_words_in_its_width() -> None:
+def test_terminal_rule_page_has_the_same_words_within_its_width() -> None:
     page = rule_page(RULE, 60).plain
     assert "A tag such as <b> and a `<code>|` span | are not markup." in " ".join(page.split())
     for words in ("Second paragraph, on two lines.", "  {{ x | safe }}", "covers", "AP101"):
