@@ -67,7 +67,7 @@ CASES = (
     "calls: calls with a marker of their own have no other",
     "calls: calls without their arguments are no format, and end their turn all the same",
     "calls: keys table beside values verbatim",
-    "calls: markers before calls, and stops, that only a list of tools or a constant tells of",
+    "calls: call markers and stops known only from tools or constants",
     "calls: strings: stripped",
     "calls: the name is the end of an id",
     "phases: calls raise: no tools",
