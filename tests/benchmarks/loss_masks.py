@@ -1,14 +1,13 @@
-"""Compare loss masks with templates marked by hand: `python -m tests.benchmarks.loss_masks`.
+"""Compare loss masks with hand-marked templates: `python -m tests.benchmarks.loss_masks`.
 
-TRL ships the templates of models twice: as they are, and with `{% generation %}` written into them
-by hand. Each of the first is marked by this package, from its renders alone; then transformers
-renders six conversations with both, and the table says what each counts of a turn that the other
-does not.
+TRL ships templates of models twice: unchanged, and with `{% generation %}` added by hand. This
+package marks the unchanged ones from their renders alone; transformers then renders six
+conversations with both, and the table shows the tokens of a turn that only one of them marks.
 
-The peer is optional, and is skipped with a line that says so: its files are read in place, from
-whatever environment holds the package trl, which is not imported
+The peer is optional, skipped with a message: its files are read in place from the environment that
+has the package trl, which is not imported
 (`PYTHONPATH=…/site-packages python -m tests.benchmarks.loss_masks [NAME …]`). The analyses take
-minutes; a name such as `qwen3` measures that template alone, and shows each turn that differs.
+minutes; a name such as `qwen3` measures one template and shows each differing turn.
 """
 
 from __future__ import annotations

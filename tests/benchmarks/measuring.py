@@ -1,7 +1,7 @@
-"""Clocks, tables and inputs that the benchmarks share.
+"""Clocks, tables and inputs shared by the benchmarks.
 
-All figures of one table come from one run on one machine: ratios can be compared between machines,
-seconds cannot. No benchmark leaves a file.
+All figures of a table come from one run on one machine: ratios can be compared between machines,
+seconds cannot. No benchmark leaves a file behind.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Measure the cost of parsing what users send: `python -m tests.benchmarks.parse`.
+"""Measure the cost of parsing ordinary outputs: `python -m tests.benchmarks.parse`.
 
-Three tables, each of one run, in microseconds of process time, which holds on a machine that others
-use too:
+It prints three tables, each from one run, in microseconds of process time, which other programs on
+the machine hardly change:
 
-- a whole short answer: one sentence, one call with two arguments, 20 tools, the parser made for the
-  request; and the same with the parser kept;
-- `parser(tools)` alone, for tools that were offered before and for new ones;
-- a delta of a long answer, in pieces of 1, 4 and 16 characters and of about a token: reasoning,
+- a whole short answer: one sentence, one call with two arguments, 20 tools, with a new parser per
+  request, and with a kept parser;
+- `parser(tools)` alone, for known tools and for new ones;
+- one delta of a long answer, in pieces of 1, 4 and 16 characters and of about a token: reasoning,
   content, prose and code in arguments, and many calls.
 
-`--short` prints the first table alone. `--beside CHECKOUT` measures the same with another checkout
-of this project, by turns. The peers are those of `parser_peers`.
+`--short` prints only the first table. `--beside CHECKOUT` alternates with another checkout of this
+project. The peers are those of `parser_peers`.
 """
 
 from __future__ import annotations

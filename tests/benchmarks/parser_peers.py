@@ -1,9 +1,9 @@
-"""The parsers in the benchmark of parsing: this project's, and its peers'.
+"""The parsers compared in the parsing benchmark: this project's, and its peers'.
 
-A peer is asked where it is installed, and skipped visibly elsewhere: ResponseParser of
-transformers, SGLang's parsers, vLLM's, and openai-harmony, which reads gpt-oss alone. For SGLang's
-and vLLM's, `pip install --no-deps` and the packages that the import of their parsers asks for are
-enough; openai-harmony loads its vocabulary, which the package tml-renderers has, too.
+A peer that is not installed is skipped with a message: ResponseParser of transformers, the parsers
+of SGLang and vLLM, and openai-harmony for gpt-oss. For SGLang and vLLM, `pip install --no-deps` and
+the packages that their parsers import are enough; openai-harmony loads its vocabulary, which the
+package tml-renderers also has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Print what becomes of each template of the corpus: `python -m tests.corpus`.
+"""Run a board over the template corpus and print its table: `python -m tests.corpus`.
 
-Run it in the project's root, where the test requirements are installed. Templates are sorted by
-outcome and by cause; those that do not pass are named. An option asks another question of them, or
-reads cases of others; the first of several counts.
+Run it in the project's root with the test requirements installed. Without an option, templates are
+sorted by outcome and cause, and failing ones are named. An option selects another board; if several
+are given, the first in the list below wins.
 """
 
 from __future__ import annotations
@@ -78,50 +78,65 @@ def _tools(_: Sequence[Path], options: Namespace) -> Asked:
 _FLAG: Mapping[str, Any] = {"action": "store_true"}
 _FOLDER: Mapping[str, Any] = {"type": Path, "metavar": "FOLDER"}
 BOARDS: Mapping[str, tuple[Asking, Mapping[str, Any], str]] = {
-    "real_tools": (_tools, _FOLDER, "ask every form of a grammar about calls of a folder's tools"),
-    "scoreboard": (_scoreboard, _FLAG, "read canitoolcall's cases; --learn: learn from some"),
-    "field": (_field, _FOLDER, "read outputs that were lost in production"),
-    "roundtrip": (lambda paths, _: (ROUND_TRIPS, paths), _FLAG, "play the scenarios"),
-    "stops": (lambda paths, _: (STOPS, paths), _FLAG, "judge where turns end"),
-    "structural_tags": (lambda paths, _: (TAGS, paths), _FLAG, "have xgrammar judge tags"),
-    "free": (lambda paths, _: (FREE, paths), _FLAG, "ask `auto` for what the parser reads"),
+    "real_tools": (_tools, _FOLDER, "check every grammar form with calls of the folder's tools"),
+    "scoreboard": (_scoreboard, _FLAG, "parse canitoolcall's cases; --learn: learn from some"),
+    "field": (_field, _FOLDER, "parse the folder's outputs that were lost in production"),
+    "roundtrip": (lambda paths, _: (ROUND_TRIPS, paths), _FLAG, "play the round-trip scenarios"),
+    "stops": (lambda paths, _: (STOPS, paths), _FLAG, "check that stops end turns"),
+    "structural_tags": (lambda paths, _: (TAGS, paths), _FLAG, "check structural tags in xgrammar"),
+    "free": (
+        lambda paths, _: (FREE, paths),
+        _FLAG,
+        "check that `auto` grammars accept parsable variations",
+    ),
     "triggers": (
         lambda paths, _: (triggers_board(paths), paths),
         _FLAG,
-        "judge what lazy grammars wait for",
+        "check the triggers of lazy grammars",
     ),
-    "files": (lambda paths, _: (FILES, file_shares(paths)), _FLAG, "compare saved formats"),
-    "learn": (_learn, _FLAG, "learn from examples, what the template renders being hidden"),
-    "fix": (lambda paths, _: (FIXES, paths), _FLAG, "fix what lint shows"),
-    "gate": (_gate, _FLAG, "ask of every setting's prompt, of the project's own templates, too"),
-    "grammar": (_grammar, _FLAG, "prove the templates' grammars"),
-    "render": (lambda paths, _: (RENDERS, paths), _FLAG, "render to tokens, bridge ten turns"),
-    "parse": (lambda paths, _: (LOOPS, paths), _FLAG, "parse what the templates write"),
-    "export": (_export, _FLAG, "export them for transformers, or for the engines that are named"),
+    "files": (
+        lambda paths, _: (FILES, file_shares(paths)),
+        _FLAG,
+        "compare saved formats with their analyses",
+    ),
+    "learn": (_learn, _FLAG, "learn formats from examples, without the template's own"),
+    "fix": (lambda paths, _: (FIXES, paths), _FLAG, "fix the findings of lint"),
+    "gate": (_gate, _FLAG, "check every setting's prompt, also in the project's templates"),
+    "grammar": (_grammar, _FLAG, "prove that grammars are complete and sound"),
+    "render": (lambda paths, _: (RENDERS, paths), _FLAG, "render tokens and bridge ten turns"),
+    "parse": (lambda paths, _: (LOOPS, paths), _FLAG, "parse rendered messages back"),
+    "export": (_export, _FLAG, "check exports in transformers, or in the named engines"),
     "lint": (lambda paths, _: (LINTS, paths), _FLAG, "count findings by rule and profile"),
-    "agree": (_agree, _FLAG, "lint what the analysis fails, of the project's own, too"),
+    "agree": (
+        _agree,
+        _FLAG,
+        "check that failing analyses have lint errors, also in the project's templates",
+    ),
 }
-"""By option: the board, the option's arguments, and its help."""
+"""Per option: its board, its argparse settings, and its help."""
 
 _OPTIONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "--engine": (
         {"action": "append", "default": [], "metavar": "NAME=PYTHON"},
-        "with --export: vllm or sglang reads, imported by that Python",
+        "with --export: parse with vllm or sglang, in that Python",
     ),
-    "--gbnf": (_FLAG, "with --grammar: as GBNF, not Lark"),
-    "--walks": ({"type": int, "default": 13}, "walks for each tokenizer and tools"),
-    "--tools": ({"type": int, "nargs": "*", "default": ()}, "with --grammar: offer so many tools"),
+    "--gbnf": (_FLAG, "with --grammar: GBNF instead of Lark"),
+    "--walks": ({"type": int, "default": 13}, "number of walks per tokenizer and tool set"),
+    "--tools": (
+        {"type": int, "nargs": "*", "default": ()},
+        "with --grammar: numbers of offered tools",
+    ),
     "--also": (
         {"action": "append", "default": [], "type": Path},
-        "with --gate, and alone with --learn: a folder or file",
+        "another folder or file: added with --gate and --agree, alone with --learn",
     ),
-    "--outputs": (_FLAG, "with --learn: outputs that nobody has labeled"),
+    "--outputs": (_FLAG, "with --learn: learn from unlabeled outputs"),
     "--both": (_FLAG, "with --outputs: hide reasoning as well as calls"),
-    "--noise": (_FLAG, "with --learn: spoil every tenth"),
-    "--seed": ({"type": int, "default": 1}, "with --scoreboard --learn: so many draws"),
-    "--failing": (_FLAG, "with cases of others, or tools: show each text"),
-    "--every": ({"type": int, "default": 1}, "take only every n-th template, or tool"),
-    "--jobs": ({"type": int, "default": PROCESSES}, "how many processes"),
+    "--noise": (_FLAG, "with --learn: corrupt every tenth text"),
+    "--seed": ({"type": int, "default": 1}, "with --scoreboard --learn: number of draws"),
+    "--failing": (_FLAG, "with --scoreboard, --field and --real-tools: show each failing text"),
+    "--every": ({"type": int, "default": 1}, "use only every n-th template, or tool"),
+    "--jobs": ({"type": int, "default": PROCESSES}, "number of processes"),
 }
 
 

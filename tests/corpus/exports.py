@@ -1,7 +1,7 @@
-"""Exports of real templates, and saved formats.
+"""Check exports and saved formats of real templates.
 
-What is exported is read by transformers, as it is installed, or by engines, each by its Python. A
-process without jinja2 loads saved formats; they are held against the analyses they came from.
+Exports are parsed by the installed transformers, or by engines in their own Python. Saved formats
+are loaded in a process without jinja2 and compared with the analyses that wrote them.
 """
 
 from __future__ import annotations

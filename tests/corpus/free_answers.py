@@ -1,11 +1,11 @@
-"""Ask the grammar of `auto` about variations of turns that the parser reads.
+"""Check that `auto` grammars accept variations of turns that the parser accepts.
 
-    turn with calls -> `AROUND`, `INSIDE` -> those that are read without a repair
-                    -> the grammar takes them, or one of `AROUND` is a fault
+    turn with calls -> `AROUND`, `INSIDE` -> variations parsed without a repair
+                    -> the grammar accepts them; a refused one of `AROUND` is a fault
 
-A variation counts where the parser gives the calls of the turn with status `ok`, and leaves no
-marker in content. Templates whose turns have the same expression after their prompts have the same
-parser and grammar, so a text of theirs is asked about once in a process.
+A variation counts if the parser returns the turn's calls with status `ok` and leaves no marker in
+content. Templates with the same turn expression after their prompts share parser and grammar, so
+each text is checked once per process.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status
 
-from .behind import rendered_turns
 from .corpus_templates import Board, by_cause, known_causes, of_sound
 from .grammar_readers import refused, started
+from .rendered_turns import rendered_turns
 
 
 @dataclass(frozen=True)

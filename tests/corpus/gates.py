@@ -1,9 +1,8 @@
-"""Formats per setting, over a corpus: the analysis' own gate, and beside it a second judge.
+"""Check formats per setting on the corpus: the analysis' gate, and a second independent judge.
 
-What the gate counts is the analysis' word. The second judge asks without it: continuations from
-plain renders, every way to a parser. It shares nothing with the gate but the template, and is
-stricter: what was read is compared with the message itself, part by part, as far as the template
-writes that part at all.
+The gate's counts come from the analysis. The second judge uses only the template: continuations
+from plain renders, and every way to configure a parser. It is stricter: it compares each parsed
+message with the original, part by part, as far as the template renders that part.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 
-from .behind import MESSAGES, OFFERED, Asker, Behind, Silence, without
 from .corpus_templates import Board, analysis_at, by_cause, known_causes
 from .grammar_readers import refused, started
+from .rendered_turns import MESSAGES, OFFERED, RenderedTurn, Silence, TurnRenderer, without
 
 
 class Way(StrEnum):
@@ -80,12 +79,12 @@ def verdicts(analysis: Analysis) -> Iterator[Verdict]:
 
 
 def _under(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Iterator[Verdict]:
-    asked = Asker(analysis, setting, tools)
+    asked = TurnRenderer(analysis, setting, tools)
     doors: list[_Door] = []
     for title, message in MESSAGES.items():
         if message.calls and not tools:
             continue
-        turn = asked.behind(title, message)
+        turn = asked.turn(title, message)
         verdict = Verdict(setting, tools, title, turn.silence, asked.prompt == asked.alone)
         if turn.silence is None:
             prompt = asked.prompt or ""
@@ -113,32 +112,32 @@ class _Door:
         except ValueError as error:
             self._start = str(error)
 
-    def faults(self, asked: Asker, behind: Behind) -> Iterator[Fault]:
+    def faults(self, asked: TurnRenderer, turn: RenderedTurn) -> Iterator[Fault]:
         refusal = self._start
         if not isinstance(refusal, str):
-            refusal = refused(refusal, behind.text, behind.least)
+            refusal = refused(refusal, turn.text, turn.least)
         if refusal:
             yield Fault(self._way, False, refusal)
-        misread = misreading(asked, behind, self._parser.parse(behind.text))
+        misread = misreading(asked, turn, self._parser.parse(turn.text))
         if misread:
             yield Fault(self._way, True, misread)
 
 
-def misreading(asked: Asker, behind: Behind, parsed: ParsedMessage) -> str:
+def misreading(asked: TurnRenderer, turn: RenderedTurn, parsed: ParsedMessage) -> str:
     """Return how the parsed message differs from the rendered one, or an empty text."""
     if not parsed.status.regular and parsed.status is not Status.REPAIRED:
         return f"it is read with the status {parsed.status}"
     try:
-        found = _message(behind.message, parsed)
+        found = _message(turn.message, parsed)
     except ValueError:
         return "arguments are read that are not JSON"
-    expected = _written(asked, behind)
+    expected = _written(asked, turn)
     different = _difference(expected, found)
     if not different:
         return ""
     # If the template renders both alike and they have the same parts, no reader can differ.
     alike = expected.presence == found.presence and _names(expected) == _names(found)
-    return "" if alike and asked.render(found) == behind.whole else different
+    return "" if alike and asked.render(found) == turn.whole else different
 
 
 def _names(message: Message) -> list[str]:
@@ -154,11 +153,11 @@ def _message(message: Message, parsed: ParsedMessage) -> Message:
     return Message(parsed.content or "", parsed.reasoning_content or "", calls)
 
 
-def _written(asked: Asker, behind: Behind) -> Message:
+def _written(asked: TurnRenderer, turn: RenderedTurn) -> Message:
     """Take from a message what changes nothing when it is taken away: it was never written."""
-    calls = [call.id for call in reversed(behind.message.calls)]
-    members = [(call.id, key) for call in behind.message.calls for key in call.arguments]
-    message = behind.message
+    calls = [call.id for call in reversed(turn.message.calls)]
+    members = [(call.id, key) for call in turn.message.calls for key in call.arguments]
+    message = turn.message
     for take in (
         partial(structs.replace, content=""),
         partial(structs.replace, reasoning=""),
@@ -166,7 +165,7 @@ def _written(asked: Asker, behind: Behind) -> Message:
         *(partial(without, id_=id_, key=key) for id_, key in members),
     ):
         fewer = take(message)
-        if asked.render(fewer) == behind.whole:
+        if asked.render(fewer) == turn.whole:
             message = fewer
     return message
 
@@ -191,23 +190,23 @@ def default_differs(analysis: Analysis) -> str:
 
     Nothing, where it writes all of them as the template does, the text around them being the same.
     """
-    asked = Asker(analysis, analysis.formats.base)
+    asked = TurnRenderer(analysis, analysis.formats.base)
     around: set[tuple[str, str]] = set()
     titles: list[str] = []
     for title, message in MESSAGES.items():
-        behind = asked.behind(title, message)
-        if not behind.whole or behind.silence is Silence.NOTHING:
+        turn = asked.turn(title, message)
+        if not turn.whole or turn.silence is Silence.NOTHING:
             continue
         try:
-            written = analysis.format.write(behind.message)
+            written = analysis.format.write(turn.message)
         except RefusedMessageError:
             return f"{title}: the format refuses it, the template does not"
         if not written.strip():
             continue  # an empty text is found anywhere
-        at = behind.whole.rfind(written)
+        at = turn.whole.rfind(written)
         if at < 0:
             return f"{title}: {written!r} is not in the render"
-        around.add((behind.whole[:at], behind.whole[at + len(written) :]))
+        around.add((turn.whole[:at], turn.whole[at + len(written) :]))
         titles.append(title)
     return f"the texts around {', '.join(titles)} differ" if len(around) > 1 else ""
 

@@ -1,4 +1,4 @@
-"""Grammar engines that judge texts: llguidance and xgrammar, with every marker as text."""
+"""Match texts with llguidance and xgrammar, with every marker as plain text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.grammar.judge import tokenizer
 
-from .behind import Behind
+from .rendered_turns import RenderedTurn
 
-Taking: TypeAlias = Callable[[Behind], bool]
+Taking: TypeAlias = Callable[[RenderedTurn], bool]
 """Whether a grammar takes a turn."""
 
 
@@ -107,7 +107,7 @@ def taking_turns(tag: Mapping[str, object]) -> Taking:
     """Return whether a tag takes a turn, with what may end every conversation or without."""
     takes = read_by_xgrammar(tag)
 
-    def taking(turn: Behind) -> bool:
+    def taking(turn: RenderedTurn) -> bool:
         least = turn.text.encode()[: turn.least].decode(errors="ignore")
         return takes(turn.text) or (least != turn.text and takes(least))
 

@@ -1,10 +1,9 @@
-"""How well a learned format parses the template's turns.
+"""Measure how well a learned format parses the template's turns.
 
-What a template's renders say of calls and reasoning is hidden. Messages that it writes after its
-prompt are given as examples, so many of them, drawn by a seed or chosen for what they show. Or the
-outputs are walks through its grammar, three tools offered, as the template writes them, and nobody
-labels them; then calls alone are hidden, or both. The messages of the closed loop judge what was
-learned: what the template does not write of them, its own renders tell.
+The template's calls and reasoning are hidden. The examples are messages rendered after its prompt,
+drawn by a seed or chosen for their features. With outputs, they are unlabeled walks of its grammar
+with three tools, and only calls, or calls and reasoning, are hidden. The learned format then parses
+the messages of the closed loop; parts that the template drops are taken from its own renders.
 """
 
 from __future__ import annotations

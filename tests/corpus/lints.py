@@ -1,8 +1,8 @@
-"""The linter over the corpus, beside the analysis, and what `autoparser fix` does about findings.
+"""Lint the corpus, compare lint with the analysis, and count what `autoparser fix` fixes.
 
-Every rule looks, those too that do not run by default; templates are counted by rule, weight and
-profile. A finding counts as fixed where the edited template passed every render of the proof, and
-no render changed that no finding calls wrong. Of the others the table says how far the edits came.
+Every rule runs, also those that are off by default; templates are counted by rule, severity and
+profile. A finding counts as fixed if the edited template passes every render of the proof and no
+render changes without a finding. For the others, the table shows how far the edits came.
 """
 
 from __future__ import annotations

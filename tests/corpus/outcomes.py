@@ -1,8 +1,8 @@
-"""The outcome of each template of the corpus: how its analysis ends, and what probes show.
+"""Determine the outcome of each corpus template: how its analysis ends, and what probes show.
 
-What it shows is asked by plain renders of a few fixed conversations. The numbers that the analysis
-is measured against come from there, so that nothing is shared with the engine's negotiation: the
-shapes are written out, every one is tried, one that shows is enough.
+The probes are plain renders of a few fixed conversations, independent of the analysis: they list
+all message shapes, try each, and one that renders is enough. They give the numbers that the
+analysis is measured against.
 """
 
 from __future__ import annotations

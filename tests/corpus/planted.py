@@ -1,9 +1,9 @@
-"""Plant bugs into templates by blind operators, and count how many of them lint names.
+"""Plant bugs in templates with blind operators, and count the ones that lint names.
 
-`python -m tests.corpus.planted` draws 20 templates that write calls, of 20 families, and plants 120
-bugs. A bug is kept where the render of an ordinary conversation changes. It is named where lint
-finds something that it does not find in the template without the bug. The same seed draws the same
-bugs. Bugs that change whitespace alone are counted apart: they may be house style.
+`python -m tests.corpus.planted` draws 20 templates with calls from 20 families and plants 120 bugs.
+A bug is kept if it changes the render of an ordinary conversation. It is named if lint reports a
+finding that the template without the bug does not have. The same seed draws the same bugs. Bugs
+that change only whitespace are counted separately: they may be house style.
 """
 
 from __future__ import annotations

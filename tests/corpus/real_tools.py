@@ -1,10 +1,10 @@
-"""Tools that servers really offer, in templates of many formats and every form of a grammar.
+"""Check calls of real tools in templates of many formats and every form of a grammar.
 
-For each tool alone, jsonschema says which arguments are valid, the template writes the turn that
-calls with them, and each form of the grammar is asked what it takes: Lark and GBNF in llguidance,
-the structural tag in xgrammar. What is valid has to be taken; what is not has to be refused, unless
-the text that the template writes is that of a valid value, too, or the grammar says that it is not
-held to what is missed. Then all tools are offered in one request.
+For each tool, jsonschema decides which arguments are valid, the template renders the call, and each
+form of the grammar is asked whether it accepts it: Lark and GBNF in llguidance, the structural tag
+in xgrammar. Valid calls must be accepted, invalid ones refused, unless the rendered text is also
+that of a valid value or the grammar reports the violated keyword as not enforced. Then all tools
+are offered in one request.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from autoparser.analysis.grammar.schema_loosening import GrammarForm
 from tests.fuzz.schemas.instances import ArgumentMaker
 from tests.fuzz.schemas.trial import FORMATS, JUDGE
 
-from .behind import Asker, Behind, Silence
 from .corpus_templates import Board, analysis_at, corpus_paths
 from .grammar_readers import Taking, refused, started, taking_turns
+from .rendered_turns import RenderedTurn, Silence, TurnRenderer
 
 FORMS: tuple[GrammarForm, ...] = ("lark", "gbnf", "structural_tag")
 EACH = 5
@@ -123,15 +123,15 @@ def scores_of(path: Path, tools: Sequence[RealTool]) -> TemplateScores:
     return path.stem, scores
 
 
-def _asker(analysis: Analysis, tools: Sequence[RealTool]) -> Asker:
+def _turn_renderer(analysis: Analysis, tools: Sequence[RealTool]) -> TurnRenderer:
     """Return the turn renderer with these tools, or with others if the template raises on them."""
-    plain = Asker(analysis, analysis.formats.base)
+    plain = TurnRenderer(analysis, analysis.formats.base)
     given = replace(plain, offer=tuple(tool.offered["function"] for tool in tools))
     return plain if given.prompt is None else given
 
 
 def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, ToolScore]) -> None:
-    asked = _asker(analysis, [tool])
+    asked = _turn_renderer(analysis, [tool])
     every = [(True, entry) for entry in tool.valid] + [(False, entry) for entry in tool.invalid]
     turns = [(valid, value, _turn(asked, tool, value)) for valid, value in every]
     rendered = [turn for turn in turns if turn[2].silence is None]
@@ -174,7 +174,7 @@ def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, 
 
 
 def _read_alike(
-    asked: Asker, tool: RealTool, grammar: Grammar, turn: Behind
+    asked: TurnRenderer, tool: RealTool, grammar: Grammar, turn: RenderedTurn
 ) -> Iterator[dict[str, Json]]:
     """Return the parsed message of a turn, if the template renders it to the same text."""
     calls = grammar.parser().parse(turn.text).tool_calls
@@ -186,17 +186,17 @@ def _read_alike(
         yield read
 
 
-def _turn(asked: Asker, tool: RealTool, value: dict[str, Json]) -> Behind:
+def _turn(asked: TurnRenderer, tool: RealTool, value: dict[str, Json]) -> RenderedTurn:
     """Return the template's text of a call after its prompt.
 
     Where the prompt has opened reasoning that no turn without any has, the call is reasoned about.
     Where it has closed it, the turn goes on from what both have.
     """
     call = ToolCall(tool.name, value, "abcDEF123")
-    plain = asked.behind(tool.name, Message(calls=(call,)))
+    plain = asked.turn(tool.name, Message(calls=(call,)))
     if plain.silence is not Silence.OTHERWISE:
         return plain
-    reasoned = asked.behind(tool.name, Message("", "This one.", (call,)))
+    reasoned = asked.turn(tool.name, Message("", "This one.", (call,)))
     if reasoned.silence is None:
         return reasoned
     prompt = asked.prompt or ""
@@ -219,7 +219,7 @@ def _loaded(grammar: Grammar, form: GrammarForm) -> Taking:
 def _ask_together(
     analysis: Analysis, tools: Sequence[RealTool], scores: Mapping[GrammarForm, ToolScore]
 ) -> None:
-    asked = _asker(analysis, tools)
+    asked = _turn_renderer(analysis, tools)
     grammar = analysis.grammar([tool.offered for tool in tools], prompt=asked.prompt)
     turns = [
         turn

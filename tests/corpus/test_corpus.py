@@ -1,7 +1,7 @@
-"""The real templates: each ends in an analysis or in one clear line, most reproduce themselves.
+"""Check all real templates: each ends in an analysis or in one error line, and most pass.
 
-What they write is read back, and what is exported of them is read back by transformers. All that
-is asked of the whole corpus stands here, since a file's tests share one pass over it.
+Rendered messages parse back, and exports are parsed by transformers. All tests of the whole corpus
+are in this file, since a file's tests share one pass over it.
 """
 
 from __future__ import annotations

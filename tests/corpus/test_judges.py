@@ -1,4 +1,4 @@
-"""The judges of the boards on invented formats and tools, sound and broken."""
+"""Check that the judges of the boards accept sound formats and detect broken ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 from tests.fixture_analyses import TEMPLATES
 from tests.fuzz.schemas.trial import FORMATS, JUDGE
 
-from .behind import MESSAGES, Asker, Silence
 from .corpus_templates import known_causes, own_paths
 from .gates import GATES, default_differs, gated, verdicts
 from .real_tools import EACH, FORMS, real_tools, scores_of, tools_board
+from .rendered_turns import MESSAGES, Silence, TurnRenderer
 from .turn_judges import (
     STOPS,
     TAGS,
@@ -175,7 +175,7 @@ def test_second_judge_finds_ambiguous_quotes() -> None:
     bad = {verdict.title for verdict in verdicts(analysis) if verdict.faults}
     assert bad == {"quotes and lines"}
     assert default_differs(analysis) == ""
-    assert Asker(analysis, {}).closing == ""
+    assert TurnRenderer(analysis, {}).closing == ""
 
 
 @needs_xgrammar

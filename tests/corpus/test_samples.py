@@ -1,6 +1,6 @@
-"""Samples of the corpus and the project's own templates, by every board that is not asked of all.
+"""Run the boards on samples of the corpus and on the project's own templates.
 
-All templates, with more questions: `python -m tests.corpus` with the option that is named.
+`python -m tests.corpus` with the named option runs a board on all templates.
 """
 
 from __future__ import annotations

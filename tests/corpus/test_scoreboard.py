@@ -1,4 +1,4 @@
-"""Cases of other projects: canitoolcall's, and a folder of lost outputs."""
+"""Check cases of other projects: those of canitoolcall, and a folder of lost outputs."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Stops, triggers and structural tags, judged by turns that templates write after their prompts.
+"""Judge stops, triggers and structural tags by the turns that templates render after their prompts.
 
-An engine that stops at the ids at which an output ends wherever they stand (`get_stop_token_ids`),
-or by position (`find_stop`), has to stop where the turn is over: each turn is cut into tokens,
-every marker being one; before the stop stands all of the message, and after it nothing of it.
+Stops: an engine stops at an id that ends outputs anywhere (`get_stop_token_ids`), or by position
+(`find_stop`). Each turn is tokenized with one token per marker; the whole message must come before
+the stop, and none of it after.
 
-A server waits for a trigger and from there on holds the text to the lazy grammar. So in every turn
-with a call a trigger has to stand, and from its first one on the grammar has to take the rest; in a
-turn without a call none may stand, nor in a text of the corpus' own words that holds no marker.
+Triggers: a server waits for a trigger and then constrains the text with the lazy grammar. Every
+turn with a call must contain a trigger, and the grammar must accept the rest from its first one on.
+Turns without a call, and texts of corpus words without a marker, must contain none.
 
-xgrammar compiles the structural tags of four requests. Each has to take the turns that do what is
-asked, and to refuse the others.
+Structural tags: xgrammar compiles the tags of four requests; each must accept the turns that meet
+the request and refuse the others.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from autoparser.analysis.grammar.call_triggers import GrammarTrigger, TriggerKin
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 
-from .behind import Behind, RenderedTurns, rendered_turns
 from .closed_loop import plain_texts, words_of
 from .corpus_templates import Board, of_sound
 from .grammar_readers import refused, started, taking_turns
+from .rendered_turns import RenderedTurn, RenderedTurns, rendered_turns
 
 NEXT = "Departed"
 """The text of the message after a turn; no word of any turn."""
@@ -101,7 +101,7 @@ def _is_token(unit: str) -> bool:
     return is_unit(unit) and bracketed and " " not in unit
 
 
-def _stop(found: Stopped, renderer: Renderer, turns: RenderedTurns, turn: Behind) -> None:
+def _stop(found: Stopped, renderer: Renderer, turns: RenderedTurns, turn: RenderedTurn) -> None:
     """Run along one turn, and the next message where it stands after it."""
     message = turn.message
     after = After.CALLS if message.calls else After.CONTENT
@@ -130,7 +130,7 @@ def _stop(found: Stopped, renderer: Renderer, turns: RenderedTurns, turn: Behind
             found.first = f"{turn.title}: {turn.text[-90:]!r} ends before {where}"
 
 
-def _follows(turns: RenderedTurns, turn: Behind) -> str:
+def _follows(turns: RenderedTurns, turn: RenderedTurn) -> str:
     """Return the text after a turn once the next message follows, including its text."""
     results = [ToolResult(NEXT, call.name, call.id) for call in turn.message.calls]
     for later in ([UserMessage(NEXT)], results):
@@ -148,7 +148,7 @@ def _is_over(rest: str, words: set[str], follows: str) -> bool:
     return not any(re.search(rf"\b{re.escape(word)}\b", own) for word in words)
 
 
-def _words(turn: Behind) -> set[str]:
+def _words(turn: RenderedTurn) -> set[str]:
     """Return the words of a message that can be told from a template's."""
     message = turn.message
     texts = [message.content, message.reasoning, *(call.name for call in message.calls)]
@@ -229,10 +229,12 @@ def triggered_by(name: str, analysis: Analysis, words: Sequence[str]) -> Trigger
     return found
 
 
-def _worded(analysis: Analysis, turns: RenderedTurns, words: Sequence[str]) -> Iterator[Behind]:
+def _worded(
+    analysis: Analysis, turns: RenderedTurns, words: Sequence[str]
+) -> Iterator[RenderedTurn]:
     chance = random.Random(analysis.template.name)
     for text in plain_texts(analysis, words, chance, TEXTS):
-        turn = turns.asked.behind(text, Message(text))
+        turn = turns.asked.turn(text, Message(text))
         if turn.silence is None:
             yield turn
 
@@ -243,7 +245,7 @@ def _trigger(
     lazy: LLMatcher,
     whole: LLMatcher,
     turns: RenderedTurns,
-    uncalled: Sequence[Behind],
+    uncalled: Sequence[RenderedTurn],
 ) -> None:
     """Check triggers and a lazy grammar with turns with calls, and without."""
     found.triggers |= dict.fromkeys(triggers)
@@ -267,7 +269,7 @@ def _trigger(
             found.faults.append(f"{turn.title!r} has {turn.text[at:][:60]!r}")
 
 
-def _missed(triggers: Sequence[GrammarTrigger], lazy: LLMatcher, turn: Behind) -> str:
+def _missed(triggers: Sequence[GrammarTrigger], lazy: LLMatcher, turn: RenderedTurn) -> str:
     """Return the fault of the first trigger of a turn with a call, or empty."""
     at = _first(triggers, turn.text)
     if at is None:
@@ -391,7 +393,7 @@ def _options(named: str) -> Mapping[Wish, dict[str, Any]]:
     }
 
 
-def _allows(wish: Wish, turn: Behind, named: str) -> bool:
+def _allows(wish: Wish, turn: RenderedTurn, named: str) -> bool:
     names = [call.name for call in turn.calls]
     return {
         Wish.AUTO: True,

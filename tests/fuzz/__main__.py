@@ -1,15 +1,16 @@
-"""Parse a great many spoiled turns: `python -m tests.fuzz --edits 1000000`.
+"""Parse randomly edited turns and check invariants: `python -m tests.fuzz --edits 1000000`.
 
-Run it in the project's root, where the test requirements are installed. Turns of the battery, as
-the templates of the corpus and of fixtures/ write them, are edited at random: stretches deleted,
-doubled, swapped, the end cut off, markers and pieces of them dropped, doubled and inserted, other
-whitespace, line ends of other systems, byte order marks. Every second turn is changed as a whole:
-markers dropped by chance, another format's turn between its parts, parts doubled and moved,
-characters that look alike or show nothing, halves of surrogate pairs, values of 5,000 brackets.
-Each result is parsed in one shot, as a stream of characters and as one of pieces; none may raise,
-the spans must hold every character once, calls must be JSON, the deltas must add up to the message,
-and all must agree; a message with words that were skipped is not regular.
-What is found is printed with all that is needed to see it again; equal seeds edit equally.
+Run it in the project's root with the test requirements installed. Turns of the battery, rendered by
+the templates of the corpus and of fixtures/, are edited at random: text deleted, doubled, swapped
+or truncated; markers and pieces of markers dropped, doubled and inserted; other whitespace, line
+ends and byte order marks. Every second turn is changed as a whole: markers dropped at random,
+another format's turn between its parts, parts doubled and moved, look-alike and invisible
+characters, halves of surrogate pairs, values of 5,000 brackets.
+
+Each text is parsed in one shot, character by character and in pieces. Nothing may raise, spans must
+cover every character once, arguments must be JSON, deltas must add up to the message, and all ways
+must agree; a message with skipped words is not regular. Finds are printed with everything needed to
+reproduce them; equal seeds give equal edits.
 """
 
 from __future__ import annotations

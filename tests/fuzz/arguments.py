@@ -1,11 +1,10 @@
-"""Count wrong arguments under `ok`: `python -m tests.fuzz.arguments --edits 100000`.
+"""Count wrong arguments under status `ok`: `python -m tests.fuzz.arguments --edits 100000`.
 
-Turns with calls, as templates write them, are edited at random and parsed with their tools offered.
-Each call of status `ok` in a message that was read as the template writes it is held against the
-text: what the format writes for its arguments, or the JSON itself, has to stand there in one piece,
-whitespace, quotes and escapes of JSON aside. An answer without calls is prose, or prose about the
-format (its markers quoted, in fences, its calls in look-alike brackets): none may become a call, or
-lose a character of its content.
+Rendered turns with calls are edited at random and parsed with their tools. For each call of status
+`ok` in a regular message, the text must contain the rendered arguments, or their JSON, in one
+piece, apart from whitespace, quotes and escapes. Answers without calls are prose, or prose about
+the format (quoted markers, code fences, look-alike brackets): none may become a call or lose a
+character of its content.
 """
 
 from __future__ import annotations

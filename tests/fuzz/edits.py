@@ -1,4 +1,4 @@
-"""Random edits of a text: what models do to markers, and worse."""
+"""Edit texts at random, as models garble markers, and worse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trials of both programs of this folder: options, templates in shares, and finds."""
+"""Run the trials of both fuzzers: options, shares of templates, and finds."""
 
 from __future__ import annotations
 

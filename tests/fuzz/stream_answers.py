@@ -1,7 +1,7 @@
-"""Answer the cases of `streams`, as JSON lines, by a checkout's parser, and compare two answers.
+"""Parse the cases of `streams` with a checkout's parser, as JSON lines, and compare two results.
 
-It imports the package alone, and is run by its path: what is imported is the checkout in which it
-runs. The last line names a file of the package.
+It imports only the package and is run by its path, so it tests the checkout in which it runs. The
+last line names a file of the package.
 """
 
 from __future__ import annotations

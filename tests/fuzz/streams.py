@@ -1,10 +1,10 @@
-"""Compare streams with another checkout's: `python -m tests.fuzz.streams --beside CHECKOUT`.
+"""Compare streams with another checkout: `python -m tests.fuzz.streams --beside CHECKOUT`.
 
-Turns as the templates of fixtures/ and of the formats of the parsing benchmark write them, and
-answers with long arguments, half of them edited, are cut into pieces at random and parsed with
-options drawn at random, here and by other checkouts, each in a process of its own. Messages have
-to be equal, and so do the sums of the deltas; a delta may come with an earlier piece, never with a
-later one. What differs is counted by kind and printed; equal seeds draw equal cases.
+Turns rendered by the templates of fixtures/ and of the parsing benchmark, and answers with long
+arguments, half of them edited, are cut into random pieces and parsed with random options, here and
+by other checkouts, each in its own process. Messages and the sums of deltas must be equal; a delta
+may arrive with an earlier piece, never with a later one. Differences are counted by kind and
+printed; equal seeds draw equal cases.
 """
 
 from __future__ import annotations

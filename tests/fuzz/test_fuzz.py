@@ -1,4 +1,4 @@
-"""Small samples of what `python -m tests.fuzz` and `tests.fuzz.schemas` do a million times."""
+"""Run small samples of `python -m tests.fuzz` and `python -m tests.fuzz.schemas`."""
 
 from __future__ import annotations
 

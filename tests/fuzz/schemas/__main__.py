@@ -1,10 +1,9 @@
 """Check grammars of random schemas in random formats: `python -m tests.fuzz.schemas`.
 
-Run it in the project's root, where the test requirements are installed. Every fixture that writes
-calls is a format; in each, a schema is made at random, its grammar is written as Lark or GBNF, and
-jsonschema judges what the grammar takes; of formats it judges more where
-`jsonschema[format-nongpl]` is installed. Equal seeds make equal schemas; `--first` goes on where a
-run has ended.
+Run it in the project's root with the test requirements installed. Each fixture with calls is a
+format; a random schema becomes a grammar in Lark or GBNF, and jsonschema decides which values it
+must accept; with `jsonschema[format-nongpl]` it checks more formats. Equal seeds make equal
+schemas; `--first` continues an earlier run.
 """
 
 from __future__ import annotations

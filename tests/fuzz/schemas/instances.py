@@ -1,4 +1,4 @@
-"""Values for a schema at random; whether they meet it is for jsonschema to judge."""
+"""Make random values for a schema; jsonschema decides whether they are valid."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Valid values that the grammars of a format take none of, as docs/grammar.md says.
+"""List valid values that no grammar of a format accepts, as docs/grammar.md documents.
 
-The reasons are read off the format and the schema, never off a grammar.
+The reasons come from the format and the schema, never from a grammar.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Schemas at random: of every type, of every keyword that says something, joined and nested."""
+"""Make random schemas: of every type, with every effective keyword, combined and nested."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""One schema in one format: its grammar accepts the valid arguments and no others.
+"""Check one schema in one format: the grammar accepts exactly the valid arguments.
 
-jsonschema says what is valid, formats included; llguidance reads the grammar, in Lark and in GBNF.
-A grammar that cannot be held to the schema has to say so and name the keyword; a loosened one has
-to tell what it leaves out and to take all that is valid still.
+jsonschema decides what is valid, formats included; llguidance matches the grammar, in Lark and in
+GBNF. A grammar that cannot enforce the schema must raise with the keyword; a loosened one must list
+what it drops and still accept all valid values.
 """
 
 from __future__ import annotations

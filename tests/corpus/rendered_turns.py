@@ -1,8 +1,9 @@
-"""A template's turns after its generation prompts, rendered without the engine.
+"""Render a template's turns after its generation prompts, independently of the learned format.
 
-The prompt, and the same conversation with an answer, are rendered by `ChatTemplate.render` alone;
-what the second has more is what the model would have had to write. The engine gives only the shape
-that the template takes its messages in. Messages and tools are none of the battery's.
+    render(question + answer) minus render(question, generation prompt) = what the model writes
+
+Both are rendered by `ChatTemplate.render`. The analysis contributes only the shape of messages;
+messages and tools differ from those of the self-check's battery.
 """
 
 from __future__ import annotations
@@ -97,18 +98,18 @@ OFFERED: tuple[Json, ...] = tuple(
 
 
 class Silence(StrEnum):
-    """Why a template does not say how a message goes on after a prompt."""
+    """Reason why the text of a message after a prompt is unknown."""
 
     UNPROMPTED = "the prompt cannot be rendered"
     REFUSED = "the template refuses the message"
-    UNANSWERED = "calls must be answered, and the answer hides where the turn ends"
-    REWRITTEN = "what stands before the turn changes with it"
-    OTHERWISE = "the prompt writes what the turn does not have"
-    NOTHING = "nothing of the turn stands behind the prompt"
+    UNANSWERED = "calls need results, and those hide the end of the turn"
+    REWRITTEN = "the message changes the text before its turn"
+    OTHERWISE = "the prompt has text that the turn lacks"
+    NOTHING = "the turn has no text after the prompt"
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class RenderedTurn:
     """A template's text of one message after one prompt."""
 
     title: str
@@ -128,7 +129,7 @@ USER = UserMessage("When do trains run?")
 
 
 @dataclass(frozen=True)
-class Asker:
+class TurnRenderer:
     """Renders under one setting, tools being offered or not."""
 
     analysis: Analysis
@@ -174,29 +175,29 @@ class Asker:
             return ""
         return whole[len(whole) - prefix_length(whole[::-1], (self.alone or "")[::-1]) :]
 
-    def behind(self, title: str, message: Message) -> Behind:
+    def turn(self, title: str, message: Message) -> RenderedTurn:
         """Find the template's text of a message after its generation prompt."""
         message = self._identified(message)
         if message.calls and self.analysis.shape.answered:
-            return Behind(title, message, silence=Silence.UNANSWERED)
+            return RenderedTurn(title, message, silence=Silence.UNANSWERED)
         prompt, whole, alone = self.prompt, self.render(message), self.alone
         if prompt is None:
-            return Behind(title, message, silence=Silence.UNPROMPTED)
+            return RenderedTurn(title, message, silence=Silence.UNPROMPTED)
         if whole is None:
-            return Behind(title, message, silence=Silence.REFUSED)
+            return RenderedTurn(title, message, silence=Silence.REFUSED)
         if whole.startswith(prompt):
             text = whole[len(prompt) :]
             if self.closing.endswith(text):
-                return Behind(title, message, whole, silence=Silence.NOTHING)
+                return RenderedTurn(title, message, whole, silence=Silence.NOTHING)
             closing = self.closing if text.endswith(self.closing) else ""
             ends = [end for format_ in self.analysis.formats for end in format_.end_literals]
             bare = text_without_end(ends, text.removesuffix(closing))
-            return Behind(title, message, whole, text, len(bare.encode()))
+            return RenderedTurn(title, message, whole, text, len(bare.encode()))
         same = alone is not None and whole.startswith(alone) and prompt.startswith(alone)
         silence = Silence.OTHERWISE if same else Silence.REWRITTEN
-        return Behind(title, message, whole, silence=silence)
+        return RenderedTurn(title, message, whole, silence=silence)
 
-    def with_calls(self, turn: Behind) -> Behind:
+    def with_calls(self, turn: RenderedTurn) -> RenderedTurn:
         """Find the calls that reach a turn's text."""
         kept = (
             call
@@ -235,10 +236,10 @@ def without(message: Message, id_: str, key: str | None = None) -> Message:
 class RenderedTurns:
     """The texts after one prompt, message by message."""
 
-    asked: Asker
+    asked: TurnRenderer
     tools: Sequence[Json]
     """As a request offers them, with schemas that all of the calls meet."""
-    turns: tuple[Behind, ...]
+    turns: tuple[RenderedTurn, ...]
     silent: int
     """Number of messages without a known text after the prompt."""
 
@@ -249,13 +250,13 @@ class RenderedTurns:
 
 def rendered_turns(analysis: Analysis) -> Iterator[RenderedTurns]:
     """Render both sets of messages, nothing being set."""
-    plain = Asker(analysis, analysis.formats.base)
+    plain = TurnRenderer(analysis, analysis.formats.base)
     fixed = {case.title: case.message for case in battery_messages()}
     sets = (
         (dataclasses.replace(plain, offer=battery_tools()), loose_tools(), fixed),
         (plain, OFFERED, dict(MESSAGES)),
     )
     for asked, tools, messages in sets:
-        found = [asked.behind(title, message) for title, message in messages.items()]
+        found = [asked.turn(title, message) for title, message in messages.items()]
         turns = tuple(asked.with_calls(row) for row in found if row.silence is None)
         yield RenderedTurns(asked, tools, turns, len(found) - len(turns))
