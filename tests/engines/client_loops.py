@@ -1,11 +1,11 @@
-"""Official clients in an agent's loop: `python -m tests.engines.client_loops MAKER`.
+"""Run official clients in an agent's loop: `python -m tests.engines.client_loops MAKER`.
 
     question -> calls -> results -> answer -> second question -> call -> result -> answer
 
-The command asks `serve` before llama.cpp, with the answers that `answer_table.yaml` has of a maker,
-with reasoning and without, whole and streamed. Right is a turn with the reasoning, the content and
-the calls that are meant, whose prompt has as many tokens as the template's render of the truth:
-what got lost on the way through a client, or came in another form, has another length.
+The clients talk to `serve` in front of llama.cpp, with the answers of a maker in
+`answer_table.yaml`, with and without reasoning, whole and streamed. A turn is correct if reasoning,
+content and calls are the expected ones and its prompt has as many tokens as the template's render
+of the expected conversation; anything lost or changed by a client changes that length.
 """
 
 from __future__ import annotations

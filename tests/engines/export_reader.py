@@ -1,4 +1,4 @@
-"""An engine's own parser as the judge of an export: the worker in that engine's Python."""
+"""Parse exports with an engine's own parser, in a worker in that engine's Python."""
 
 from __future__ import annotations
 

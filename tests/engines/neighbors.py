@@ -1,10 +1,10 @@
-"""What constrained requests cost their neighbors: `python -m tests.engines.neighbors ENGINE`.
+"""Measure how constrained requests slow down others: `python -m tests.engines.neighbors ENGINE`.
 
-    0, 1, 4 required calls at a time, over and over  |  beside them plain answers of 60 tokens
+    0, 1, 4 concurrent required calls, repeated  |  next to them, plain answers of 60 tokens
 
 ENGINE is one of `answer_table`, with Qwen3's template. A server computes the masks of all running
-answers before each token, so a slow mask delays every answer. The calls hold a string of 500
-characters, where a mask is dearest. Printed are the seconds of the plain answers.
+answers before each token, so a slow mask delays every answer. The calls contain a string of 500
+characters, where masks cost most. It prints the seconds of the plain answers.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""A program for the Python of an engine: what that engine's own parser makes of an export.
+"""Parse with an export in an engine's own Python, as JSON lines on standard input and output.
 
     python response_template_worker.py vllm
 
-Reads one JSON object a line, and answers with one: `{"load": DOCUMENT, "tools": TOOLS}` loads a
-`response_template` as the engine does when it starts, and is answered with `{}`, or with `{"error":
-WHY}` where it refuses. `{"prefix": PROMPT, "text": TEXT, "step": N}` reads what a model wrote after
-a prompt, N characters at a time, or all of it at once where N is 0, and is answered with
-`{"message": MESSAGE}` or an error. Beside the
-standard library and the engine, only the package's program for engines' Pythons is imported, which
-needs no other part of it.
+`{"load": DOCUMENT, "tools": TOOLS}` loads a `response_template` as the engine does at start, and is
+answered with `{}`, or with `{"error": WHY}` if the engine refuses it. `{"prefix": PROMPT, "text":
+TEXT, "step": N}` parses an output after a prompt, N characters at a time, or whole if N is 0, and
+is answered with `{"message": MESSAGE}` or an error. Besides the standard library and the engine, it
+imports only the package's program for engines' Pythons, which needs no other part of the package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""vLLM's, SGLang's or transformers' server with a parrot in it, for as long as a block lasts."""
+"""Run the server of vLLM, SGLang or transformers with a parrot, for a `with` block."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""llama.cpp's server with a parrot in it, for as long as a block lasts.
+"""Run llama.cpp's server with a parrot, for a `with` block.
 
-It runs in a process of its own, `python -m tests.engines.running_llama MODEL SLOTS [--jinja]`,
-which prints its address and ends once its standard input closes, so that it outlives no test.
+It runs in its own process, `python -m tests.engines.running_llama MODEL SLOTS [--jinja]`, which
+prints its address and ends when its standard input closes, so it never outlives a test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`autoparser serve` and a backend in threads, with real HTTP, for as long as a block lasts."""
+"""Run `autoparser serve` and a backend in threads, over real HTTP, for a `with` block."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The commands on the engines' pages, run verbatim.
+"""Run the commands of the engines' pages verbatim.
 
-Addresses and paths alone are put in. The servers themselves are started by other tests: llama.cpp's
-stands here for the command that starts it, transformers' is started in `test_engine_servers.py`.
+Only addresses and paths are substituted. Other fixtures start the servers: llama.cpp's replaces the
+command that starts it, and `test_engine_servers.py` starts transformers'.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The real engines' own parsers, ranked, skipped where no engine is installed; llama.cpp's always.
+"""Rank the parsers of real engines; skipped without an engine, except llama.cpp.
 
-`AUTOPARSER_ENGINES` names the Pythons of engines' environments, as PATH names folders.
+`AUTOPARSER_ENGINES` lists the Pythons of engines' environments, separated like PATH.
 """
 
 from __future__ import annotations

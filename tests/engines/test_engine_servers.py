@@ -1,9 +1,8 @@
-"""Real servers that parse answers by our formats: each message equals our own parser's.
+"""Check that real servers with our formats return the messages of our own parser.
 
-The texts are the template's own turns of known messages, asked for at once and as a stream. An
-engine stands in a Python of its own, which `AUTOPARSER_VLLM_PYTHON` and the like name; for the
-plugin this package stands beside it. A server takes a minute or more to start: where no Python is
-named, nothing is asked.
+The texts are rendered turns of known messages, requested whole and as a stream. An engine has its
+own Python, named by `AUTOPARSER_VLLM_PYTHON` and the like, with this package installed for the
+plugin. A server takes a minute or more to start; without a Python, its tests are skipped.
 """
 
 from __future__ import annotations

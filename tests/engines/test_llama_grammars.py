@@ -1,4 +1,4 @@
-"""GBNF in llama.cpp's own server: whole, and lazy, where text before a call is free."""
+"""Check GBNF in llama.cpp's own server: constrained, and lazy with free text before calls."""
 
 from __future__ import annotations
 

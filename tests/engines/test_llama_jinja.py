@@ -1,4 +1,4 @@
-"""llama.cpp's own Jinja, asked through its server, with a model that is blank."""
+"""Compare renders of llama.cpp's own Jinja, through its server with an empty model."""
 
 from __future__ import annotations
 

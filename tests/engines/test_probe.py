@@ -1,4 +1,4 @@
-"""A probe of llama.cpp's own server, and the session that its page of the docs shows."""
+"""Probe llama.cpp's own server, and reproduce the session of the docs page."""
 
 from __future__ import annotations
 

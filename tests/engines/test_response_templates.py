@@ -1,8 +1,7 @@
-"""Every fixture's export in the common dialect, loaded and read by each engine's own parser.
+"""Load every fixture's export in each engine's own parser.
 
-An engine stands in a Python of its own: `AUTOPARSER_VLLM_PYTHON=/path/to/python`, and the like
-for SGLang. Without such a Python nothing is asked here: the tests of the export have transformers
-read every fixture.
+An engine has its own Python: `AUTOPARSER_VLLM_PYTHON=/path/to/python`, and the like for SGLang.
+Without one, the tests are skipped; the tests of the export parse every fixture with transformers.
 """
 
 from __future__ import annotations

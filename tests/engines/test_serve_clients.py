@@ -1,7 +1,7 @@
-"""The official clients in an agent's loop: a tool's call, its result, an answer, in three APIs.
+"""Run the official clients in an agent's loop (call, result, answer), in three APIs.
 
-A scripted backend writes the template's own turns: a call first, and an answer once the prompt has
-the tool's result, so that a result that gets lost on its way ends in another call.
+A scripted backend writes rendered turns: first a call, then an answer once the prompt contains the
+tool's result. A result that gets lost leads to another call.
 """
 
 from __future__ import annotations

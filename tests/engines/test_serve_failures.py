@@ -1,7 +1,7 @@
-"""Failures of clients and backends of `serve`: one clear error each, and no leaks.
+"""Check failures of clients and backends of `serve`: one clear error each, and no leaks.
 
-Most of it is asked of the ASGI application in this process, with a backend that is one, too. What
-only sockets show (a body that does not come, a client that hangs up) is asked of a real server.
+Most tests call the ASGI application in this process with an ASGI backend. Failures of sockets (a
+missing body, a client that hangs up) use a real server.
 """
 
 from __future__ import annotations

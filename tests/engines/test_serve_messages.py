@@ -1,7 +1,7 @@
-"""A real server behind `serve` that writes known texts: each message equals the parser's.
+"""Check that a real server behind `serve` returns the parser's messages for known texts.
 
-The texts are the template's own turns of known messages, so that what is read has a judge from
-outside, too: name and arguments of each call are those of the message.
+The texts are rendered turns of known messages, so names and arguments of calls are also compared
+with those messages.
 """
 
 from __future__ import annotations

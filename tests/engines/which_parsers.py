@@ -1,7 +1,7 @@
-"""Which parsers read templates of the corpus: `python -m tests.engines.which_parsers --python P`.
+"""Rank engines' parsers on corpus templates: `python -m tests.engines.which_parsers --python P`.
 
-A sample of the corpus's templates is asked about, evenly spread; what came of each engine on each
-template goes to `which-parsers.jsonl` as it comes, so that a run can be cut and gone on with.
+It asks an evenly spread sample of the corpus. The result of each engine for each template is
+appended to `which-parsers.jsonl`, so an interrupted run can be resumed.
 """
 
 from __future__ import annotations
