@@ -5,7 +5,7 @@ The public API: the names that are imported below, and those of the modules `err
 that a program which needs one does not wait for all.
 
     >>> from autoparser import analyze
-    >>> analysis = analyze("org/model", isolate=True)  # a stranger's: in a worker, under limits
+    >>> analysis = analyze("fixtures/templates/j1-json-in-tags.jinja", isolate=True)  # in a worker
     >>> analysis.markers.reasoning_start
     '<think>'
 """

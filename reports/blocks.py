@@ -5,7 +5,9 @@ lines of a width, `markdown` writes it for a comment, `pages` puts it into a pag
 a list appears in all three. Words inside of a block are `rich.text.Text`: what they are, a marker,
 a warning, something aside, is said by the names of styles below, which all painters read.
 
->>> Report = [heading("Stops"), facts([("after content", quoted("<|end|>"))])]
+    >>> report = heading("Stops") + rows([("after content", code("<|end|>"))])
+    >>> [type(block).__name__ for block in report]
+    ['Heading', 'Facts']
 
 `compare_texts` cuts two texts into the pieces of a `ShownDifference`. For example,
 

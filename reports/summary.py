@@ -323,8 +323,10 @@ _SAID = {
 def content_parts_words(parts: ContentParts) -> Text:
     """Describe the placeholders for images, videos and audio in a user's message.
 
-    >>> str(content_parts_words(analysis.content_parts))
-    'images: `<|image|>` for each part, in the place of the part; videos, audio: silently dropped'
+    >>> from autoparser import analyze
+    >>> str(content_parts_words(analyze("fixtures/parts/apart.jinja").content_parts))
+    'images: `<|photo|>↵` for each part, before the texts of the message (as image_url: silently \
+dropped); videos, audio: silently dropped'
     """
     if parts.texts is not PartsOutcome.WRITTEN:
         return sentence(f"content as a list of parts: {_SAID[parts.texts]}", _why(parts.reason))

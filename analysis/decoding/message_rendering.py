@@ -7,9 +7,9 @@ Only the prompt, the exact answer and the end of a turn count as the same text; 
 before that end. Some templates drop or change parts of the message: each kind of change is a
 `MessageRendering`, with words for the smallest difference.
 
->>> answer = '{"note": "2^10"}'          # where the template has `|replace("^", "")`
->>> rewriter.compare(answer, parser.parse(answer)).difference
-"the template does not write '^' in the argument 'note' of 'remember': after …"
+For the arguments `{"note": "2^10"}` and a template with `|replace("^", "")`, the difference is
+
+    the template does not write '^' in the argument 'note' of 'remember': after …
 """
 
 from __future__ import annotations

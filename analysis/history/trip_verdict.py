@@ -10,12 +10,7 @@ format writes it instead. For the argument `x^2` and a template that strips the 
 
 A text of the format counts only if the parser reads the message from it; if it reads the message
 from neither text, nothing shows what a model would write. If the template does not write the turn
-after the prompt, the reason is returned:
-
->>> template_sample(stage, scenario, {}, prompt, message, ("<|end|>",))
-TemplateSample(text='It is sunny in Oslo.<|end|>', unwritten='')
->>> template_sample(stage, scenario, {}, prompt, thinking, ("<|end|>",)).unwritten
-'its turn lacks the reasoning'
+after the prompt, the reason is returned, e.g. `"its turn lacks the reasoning"`.
 """
 
 from __future__ import annotations

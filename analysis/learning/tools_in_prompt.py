@@ -6,9 +6,11 @@ searched for in one render. Parts that are not found are changed again, those of
 together: if the text stays the same, the model cannot distinguish their values. A group is divided
 only if the text changes.
 
->>> found = find_tools_in_prompt(prober, [{"name": "look", "parameters": {…, "default": 3}}])
->>> [(str(loss), len(loss.places)) for loss in found.lost]
-[('default', 1)]
+    >>> from autoparser import analyze
+    >>> source = "{% for t in tools %}{{ t.function.name }} {% endfor %}{{ messages[0].content }}"
+    >>> tool = {"name": "look", "description": "Look.", "parameters": {"type": "object"}}
+    >>> [(str(loss), len(loss.places)) for loss in analyze(source).tools_in_prompt([tool]).lost]
+    [('tool description', 1)]
 """
 
 from __future__ import annotations
