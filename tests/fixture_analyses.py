@@ -1,4 +1,4 @@
-"""Analyses of the templates in fixtures/, each made once a process: they are values, and shared."""
+"""Analyses of the templates in fixtures/, each made once per process and shared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of many like cases each lane asks: `-m "not slow"`, `-m "slow and not rare"`, `-m rare`.
+"""Select the cases of each test lane: `-m "not slow"`, `-m "slow and not rare"`, `-m rare`.
 
 `sampled` leaves some to the quick lane; of those that are slow, conftest.py marks most as rare.
 """

@@ -1,4 +1,4 @@
-"""The public face: every name is there, and the help does not wait for the engine."""
+"""Check that every public name is accessible and imports only what it needs."""
 
 from __future__ import annotations
 

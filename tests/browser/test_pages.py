@@ -1,6 +1,6 @@
-"""Pages in a real browser: nothing runs, nothing is asked for, nothing sticks out.
+"""Check pages in a real browser: no foreign scripts, no requests, no overflow.
 
-By the rules of WCAG, as axe-core judges them, too; without it those tests skip, and say so.
+With axe-core, also by the rules of WCAG; without it, those tests are skipped.
 """
 
 from __future__ import annotations

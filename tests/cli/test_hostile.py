@@ -1,4 +1,4 @@
-"""Files that try to break the command line: one line and exit code 2, and no file is lost."""
+"""Check files that break a command: one error line, exit code 2, and no lost file."""
 
 from __future__ import annotations
 

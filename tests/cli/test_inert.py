@@ -1,4 +1,4 @@
-"""Nothing that was not written here reaches a terminal as anything but signs.
+"""Check that foreign text reaches a terminal without control characters.
 
 Every command, and every way in: a template's text and markers, what it says when it refuses, file
 names, options, switches, messages, tools, a model's output, scenarios.

@@ -1,4 +1,4 @@
-"""Commands do their work in a worker: its limits, its death, and what goes through it."""
+"""Check commands in a worker: its limits, its death, and its input and output."""
 
 from __future__ import annotations
 

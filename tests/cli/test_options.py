@@ -1,4 +1,4 @@
-"""One word for one thing: options that several commands share, ``--format``, ``-o``, completion."""
+"""Check options shared by several commands, ``--format``, ``-o`` and completion."""
 
 from __future__ import annotations
 

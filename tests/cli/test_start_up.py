@@ -1,4 +1,4 @@
-"""Imports at the start of a command: none that it does not need."""
+"""Check that a command imports only what it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watching: what counts as a change, that errors do not end it, and how it ends."""
+"""Check watching: what counts as a change, errors that do not end it, and its end."""
 
 from __future__ import annotations
 

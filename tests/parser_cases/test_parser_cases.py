@@ -1,4 +1,4 @@
-"""The tables of this folder: outputs, and how each is read, however it comes.
+"""Parse the outputs of this folder's tables, in every chunking.
 
 Each case is read in one piece, by single characters, and in pieces cut at random; all give the
 message of the table, and the deltas of a stream put together are that message.

@@ -1,4 +1,4 @@
-"""Pages: whatever stands in a block is text, nothing runs, and no address leaves the page."""
+"""Check pages: text is escaped, nothing runs, and no address leaves the page."""
 
 from __future__ import annotations
 

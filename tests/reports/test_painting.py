@@ -1,4 +1,4 @@
-"""Blocks as terminals, Markdown and pages show them; texts as a person sees them; differences."""
+"""Check blocks in terminals, Markdown and pages, escaped texts, and differences."""
 
 from __future__ import annotations
 

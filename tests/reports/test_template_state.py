@@ -1,4 +1,4 @@
-"""The page about many templates: rebuilt from stored records, and each number counted again.
+"""Rebuild the page about many templates from stored records, and recount its numbers.
 
 `state/records.jsonl` has seven of the project's own templates, one of them under two names.
 UPDATE_SNAPSHOTS=1 writes the page anew.

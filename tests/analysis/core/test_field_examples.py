@@ -1,4 +1,4 @@
-"""The examples below the fields of `analysis/core` are values that fixtures give.
+"""Check that the examples below fields of `analysis/core` are values of fixtures.
 
 An example is a text in backquotes in the string below a field. After `e.g.`, each is a Python value
 that equals one of the field's; elsewhere, at least one occurs in a value of the field, or in a call

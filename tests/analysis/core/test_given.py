@@ -1,4 +1,4 @@
-"""Values that a person passes are read, or refused with their place and a way out."""
+"""Check the conversion of user input, and errors with their place and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readings of JSON schemas; jsonschema judges whether two schemas are equivalent."""
+"""Check the reading of JSON schemas; jsonschema decides whether two are equivalent."""
 
 from __future__ import annotations
 

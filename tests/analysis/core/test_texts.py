@@ -1,4 +1,4 @@
-"""Texts compared and cut: common ends, repetitions, slots, markers, and the names in ids."""
+"""Check text comparison: common ends, repetitions, slots, markers, and names in ids."""
 
 from __future__ import annotations
 

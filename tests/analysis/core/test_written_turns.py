@@ -1,4 +1,4 @@
-"""Strings and values are written as json.dumps, repr and Jinja write them.
+"""Compare strings and values with json.dumps, repr and Jinja.
 
 Whole turns are compared with renders: by every self-check, and by the goldens.
 """

@@ -1,5 +1,4 @@
-"""One backend for each tokenizer, shared by the tests: loading is what costs. Servers end with the
-test that started them."""
+"""Share one backend per tokenizer, since loading is slow; stop servers with their test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers with `/v1/completions` for tests, each in a thread of this process.
+"""Run servers with `/v1/completions`, each in a thread of this process.
 
 A server answers at random, held to the GBNF that it is sent by the real grammar backend.
 """

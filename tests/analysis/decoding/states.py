@@ -1,4 +1,4 @@
-"""The view of a grammar object in tests: its allowed tokens, and whole texts fed to it."""
+"""Inspect a grammar object: its allowed tokens, and whether it accepts texts."""
 
 from __future__ import annotations
 

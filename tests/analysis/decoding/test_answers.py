@@ -1,4 +1,4 @@
-"""Answers are judged by grammar, parser, schemas, and by the template, which may rewrite them."""
+"""Check the judge of answers: grammar, parser, schemas, and the template's render."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model of random weights under the mask: the hardest case, since nothing guides it.
+"""Sample from a model with random weights under the mask, the hardest case for it.
 
 The model is a tiny one of a real architecture, made here. Where torch is missing, these tests are
 skipped with that reason; the others of this folder need none.

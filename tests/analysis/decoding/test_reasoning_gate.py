@@ -1,4 +1,4 @@
-"""The reasoning gate: free until the thinking ends, in every way of cutting the text."""
+"""Check the reasoning gate: free until reasoning ends, for every tokenization."""
 
 from __future__ import annotations
 

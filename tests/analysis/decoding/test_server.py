@@ -1,4 +1,4 @@
-"""A real server process: the grammar reaches its engine, and its answers are judged as all are."""
+"""Check that a server process receives the grammar and that its answers are judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tiny model of a real architecture, its weights random, in a directory as models come in."""
+"""Save a tiny model of a real architecture with random weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edited templates: what holds by the edits, and that nothing else is rendered otherwise."""
+"""Check edited templates: passing scenarios, and no other changed render."""
 
 from __future__ import annotations
 

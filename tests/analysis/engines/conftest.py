@@ -1,4 +1,4 @@
-"""Engines that look like the real ones, in the place of those."""
+"""Fake engines for the tests."""
 
 from __future__ import annotations
 

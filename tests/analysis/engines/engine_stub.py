@@ -1,4 +1,4 @@
-"""Servers that answer as the engines do, as far as a probe asks; the mistakes are their own.
+"""Imitate engines' servers as far as a probe needs, with known mistakes.
 
 Their ids are code points. They read one notation: reasoning between two tags, calls as JSON between
 two others, the first closing tag always taken for the end.

@@ -1,4 +1,4 @@
-"""All that a server asks of a format: of an analysis, and of a saved format where Jinja is missing.
+"""Compare a saved format with its analysis in everything a server uses, also without Jinja.
 
 `python behavior.py FOLDER` answers each `NAME.texts.json` of a folder from `NAME.format.json`.
 """

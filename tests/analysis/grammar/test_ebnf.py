@@ -1,4 +1,4 @@
-"""The EBNF of xgrammar takes what templates write, and has no rule that costs a mask its time."""
+"""Check that xgrammar's EBNF accepts rendered turns and has no rule with slow masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same proofs in GBNF: a file of its own, so that another worker asks them."""
+"""Prove the GBNF grammars, in a file of their own for another test worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How rules of GBNF come out: escapes, counts, numbers, names."""
+"""Check the spelling of GBNF rules: escapes, counts, numbers, names."""
 
 from __future__ import annotations
 

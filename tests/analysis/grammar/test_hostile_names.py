@@ -1,4 +1,4 @@
-"""Names, descriptions and enum values of a request write no rule of a grammar."""
+"""Check that names, descriptions and enum values of a request cannot inject rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written of a tool in Lark is kept: other lists that offer the tool take it."""
+"""Check that the Lark rules of a tool are cached across tool lists."""
 
 from __future__ import annotations
 

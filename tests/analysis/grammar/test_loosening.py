@@ -1,4 +1,4 @@
-"""Schemas that a grammar cannot hold: left out and listed, or one error for all of them.
+"""Check schemas that a grammar cannot enforce: dropped and listed, or one error for all.
 
 The tools are of the kind that published servers offer: a pattern with bounds that llguidance gives
 up on beside a condition that no grammar says.

@@ -1,4 +1,4 @@
-"""A marker that is a token of the tokenizer is that token alone: a model cannot spell it."""
+"""Check that a marker with its own token is accepted only as that token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structural tags of calls in a notation of their own: one grammar, small, and read by xgrammar."""
+"""Check structural tags of calls in own notations: one small grammar that xgrammar reads."""
 
 from __future__ import annotations
 

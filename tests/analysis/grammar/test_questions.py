@@ -1,4 +1,4 @@
-"""Questions to llguidance about schemas: none for plain ones, one for each other."""
+"""Count llguidance calls for schemas: none for plain ones, one for each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request decides its grammar: tools, number of calls, prompt and form."""
+"""Check how a request changes its grammar: tools, number of calls, prompt and form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which JSON values a schema's grammar accepts, and which schemas no grammar is written for.
+"""Check the JSON values that a schema's grammar accepts, and the refused schemas.
 
 The tables are `schema_values.yaml`, `schema_refusals.yaml`. llguidance reads the GBNF and
 the schema that Lark embeds; jsonschema judges what is written at random.

@@ -1,4 +1,4 @@
-"""Text as signs and stretches: the same texts as by any other reading, and quicker masks."""
+"""Check free text split at signs: the same texts as by a search, and faster masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost of an analysis in renders, which are the same on every machine."""
+"""Count the renders of an analysis, which are equal on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders for people: the same conversations in plain words, if they render alike."""
+"""Check that evidence is shown in plain words if the render is equal."""
 
 from __future__ import annotations
 

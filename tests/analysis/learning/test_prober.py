@@ -1,4 +1,4 @@
-"""The words that a prober asks with."""
+"""Check the sentinel words of probes."""
 
 from __future__ import annotations
 

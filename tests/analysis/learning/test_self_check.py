@@ -1,4 +1,4 @@
-"""The self-check: a wrong format is found out, crashes are judged by what agents send.
+"""Check that the self-check detects wrong formats and weighs crashes.
 
 Templates that change, refuse or crash are in templates/checks.yaml.
 """

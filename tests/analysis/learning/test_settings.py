@@ -1,4 +1,4 @@
-"""One format for every setting: each is found by rendering, and a prompt finds its own.
+"""Check one format per setting, each selected by its prompt.
 
 The templates, and outputs under requests, are in settings.yaml.
 """

@@ -1,4 +1,4 @@
-"""Requests as users send them are rendered beside the form that a template takes."""
+"""Check OpenAI-style requests next to the form that a template needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons: every edit of a template is found where it shows, and nothing else."""
+"""Check that a comparison finds every edit of a template where it shows, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closed loop: a format writes a message, and its parser reads it back.
+"""The closed loop: a format renders a message, and its parser returns it.
 
 `difference` sends a message around the loop. What must come back is read off the format alone: the
 parts that its layout has, with their edges stripped, and the arguments that it writes at all.

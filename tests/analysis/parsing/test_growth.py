@@ -1,4 +1,4 @@
-"""Repeats meant to make a parser slow: twice as many more characters are about twice the work more.
+"""Check that the work of a parser grows linearly with repeated text.
 
 Work is counted, not timed: calls of functions, and characters that slices copy and stops search.
 Compared are what the second `SHORT` characters add and what as many as both add after them: the

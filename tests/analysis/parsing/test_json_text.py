@@ -1,4 +1,4 @@
-"""JSON in arguments: valid JSON passes unchanged, Python's becomes JSON, and nothing raises."""
+"""Check JSON arguments: valid JSON stays unchanged, Python becomes JSON, nothing raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a stream sends what: as early as it is certain, and nothing that is retracted later.
+"""Check when a stream sends a delta: as soon as it is certain, and never retracted.
 
 That the deltas of a stream add up to its message is asked of every case in tests/parser_cases.
 """

@@ -1,4 +1,4 @@
-"""Token ids beside the text: a marker in ordinary tokens is text, and ids end the reasoning.
+"""Check token ids next to the text: spelled markers are text, and ids end reasoning.
 
 The outputs and what is read of them are in token_ids.yaml.
 """

@@ -1,4 +1,4 @@
-"""A call as the template writes it is read at once, and as the readers of departures read it."""
+"""Check the fast path for rendered calls against the general reader."""
 
 from __future__ import annotations
 

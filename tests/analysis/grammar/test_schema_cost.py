@@ -1,4 +1,4 @@
-"""A schema that is dear is refused by the name of its tool; no cost grows by squares."""
+"""Check that costly schemas are refused by tool name, and that cost grows linearly."""
 
 from __future__ import annotations
 
