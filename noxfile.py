@@ -1,7 +1,7 @@
 """The tasks of this project: `nox -l` lists them, `nox -s tests` runs one.
 
-Each runs in the environment that is active, which `python -m pip install -e '.[test,dev]'` made;
-`.ci/run` makes a clean one and does all of it.
+Tasks run in the active environment, with the packages of `python -m pip install -e '.[test,dev]'`.
+`.ci/run` creates a clean environment and runs all checks there.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _GRAFTED = ("analysis", "cli", "reports")
 
 
 def make_tree() -> None:
-    """Make a folder in which the package lies as it is imported, for tools that run no code.
+    """Link the package's folders as they are imported, for tools that run no code.
 
-    An import hook of the editable install grafts the folders below `autoparser`. Whatever reads
-    files and follows no hook (mypy, pyright, import-linter, griffe) finds them by links here.
+    An import hook of the editable install places the folders below `autoparser`. Tools that read
+    files without running hooks (mypy, pyright, import-linter, griffe) find them by these links.
     """
     package = _TREE / "autoparser"
     package.mkdir(parents=True, exist_ok=True)
@@ -37,24 +37,24 @@ def make_tree() -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Run ruff; seconds."""
+    """Run ruff (seconds)."""
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
 
 
 @nox.session
 def layers(session: nox.Session) -> None:
-    """Check the contracts between the layers; seconds."""
+    """Check the contracts between the layers (seconds)."""
     make_tree()
     settings = Path("pyproject.toml").resolve()
-    # It looks into the current folder first.
+    # lint-imports resolves modules in the current folder first.
     with session.chdir(_TREE):
         session.run("lint-imports", "--config", str(settings))
 
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Run the two type checkers, strict, or the one that is named after `--`; a minute."""
+    """Run mypy and pyright, or the one named after `--` (a minute)."""
     make_tree()
     for checker in session.posargs or ["mypy", "pyright"]:
         session.run(checker)
@@ -62,19 +62,19 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the quick lane, or what is named after `--`."""
+    """Run the quick tests, or the tests named after `--`."""
     session.run("python", "-m", "pytest", *(session.posargs or ["-m", "not slow"]))
 
 
 @nox.session(name="all-tests")
 def all_tests(session: nox.Session) -> None:
-    """Run every test, the corpus and the browser among them."""
+    """Run all tests, including those of the corpus and the browser."""
     session.run("python", "-m", "pytest", "-n", "2", "--dist", "loadfile", *session.posargs)
 
 
 @nox.session
 def snapshots(session: nox.Session) -> None:
-    """Write anew what the tests compare whole reports with; look at the difference."""
+    """Rewrite the expected reports of the tests; read the diff afterwards."""
     session.env["UPDATE_SNAPSHOTS"] = "1"
     session.run("python", "-m", "pytest", "-q", "tests/cli/test_uses.py", "tests/reports")
     session.env["UPDATE_DOCS"] = "1"
@@ -83,27 +83,27 @@ def snapshots(session: nox.Session) -> None:
 
 @nox.session
 def screens(session: nox.Session) -> None:
-    """Write anew the screens that the README and docs/ show, whole ones and the picture."""
+    """Rewrite the screens in the README and docs/, including the picture."""
     session.env["UPDATE_DOCS"] = "1"
     session.run("python", "-m", "pytest", "-q", "tests/cli/test_documentation.py")
 
 
 @nox.session
 def picture(session: nox.Session) -> None:
-    """Draw the layers in ARCHITECTURE.md anew, from the contracts and the code."""
+    """Redraw the layers in ARCHITECTURE.md from the contracts and the code."""
     session.run("python", "-m", "tests.layer_picture")
 
 
 @nox.session
 def schemas(session: nox.Session) -> None:
-    """Write anew the schemas of the documents in docs/, from the classes that they are made of."""
+    """Rewrite the JSON schemas in docs/ from the document classes."""
     session.env["UPDATE_DOCS"] = "1"
     session.run("python", "-m", "pytest", "-q", "tests/test_schemas.py")
 
 
 @nox.session
 def scoreboards(session: nox.Session) -> None:
-    """Print the neutral cases and the corpus; `-- --parse` and the like ask for one table."""
+    """Print the tables of the neutral cases and the corpus, or only one, e.g. `-- --parse`."""
     if session.posargs:
         session.run("python", "-m", "tests.corpus", *session.posargs)
         return
@@ -113,12 +113,12 @@ def scoreboards(session: nox.Session) -> None:
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """Run a benchmark by its name, such as `-- parse`; each prints ratios within one run."""
+    """Run benchmarks by name, e.g. `-- parse`; each prints ratios within one run."""
     for name in session.posargs or ["analyze", "parse"]:
         session.run("python", "-m", f"tests.benchmarks.{name}")
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the documentation's pages; a broken link fails."""
+    """Build the documentation site; a broken link fails the build."""
     session.run("mkdocs", "build", "--strict", *session.posargs)

@@ -1,6 +1,6 @@
-"""The packages: three folders of this repository, imported below the one name `autoparser`.
+"""The packages: three folders of this repository, imported below `autoparser`.
 
-All else is in pyproject.toml, whose settings either find packages or graft folders, not both.
+All other settings are in pyproject.toml, which can either find packages or move folders, not both.
 """
 
 from setuptools import find_packages, setup

@@ -1,8 +1,8 @@
 """Comment on a pull request, for `action.yml`: `pull_request_comment.py NUMBER < comment.md`.
 
-One comment is written and updated by later runs: the last one that has the mark below and is the
-token's own, so that no comment of other people or other workflows is changed. A request that fails
-is a warning, since pull requests from forks have no right to comment.
+Later runs update the last comment that contains the mark below and belongs to the token's user, so
+comments of other people and workflows stay unchanged. A failed request is only a warning, since
+pull requests from forks are not allowed to comment.
 """
 
 from __future__ import annotations

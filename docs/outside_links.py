@@ -1,8 +1,7 @@
-"""Hooks of mkdocs: the site has the rules' pages, and names other files that are beside `docs/`.
+"""Hooks of mkdocs: add the rules' pages to the site, and replace links to files outside `docs/`.
 
-In the repository a page links to a file wherever it is. The site has what is in `docs/`, so a link
-to a rule's page leads to a page of the site that is written here, and of any other file beside
-`docs/` the path is named.
+In the repository, a page may link to any file, but the site only contains `docs/`. These hooks
+generate a page for each rule, and replace a link to any other file outside `docs/` by its path.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)#]+)(?:#[^)]*)?\)")
-"""A link that leaves `docs/`: the words, and the file from the repository's root."""
+"""A link out of `docs/`: its text, and the path from the repository's root."""
 
 RULES = "analysis/lint/rules/AP"
-"""How the path of a rule's page begins."""
+"""The prefix of the path of each rule's page."""
 
 
 def on_startup(**_: object) -> None:
