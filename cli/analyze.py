@@ -150,7 +150,7 @@ def _tools_in_prompt(
 
 
 class AnalysisExtras(NamedTuple):
-    """Parts of a report that an analysis does not hold."""
+    """Report sections that need more than the analysis."""
 
     unwritten: Sequence[str]
     """Added tokens of the model's tokenizer that no render contains, e.g. `("</s>",)`."""

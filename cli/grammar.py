@@ -127,7 +127,7 @@ def grammar(
     return 0
 
 
-# Not JSON: it has several grammars, and lists what each of them leaves out.
+# Not JSON, which holds several grammars with the limits of each.
 _HELD_BY: Mapping[GrammarFormat, wings.GrammarForm] = {
     GrammarFormat.GBNF: "gbnf",
     GrammarFormat.EBNF: "ebnf",
@@ -163,7 +163,7 @@ def _write_acceptance(
     dialect = wings.GrammarDialect.GBNF if by_bytes else wings.GrammarDialect.LARK
     found = grammar.accepts(text, tokenizer, dialect=dialect)
     unit: Literal["byte", "token"] = "byte" if by_bytes or tokenizer is None else "token"
-    # A rejected text is no message; its report shows where the grammar stops.
+    # A rejected text is not a message; its report shows where the grammar stops.
     message = grammar.parser().parse(text) if found.accepted else None
     if form is GrammarFormat.JSON:
         outlet.json(wings.acceptance_document(found, message, text, unit))

@@ -183,7 +183,7 @@ def _from_suggestions(
     labeled = reader.labeled(outputs, offered)
     read = f"its {reader.key} reads {len(labeled)} of {len(outputs)} outputs"
     print_note(f"{reader.file}: {read}, and suggests their messages")
-    # No person gave these messages, so the evidence is that of outputs, not of examples.
+    # A parser labeled these messages, not a person, so the evidence counts as outputs.
     found = wings.learn(analysis, labeled, wings.EvidenceKind.OUTPUT)
     # Outputs without a suggested message were not among the examples.
     ok = found.ok and len(labeled) == len(outputs)

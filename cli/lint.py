@@ -510,7 +510,7 @@ def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja,
         if pythons:
             raise needs("--python", "--engines")
         return ()
-    # Of two versions of one implementation, the first counts: that of this environment.
+    # Of two versions of one implementation, the first one counts, from this environment.
     found = wings.installed_jinjas([sys.executable, *pythons])
     if not found:
         raise AutoparserError(

@@ -89,7 +89,7 @@ class PlainValueCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the options, with ruff's `--output-format` as another name of `--format`."""
         known = {name for param in self.params for name in param.opts}
-        # Typer would only say that there is no such option, without the way out.
+        # Typer would report an unknown option, without a hint.
         if "--json" in args and "--json" not in known:
             why, hint = _WITHOUT_JSON.get(str(self.name), ("", "leave out --json"))
             raise AutoparserError(f"autoparser {self.name} has no JSON output{why}", hint=hint)
@@ -508,10 +508,10 @@ def _leave(code: int) -> None:
     same way.
     """
     if threading.active_count() == 1:
-        # There is no public way to run them before the end.
+        # No public function runs the exit handlers early.
         atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         for stream in (sys.stdout, sys.stderr):
-            # What the command wrote is flushed already, and a failure to do so reported.
+            # The command's own output is flushed already, with errors reported.
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(code)

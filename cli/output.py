@@ -290,7 +290,7 @@ def _log_steps(total: int, words: str) -> Callable[[], object]:
 def status_line(first: str) -> Generator[Callable[[str], object]]:
     """Show a status line on a terminal; yield a function that changes its words."""
     if not sys.stderr.isatty():
-        yield lambda words: None  # noqa: ARG005 - nobody watches
+        yield lambda words: None  # noqa: ARG005 - no terminal shows it
         return
     with wings.Console(stderr=True).status(f"{first} …") as status:
         yield lambda words: status.update(f"{words} …")

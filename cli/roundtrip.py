@@ -153,7 +153,7 @@ def _report_log(
     found = wings.prefix_losses(learned, logged.records, tokenizer=loaded)
     causes = {loss.cause for loss in found.losses}
     settings = {}
-    # A setting can only be tried by renders, and without a loss there is none to look for.
+    # Settings are tried by renders, which needs a template, and a loss that they could fix.
     if causes and isinstance(learned, wings.Analysis):
         played = wings.round_trip(learned, wings.shipped_scenarios(), progress=_count_scenarios)
         settings = wings.fixing_settings(played.rows, causes)

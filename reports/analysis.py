@@ -368,7 +368,7 @@ def _parts(learned: LearnedFormat, message: Message) -> Iterator[Part]:
     format_ = learned.formats.united
     spans = turn_spans(format_, learned.markers, format_.with_naming_ids(message))
     begun = learned.formats.under(format_.setting)
-    # The united format has the openings of all settings; the sample follows that of its own.
+    # The united format has the openings of all settings; the sample uses its own setting's.
     prompt = "" if begun is None or begun.opening is None else begun.opening.text
     before, after = cut_at_prompt(spans, prompt)
     if before:

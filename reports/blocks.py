@@ -559,7 +559,7 @@ def _aligned(left: str, right: str) -> Iterator[DifferencePiece]:
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     at_left = at_right = 0
     for match in matcher.get_matching_blocks():
-        # The last match has size 0, and brings what is left of both texts.
+        # The last match has size 0, and follows the remaining text of both.
         if match.size and match.size < SHORTEST_MATCH:
             continue
         yield DifferencePiece(Side.LEFT, left[at_left : match.a])

@@ -291,7 +291,7 @@ def _facts(facts: Sequence[FactChange], most: int | None = None) -> Blocks:
 
 def _value_change(change: FactChange) -> ValueChange:
     turns = f", in turns of {'; '.join(change.turns)}" if change.turns else ""
-    # A name of a switch is the template's own text.
+    # Switch names come from the template, so escape them.
     words = visible(f"{change.name}{turns}")
     name = code(words) if change.aspect in _OF_THE_TEMPLATE else Text(words)
     return ValueChange(name, _value(change.left, _LEFT), _value(change.right, _RIGHT))

@@ -100,7 +100,7 @@ def _apart(report: DecodingReport) -> Iterator[Row]:
     if report.not_asked:
         yield "Unchecked", Text(f"{report.not_asked}, which the template does not render")
     if report.unknown_formats:
-        # An answer may pass although such a string is wrong, so this is no fault.
+        # An unchecked format does not make an answer faulty.
         names = ", ".join(report.unknown_formats)
         yield "Formats", Text(visible(f"no checker for: {names}"))
 
@@ -286,7 +286,7 @@ class DecodingModelDocument(ModelSpeed, frozen=True):
     """The verdicts on the answers without the mask, e.g. none clean of 8."""
 
 
-# A class between, so that the model's figures follow the results in the JSON.
+# Intermediate class: keeps the order of the JSON (results, then the model's figures).
 class _ModelDecodedDocument(DecodedDocument, frozen=True, kw_only=True):
     model: DecodingModelDocument | UnsetType = UNSET
     """The model's figures, e.g. of the device `"cpu"`; only with `--model`."""

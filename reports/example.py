@@ -98,7 +98,7 @@ def _turn(
 
 
 def _written_part(format_: TurnFormat, layout: TurnLayout, part: TurnPart, message: Message) -> str:
-    # The format itself strips edges, so that the span is what stands in the turn.
+    # The format strips edges as in a turn, so the text equals the turn's span.
     alone = TurnLayout((part,), ("", ""), layout.reasoning, layout.content)
     return replace(format_, layouts={message.presence: alone}).write(message)
 

@@ -225,7 +225,7 @@ def _departure_words(cause: LossCause, text: str) -> Text:
 
 
 def _consequence(cause: LossCause) -> str:
-    """Return what became of the call, and the schema errors that follow from the departure."""
+    """Return the outcome of the call, and the schema errors that the departure causes."""
     schema = f"; the arguments read so far break the schema: {visible(cause.schema)}"
     parsed = "; it was parsed nevertheless, but a stricter parser may lose it"
     if cause.rejected:

@@ -100,7 +100,7 @@ def _parts(message: ParsedMessage) -> Iterator[Row]:
     for at, call in enumerate(message.tool_calls, 1):
         yield from _call(f"Call {at}", call)
     if message.partial_call is not None:
-        # Not numbered: a call that was cut is none of `tool_calls`.
+        # Not numbered: a truncated call is not in `tool_calls`.
         yield from _call("Cut call", message.partial_call)
 
 

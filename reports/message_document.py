@@ -383,7 +383,7 @@ def _unfinished(call: ParsedCall) -> UnfinishedCallDocument:
 
 
 def _explained(why: ExplainedOutput | None, text: str) -> dict[str, Any]:
-    # Absent without `--explain`: null would mean that there is no cause.
+    # Absent without `--explain`: null means that no cause was found.
     if why is None:
         return {}
     return {"explanations": tuple(_explanations(why.places, text)), "cause": _loss(why, text)}

@@ -286,7 +286,7 @@ def _turn(step: PortraitStep, talk: PortraitConversation) -> Mapping[str, object
         "rendered_words": f"Turn {step.turn}, rendered again: {rendered}",
         "computed": f"{rest:,}" if step.breaks else "",
         "refusal": visible(step.refusal) if step.bridged is None else "",
-        # Without a bridge there is no length, which 0 stands for.
+        # Without a bridge, the length is 0.
         "bridged": [(before, "kept", ""), (max(0, bridged - before), "fresh", "")],
         "bridged_words": f"Turn {step.turn}, by bridge: {words}",
         "keeps": bool(step.note),

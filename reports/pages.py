@@ -210,7 +210,7 @@ def _styled_words(words: Words) -> Markup:
 
 
 def _run(run: StyledRun) -> Markup:
-    # Other colors, such as those of the messages in a prompt, have no meaning on a page.
+    # Other colors, e.g. for messages in a prompt, have no meaning on a page.
     classes = [_CLASSES.get(name, name) for name in run.styles if name in _CLASSES or name in _KEPT]
     found = escape(visible_lines(run.words))
     if "mark" in classes:

@@ -168,7 +168,7 @@ def marker_section(learned: LearnedFormat) -> Blocks:
         (code(name), _phase_link(sources.get(name, "")), _doubted(learned, name, literal(text)))
         for name, text in markers.items()
     ]
-    # Stop strings are no markers of a part, so no phase has them.
+    # Stop strings do not belong to a part, so no phase derives them.
     stops = learned.formats.united.stop_strings
     cells += [(code("stop string"), _phase_link(""), literal(text)) for text in stops]
     title = Heading(Text("Markers"), "markers", str(len(markers)))

@@ -54,7 +54,7 @@ def place_in_line(path: str, line: int, text: str = "", column: int | None = Non
     """
     if column is not None:
         return FilePlace(path, line, column)
-    # A slice: a line beyond the end is no error, as in a template that was edited since.
+    # A slice, which tolerates a line beyond the end: the template may have been edited since.
     written = jinja_lines(text)[line - 1 : line]
     indent = len(written[0]) - len(written[0].lstrip()) if written else 0
     return FilePlace(path, line, indent + 1)

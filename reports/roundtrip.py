@@ -173,7 +173,7 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
 def _conditions_played(round_trip: RoundTrip) -> Blocks:
     """Describe the settings and limits of the scenarios."""
     drawn: Blocks = []
-    # A limit is no verdict on the template, so these renders are named first.
+    # A reached limit is not a verdict on the template, so report these renders first.
     if round_trip.beyond:
         words = f"{counted_noun(round_trip.beyond, 'render')} exceeded a limit and got no verdict."
         drawn += prose(sentence((words, "red"), " Raise the limit with --timeout."), indent=0)
@@ -350,7 +350,7 @@ def cause_lines(
     """Show the first scenario of each of these causes, or every one, and the fix."""
     broken = [row for row in round_trip.rows if row.verdict.cause in causes]
     order = list(FAULTS)
-    # In the order of the table; `sort` keeps that of the scenarios.
+    # Sort by the table's order; within a fault, `sort` keeps the scenarios' order.
     broken.sort(key=lambda row: order.index(row.verdict.fault or Culprit.TEMPLATE))
     drawn: Blocks = []
     seen: set[Cause] = set()
@@ -686,7 +686,7 @@ def _row(row: TripRow) -> RowDocument:
         next=row.next,
         verdict=_verdict(row.verdict),
         others=tuple(map(_verdict, row.others)),
-        # A setting that also passes is no fix of what passes already.
+        # A scenario that already passes needs no fix.
         fixed_by=None if row.verdict.holds else fixing_setting(row),
         advice=tuple(advice_of(row)),
     )

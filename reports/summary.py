@@ -68,7 +68,7 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
     forbidden = sandbox_words(analysis.check)
     if forbidden:
         yield "Sandbox", Text(forbidden, style="red")
-    # Without a prompt there are no turns after one, which the gate would test.
+    # The gate tests turns after a prompt, so it needs one.
     if analysis.formats.openings:
         yield "Turns", gate_words(analysis, " (listed at the end)")
     doubted = format_.unconfirmed
@@ -223,7 +223,7 @@ def _calls(analysis: LearnedFormat) -> Text:
 
 def _around(markers: MarkerRegistry) -> Text:
     """Describe the markers around each call, or around all of them."""
-    # Markers of each call say more than those of all calls.
+    # Markers of each call are more specific than markers of all calls.
     for which, opening, close in (
         ("each", markers.per_call_start, markers.per_call_end),
         ("all", markers.tool_section_start, markers.tool_section_end),

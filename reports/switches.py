@@ -46,7 +46,7 @@ def screen_switches(learned: LearnedFormat, width: int, most: int) -> Lines:
     lines[whole_lines:whole_lines] = folded
     cut = any(line.cell_len > width for line in lines) or len(none) > most // ROOMY
     whole = "; in full: --show switches" if cut or folded else ""
-    # A line that only names the others does not say what they change.
+    # A line that only lists names does not show effects.
     grouped = any(": " in line.plain for line in folded)
     title = "Switches, and what they change" if grouped else "Switches"
     for line in lines:
@@ -63,7 +63,7 @@ def _folded_switches(switches: Sequence[Switch], width: int, most: int) -> tuple
     """
     if len(switches) <= most:
         return len(switches), []
-    # Give as many switches a line as leave room for the groups of the others.
+    # Show as many switches on their own line as leave room for groups of the others.
     for whole in range(most - 1, -1, -1):
         groups: dict[str, list[str]] = {}
         for switch in switches[whole:]:

@@ -377,7 +377,7 @@ def difference_lines(
             for line in wrapped(text, max(width - indent - 2 - margin, 10), words=False):
                 label = (f"{number:>{margin - 1}} " if margin else "", "dim")
                 drawn.append(sentence(" " * indent, label, (f"{piece.side.value} ", style), line))
-                # The number is that of the piece's first line.
+                # Number only the first line of a piece.
                 number = ""
         for side in reached:
             reached[side] += len(piece.text) if piece.side in {Side.BOTH, side} else 0

@@ -382,7 +382,7 @@ def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
     ):
         faults.append("see findings for serving and training")
     yield from faults
-    # Lint finds faults that an analysis does not look for, so none seen is no pass.
+    # Lint finds more faults than an analysis, so no fault here is not yet a pass.
     if served and not faults:
         yield "run lint for serving and training"
 

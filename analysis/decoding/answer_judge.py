@@ -177,7 +177,7 @@ class AnswerJudge:
             # The text was rendered with these parts, but the message that a caller gets lacks them.
             words = f"the parser drops the {dropped}, which is only whitespace"
             return AnswerJudgment((), MessageRendering.WHITESPACE, words, calls)
-        # All other renderings are no faults; the report counts them apart.
+        # Other renderings are not faults; the report counts them separately.
         if found.rendering is MessageRendering.OTHER:
             complaints = (AnswerComplaint(AnswerFault.RENDERING, found.difference),)
         return AnswerJudgment(complaints, found.rendering, found.difference, calls)

@@ -323,7 +323,7 @@ class CompletionServer:
                 file=self.url,
                 hint=f"{PATH} must return choices with their text",
             )
-        # Servers differ in the name of an end of the model's own, but not in that of the limit.
+        # Servers name a normal end differently, but a reached limit is always `length`.
         return text, reason != "length", usage if isinstance(usage, int) else None
 
 

@@ -189,7 +189,9 @@ def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
         raise ConstraintError(str(error), place="ebnf") from error
     # llguidance's parser of GBNF raises errors of many kinds.
     except Exception as error:
-        raise ConstraintError(str(error), place="ebnf", hint="GBNF starts at root") from error
+        raise ConstraintError(
+            str(error), place="ebnf", hint="define the start rule as `root`"
+        ) from error
     ordered = sorted(rules.values(), key=attrgetter("order"))
     return "\n".join(["%llguidance {}", *(str(rule) for rule in ordered)]) + "\n"
 

@@ -477,9 +477,9 @@ class ReasoningGate(GrammarObject):
         Raises ``ConstraintError`` for an empty marker that would be needed.
         """
         if opening is not ReasoningOpening.CLOSED and not end:
-            raise ConstraintError("the reasoning has no text that ends it", place="reasoning")
+            raise ConstraintError("the format has no end marker for reasoning", place="reasoning")
         if opening is ReasoningOpening.ABSENT and not start:
-            raise ConstraintError("the reasoning has no text that opens it", place="reasoning")
+            raise ConstraintError("the format has no start marker for reasoning", place="reasoning")
         super().__init__(grammar.tokenizer)
         self._grammar = grammar
         self._start = SearchMarker(start.encode())

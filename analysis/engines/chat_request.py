@@ -160,7 +160,7 @@ class NamedSchema(Struct, frozen=True):
     schema: dict[str, Any]
     """The JSON schema, e.g. `{"type": "object"}`."""
     name: str = ""
-    """Its name, e.g. `"forecast"`, which no answer depends on."""
+    """The schema's name, e.g. `"forecast"`; ignored."""
 
 
 class ResponseFormat(Struct, frozen=True):

@@ -133,7 +133,7 @@ def _chat_messages(message: object, place: str) -> Iterator[dict[str, Any]]:
         where = f"{place}.content[{at}]"
         kind = block.get("type") if is_mapping(block) else None
         if not is_mapping(block) or not isinstance(kind, str):
-            raise ChatError("not a content block", place=where)
+            raise ChatError("must be a content block object", place=where)
         if kind == "tool_result":
             result = _text(block.get("content") or "", where)
             yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": result}

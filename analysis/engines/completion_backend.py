@@ -205,7 +205,7 @@ class OpenAIEvent(Struct):
         The reason comes in one event, and what the answer took in a later one.
         """
         choice = self.choices[0] if self.choices else _Choice()
-        # The usage event after the end has no choice, so keep the reason of the earlier event.
+        # The final usage event has no choices, so keep the earlier finish reason.
         reason = choice.finish_reason or (None if end is None else end.reason)
         stop = choice.stop_reason or choice.matched_stop or (None if end is None else end.stop_text)
         if reason is not None:

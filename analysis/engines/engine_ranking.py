@@ -258,7 +258,7 @@ class _Ranking:
         # If the texts contain no reasoning, no reasoning parser can be better than none.
         thinkers = self._offered.reasoning * thinking
         reasoning = self._best(ParserPart.REASONING, thinkers, self._text_places)
-        # All pairs: a parser alone does not show what the other one leaves to it.
+        # Score all pairs: each parser's input depends on what the other one leaves.
         pairs = [ParserPair(*names) for names in product(tools, reasoning)]
         scored = sorted(map(self._score, pairs), key=_worst_last)
         return EngineRanking(

@@ -194,11 +194,11 @@ class InstalledParsers:
     reasoning_parser: str | None
     """E.g. `"qwen3"`, or None as above."""
     right: Count
-    """Texts read right in one piece, e.g. 14."""
+    """Texts parsed correctly without streaming, e.g. 14."""
     streamed: Count
-    """Texts read right in every stream, e.g. 13."""
+    """Texts parsed correctly in every stream, e.g. 13."""
     texts: Count
-    """Texts that were read, e.g. 15."""
+    """Texts that were parsed, e.g. 15."""
 
     @classmethod
     def of_ranking(cls, ranking: EngineRanking) -> InstalledParsers:

@@ -447,7 +447,7 @@ def register() -> None:
         reasoning=thoughts.StreamingParseResult,
         tag=_tag,
     )
-    # Our classes come first, so that their methods override those of SGLang's.
+    # Our classes come first, so that their methods override SGLang's.
     given = {"results": results}
     calls.FunctionCallParser.ToolCallParserEnum[NAME] = type(
         "AutoparserToolDetector", (ToolDetector, base.BaseFormatDetector), given

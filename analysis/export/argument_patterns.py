@@ -96,7 +96,7 @@ class ValueLosses(Struct, frozen=True):
     @property
     def weight(self) -> int:
         """The amount of loss, to choose the better of two ways to read."""
-        # The loss of all strings weighs most, then that of another type, then that of some strings.
+        # Losing all strings weighs most, then losing another type, then losing some strings.
         strings = bool(self.characters) + 2 * self.odd_strings
         return 4 * len(self.types) + strings + 8 * (JsonType.STRING in self.types)
 
@@ -113,8 +113,7 @@ class ValueLosses(Struct, frozen=True):
 
 def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
     """Try the battery's values; types that the template does not write cannot be lost."""
-    # Tried rather than derived: what comes back depends on two programs, the notation and the
-    # target.
+    # Tried rather than derived: the result depends on both the notation and the target program.
     calls = (call for case in battery_messages() for call in case.message.calls)
     battery = (value for call in calls for value in call.arguments.values())
     values = [value for value in battery if json_type(value) not in unwritten]
@@ -247,7 +246,7 @@ def _dialect(arguments: ArgumentFormat) -> ContentParser | None:
     """Read all as JSON with quirks: bare keys and special quotes."""
     values, members = arguments.members.values or arguments.values, arguments.members
     text, objects = values.string, (members, values.object)
-    # The target's quirks cover keys, quotes and commas; brackets have to be those of JSON.
+    # The target tolerates other keys, quotes and commas, but only JSON's brackets.
     if (values.array.open, values.array.close) != ("[", "]") or members.typed:
         return None
     number = values.number

@@ -342,7 +342,7 @@ def _layout_document(presence: Presence, layout: TurnLayout) -> LayoutDocument:
 
 
 def _joints(format_: TurnFormat) -> tuple[JointDocument, ...]:
-    from autoparser.analysis.core.turn_format import format_joints  # noqa: PLC0415 - what follows is not saved
+    from autoparser.analysis.core.turn_format import format_joints  # noqa: PLC0415 - joints are not saved
 
     return tuple(
         JointDocument(

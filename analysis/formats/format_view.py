@@ -216,7 +216,7 @@ def tool_format(calls: CallFormat | None, fields: JsonFields | None) -> ToolForm
     if fields is not None:
         return ToolFormat.JSON_NATIVE
     members = calls.arguments.members
-    # JSON text of the caller's, pasted as it is, is an object, too.
+    # Arguments inserted verbatim are the caller's JSON text, which is an object, too.
     if calls.arguments.verbatim or (members.open == "{" and members.key.open == '"'):
         return ToolFormat.TAG_WITH_JSON
     return ToolFormat.TAG_WITH_TAGGED
@@ -254,7 +254,7 @@ def section_markers(calls: CallFormat, header: str) -> dict[str, str]:
     """Name the literals around all calls; brackets of an array and a header are not markers."""
     opening, close = calls.section_open.strip(), calls.section_close.strip()
     if is_array(calls):
-        # The brackets are those of JSON, and reported as `tools_array_wrapped`.
+        # The brackets belong to JSON; `tools_array_wrapped` reports them.
         opening, close = opening.removesuffix("["), close.removeprefix("]")
     return {
         "tool_section_start": opening,
@@ -272,7 +272,7 @@ def is_array(calls: CallFormat) -> bool:
 
 
 def json_call_markers(calls: CallFormat, fields: JsonFields) -> dict[str, str]:
-    """Name the literals around the JSON of each call; those of an only call are a section."""
+    """Name the literals around the JSON of each call; around an only call, they are a section."""
     if calls.limit is CallLimit.MANY or fields.after.strip():
         return {"per_call_start": fields.before, "per_call_end": fields.after}
     return {"tool_section_start": fields.before, "tool_section_end": fields.after}

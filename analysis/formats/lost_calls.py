@@ -140,7 +140,7 @@ def loss_cause(
         if place is not None:
             # No other output could be read as a call, whatever else departs.
             return LossCause(LossReason.NO_CALLS, place, lost=True)
-    # A rejected call violates no schema, since it is none: only a departure explains that.
+    # A rejected call is not checked against a schema: only a departure can explain it.
     for reason in _MOST_TELLING[:2] if rejected else _MOST_TELLING:
         place = next((place for given, place in reasons if given is reason), None)
         if place is None:

@@ -178,7 +178,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
             exact = without_markers(written, lost_markers).rstrip() == body.rstrip()
             fits = (len(message.tool_calls), exact, len(row.items))
             found.append((fits, RestoredOutput(whole, markers)))
-    # Prefer the row with the most calls, then one that leaves this very text, then most parts.
+    # Prefer the most calls, then an unchanged text, then the most parts.
     return max(found, key=lambda scored: scored[0])[1] if found else None
 
 

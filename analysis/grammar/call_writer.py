@@ -225,7 +225,7 @@ class CallWriter:
         return found
 
     def _call_apart(self, name: str, schema: Json, first: bool) -> list[Path]:
-        """Return the ways to call one tool, whose rules no other tool shares."""
+        """Return the paths for calls of one tool, with rules of its own."""
         case = (name, repr(schema), first)
 
         def make() -> tuple[list[Path], RulePart]:

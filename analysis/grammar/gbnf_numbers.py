@@ -379,6 +379,10 @@ def number_expression(schema: Schema, pointer: str, rules: GbnfRules, *, whole: 
     if factors is None:
         raise unwritable_keyword("multipleOf", pointer, "without bounds there are infinitely many")
     if len(factors) > MOST_MULTIPLES:
-        raise unwritable_keyword("multipleOf", pointer, f"the bounds allow {len(factors)} numbers")
+        raise unwritable_keyword(
+            "multipleOf",
+            pointer,
+            f"the bounds allow {len(factors)} multiples; at most {MOST_MULTIPLES} can be listed",
+        )
     options = [gbnf_literal(text) for text in written_multiples(unit, factors, interval)]
     return join_alternatives(options) if options else None

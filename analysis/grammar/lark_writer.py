@@ -257,7 +257,7 @@ class _LarkWriter:
             if name not in self.rule_texts:
                 self.open = {name: None}
                 self.rule_texts[name] = self.body(self.rules[name])
-        # A part is kept for long, and the literals are those of a whole list.
+        # Parts are cached for long; these literals belong to a whole list of tools.
         self.texts = {}
         return self
 
@@ -481,7 +481,7 @@ class _LarkWriter:
     def _free_place(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin, as an element of a sequence."""
         known = self.free_places.get(id(node))
-        # In a part, what is written of its references depends on the rules around it.
+        # Within a part, references depend on the surrounding rules, so nothing is cached.
         if known is None or self.open is not None:
             known = node, self._alternatives(self.free_text(node))
             self.free_places[id(node)] = known

@@ -271,7 +271,7 @@ def _sequence_edge(parts: tuple[Regex, ...], *, start: bool) -> list[tuple[bool,
     outer, inner = (parts[0], parts[1:]) if start else (parts[-1], parts[:-1])
     found: list[tuple[bool, Regex]] = []
     for is_anchored, body in _edge(outer, start=start):
-        # An anchor alone, as `(^|a)` may begin: what follows is at the edge now.
+        # An anchor alone, e.g. from `(^|a)`: the next part is at the edge.
         if body == EMPTY:
             rest = _edge(RegexSequence(inner), start=start)
             found += [(is_anchored or deeper, left) for deeper, left in rest]

@@ -138,7 +138,7 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
     texts = {name: f"{bool(name)} {schema!r}" for name, schema in tools.items()}
     # Findings about a schema are shared by all lists of tools that contain it.
     found = {name: seen[text].of(name) for name, text in texts.items() if text in seen}
-    # A caller may change its schemas later, and what is written of them is kept.
+    # Copy the schemas: the results are cached, and the caller may change its own later.
     tools = {
         name: schema if name in found else copied_json(schema) for name, schema in tools.items()
     }
@@ -323,7 +323,7 @@ def _towards(schema: Json, errors: Sequence[SchemaError]) -> Json:
 
     The parts without these keywords were converted before.
     """
-    # What was joined by references knows only some of its places.
+    # Schemas that references joined have only some of their places.
     if "$ref" in keys_within(schema):
         return with_places(schema)
     keywords = {error.keyword for error in errors}

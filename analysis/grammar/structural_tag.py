@@ -347,7 +347,7 @@ def _turn_tag(
 def _triggered(
     turn: TurnTree, tags: CallTags, triggers: Sequence[GrammarTrigger]
 ) -> TagFormat | None:
-    """Write tags that may stand anywhere in free text, or None if no texts tell them from it."""
+    """Return tags triggered anywhere in free text, or None if no trigger is unambiguous."""
     section = tags.section()
     if section is None and tags.calls.section_open.strip():
         # xgrammar cannot find the end of calls without a closer.

@@ -433,7 +433,7 @@ def vocabulary_slices(
     if not signs and not names:
         return ()
     # If two slices overlap and one of them is allowed, llguidance checks all tokens of the other,
-    # so each of these slices contains the one before it; those of names are allowed in names alone.
+    # so each of these slices contains the one before it; slices for names apply to names only.
     every: list[str] = [""]
     for sign in sorted(signs, key=lambda sign: (len(sign), sign)):
         every.append("".join(sorted({*every[-1], *sign})))
@@ -465,7 +465,7 @@ def open_texts(signs: str, texts: Sequence[str], most: float, first: str = "") -
     any_ = regex_without(signs)
     either = _one_of([any_, *_other_signs(signs, texts)])
     if first:
-        # A repeated first character hides the slice of what follows, so it is written once, too.
+        # A repeated first character hides the slice after it, so also write it once.
         head = f"{first[:-1]}{any_[2:]}"
         yield from (f"{head}+{either}*{any_}*", f"{head}{either}*{any_}*")
     elif most == inf:

@@ -81,10 +81,10 @@ from .schema_satisfiability import may_be_met
 from .schema_survey import plain_words
 from .string_ways import json_style, kind_style, string_ways
 
-# Members of one of several objects: their common prefixes are written once.
+# Members of one of several objects: common prefixes are written once.
 #
-# For `{city, days}` and `{city, night}` one rule covers the members after `city` in either: readers
-# of grammars that never backtrack could not know earlier which object is meant.
+# For `{city, days}` and `{city, night}` one rule covers the members after `city` in either: before
+# them, an engine that never backtracks cannot tell the objects apart.
 
 
 _Place: TypeAlias = tuple[int, int]

@@ -325,7 +325,7 @@ class ReplayStage:
         # `_formats` keeps the formats alive, so no id is reused.
         key = (tail, repr(tools), id(prompt_format.format))
         if key not in self._parsers:
-            # If the prompt writes nothing of the turn, its end is no indication.
+            # A prompt that writes nothing of the turn gives no indication.
             whole_prompt = prompt.text if tail.strip() else None
             self._parsers[key] = self.analysis.parser(
                 list(tools) or None, prompt=whole_prompt, chat_template_kwargs=exchange.setting

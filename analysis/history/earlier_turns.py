@@ -95,9 +95,9 @@ class History:
         return known
 
     def _drops_at_first(self, base: Base, turn: Message, new: Messages) -> bool:
-        """Whether the reasoning of calls is dropped if no answer precedes this turn.
+        """Whether the reasoning of calls is dropped in a first turn, without an earlier answer.
 
-        All other histories that are rendered contain an answer.
+        Every other probed history contains an answer.
         """
         if not base.ends_with_result:
             return False

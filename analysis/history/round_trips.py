@@ -327,7 +327,7 @@ def advice_of(row: TripRow) -> tuple[Advice, ...]:
     setting = fixing_setting(row)
     by_template = cause is Cause.REASONING_DROPPED and row.verdict.fault is Culprit.TEMPLATE
     if by_template and setting is None:
-        # The caller did send it back, and there is no switch to set.
+        # The caller already returned the reasoning, and no switch keeps it.
         return cause_advice("reasoning dropped by the template")
     if not unread:
         return cause_advice(cause, setting)

@@ -131,7 +131,7 @@ def _write_turn(format_: TurnFormat, message: Message, *, opened: bool) -> Piece
         written += [_write_part(format_, part, message), SampledPiece(SampledKind.MARKUP, literal)]
     kinds = {piece.kind for piece in written}
     if message.content and SampledKind.CONTENT not in kinds:
-        # The model writes content that the template does not show there.
+        # The template omits this content; the model still writes it.
         written = _with_content(format_, written, message)
     if message.calls and SampledKind.CALLS not in kinds:
         raise NotWrittenError("the format has no calls next to these parts")

@@ -397,7 +397,7 @@ class Skeletons:
     def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
         """Return the turn with sentinels in place of its content and reasoning."""
         answered = [str(id_) for message in new if (id_ := message.get("tool_call_id"))]
-        # Give a call without an id the one in the new results: templates may look up the call.
+        # A call without an id gets the id of its result, by which templates may look up the call.
         spare = [*answered, *self.marks.ids[len(answered) :]]
         spare += (f"call{at:05d}" for at in range(len(spare), len(parsed.tool_calls)))
         calls = tuple(

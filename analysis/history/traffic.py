@@ -105,8 +105,8 @@ class _Conversations:
     """The places of the requests by their head, such as `[0]` for the one that asks
     `"Who wrote Faust?"`."""
     heads: list[str] = field(default_factory=list[str])
-    """Sorted, such as the one with `"Who wrote Faust?"` alone before those that go on from it: a
-    prefix of a text is before it."""
+    """Sorted heads; a prefix precedes longer heads, e.g. the first question alone precedes the same
+    question with its answer."""
     order: list[int] = field(default_factory=list[int])
     """The places of all requests, in the order of the log, such as `[0, 1, 2]`."""
 

@@ -113,7 +113,7 @@ class Encoder:
         return self._encoded_texts[text]
 
     def compare(self, prompt: str, sampled: str, text: str, *, newlines: bool) -> TokenVerdict:
-        """Compare the cached tokens with those of the next prompt.
+        """Compare the cached tokens with the tokens of the next prompt.
 
         `newlines`: the model wrote each newline as a token of its own; else its text is encoded in
         one piece. Either way it is encoded apart from the prompt, which it could not change.

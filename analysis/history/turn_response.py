@@ -154,7 +154,7 @@ class Responses:
         parser = self._parser(self.end_of(prompt), tools)
         for at in range(len(closer), -1, -1):
             if text.endswith(closer[:at]):
-                # `}` may be that of an argument, so the parser decides whether the rest closes all.
+                # `}` may close an argument only, so the parser decides whether all is closed.
                 closed = parser.parse(text + closer[at:])
                 is_open = closed.reasoning_end is None and not (closed.content or closed.tool_calls)
                 if closed.status.regular and _parts(closed) == _parts(message) and not is_open:

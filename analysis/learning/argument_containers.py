@@ -99,7 +99,7 @@ def _learn_nested(
     )
     if known is not None:
         return structs.replace(known.object if keyed else known.array, values=known)
-    # It is none of Python's notations, so learn it from its own items, like the arguments.
+    # Not a notation of Python or JSON, so learn it from its own items, like the arguments.
     return _learn_container(Place(site, marks, keyed), depth - 1)
 
 

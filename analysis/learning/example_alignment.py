@@ -342,8 +342,8 @@ class _Wanted(Struct, frozen=True):
     style: ArgumentStyle = _VERBATIM
     """How the arguments are written, e.g. one by one."""
     own: Mapping[str, str] = field(default_factory=dict[str, str])
-    """For a value: its key, the call's name and id, by their marks, since the literals around may
-    repeat them, as `</city>`."""
+    """For a value: its key and the call's name and id, by mark; closing tags such as `</city>` may
+    repeat them."""
     following: str = ""
     """For a value: the next key, e.g. `days`; empty after the last."""
 

@@ -312,7 +312,7 @@ def format_under(
             f"the template raises under {words}: {error.reason}",
             file=prober.template.origin,
             place=None if error.line is None else f"line {error.line}",
-            hint="give values that it takes",
+            hint="use values the template accepts",
         ) from error
     # A setting that writes the same turns as a known one has its format.
     turns = turns_under(prober, setting)
@@ -356,7 +356,7 @@ def _group_settings(prober: Prober, settings: tuple[Setting, ...]) -> list[_Grou
 def _with_distinguishing_signs(
     prober: Prober, groups: Sequence[_Group], prompts: Sequence[PromptText]
 ) -> tuple[PromptText, ...]:
-    """Add to each prompt the texts that distinguish it from those of other groups.
+    """Add to each prompt the texts that distinguish it from prompts of other groups.
 
     For example instructions on how to write calls, if a value changes these with the calls.
     """

@@ -633,7 +633,7 @@ def _changes_added_text(
     # If neither decides, compare the text after the user's words, whatever moved before it.
     behind = unset[0].text.rpartition(user)[2] != longer.rpartition(user)[2]
     other = _text_added(prober, *under)
-    # Where the longer text diverges depends on what follows: `<a>x<a>` before `<b>` is `x<a>`
+    # The place of divergence depends on the next text: `<a>x<a>` before `<b>` appears as `x<a>`
     # after `<a>`, a rotation of the same text.
     alike = len(other) == len(added) and other in added + added
     return behind and not alike

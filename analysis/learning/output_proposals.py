@@ -96,7 +96,7 @@ def _joinleading_space(row: Sequence[str]) -> list[str]:
 
 
 def _holds_whole_answers(framed: FramedBeginning, answers: Sequence[str]) -> bool:
-    """Whether the block is mostly a whole answer, and so content, as if all answers were JSON."""
+    """Whether most blocks are whole answers, so content, as when every answer is JSON."""
     rests = [
         answer.partition(framed.closing)[2]
         for answer in answers
@@ -335,7 +335,7 @@ def _possible_openings(sighted: Sequence[SightedOutput], markers: SuggestedMarke
     begins = [
         output.text[output.start : output.calls[0].start] for output in sighted if output.calls
     ]
-    # If the prompt has opened a call, openings show only after content.
+    # If the prompt opens the call, only turns with content show an opening.
     begins = [begin for begin in begins if begin] or begins
     # Cut off the end of a sentence, since markup begins after it.
     shared = [_SENTENCE_END.sub("", shared_end(begins, odd)) for odd in TOLERANCES]

@@ -570,7 +570,7 @@ class _ValueFlow:
     def values(
         self, variables: Collection[str], reached: Mapping[str, set[str]] = _NONE_REACHED
     ) -> Mapping[str, dict[str, Json]]:
-        """Return, by variable, its defaults and the values that it is compared with."""
+        """Map each variable to its defaults and compared values."""
         sources = self._sources(variables, reached)
         found: dict[str, dict[str, Json]] = {name: {} for name in variables}
         for name, values in self._beside_names:

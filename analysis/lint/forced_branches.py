@@ -131,7 +131,7 @@ class BranchOpener(NodeTransformer):
     def visit_And(self, node: nodes.And) -> nodes.Node:  # noqa: N802
         """Evaluate both sides."""
         self.generic_visit(node)
-        # If both sides are true, `and` has the value of the right one, `or` that of the left one.
+        # If both sides are true, `and` returns the right value, `or` the left one.
         return _call_node(EITHER, node.right, node.left)
 
     def visit_Or(self, node: nodes.Or) -> nodes.Node:  # noqa: N802

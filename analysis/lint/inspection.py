@@ -58,7 +58,7 @@ class InspectedTemplate(Struct, frozen=True):
     folded: tuple[LintFinding, ...] = ()
     """The findings that the profile hides, e.g. ``(<LintFinding AP108 warning line 12: …>,)``."""
     unused: tuple[Ignore, ...] = ()
-    """Comments that accept a finding that was not made, e.g. ``(Ignore(("AP108",), "lists are
+    """Ignore comments that match no finding, e.g. ``(Ignore(("AP108",), "lists are
     joined upstream", 1),)``."""
     remarks: tuple[str, ...] = ()
     """Other problems, e.g. an unreadable tokenizer beside the template."""

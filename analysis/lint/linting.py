@@ -147,9 +147,9 @@ SHOWING_RELEASE = FindingFilter(Profile.RELEASE)
 
 
 # Findings of one cause are merged in two ways. A finding may name its cause, such as a line and the
-# error raised there: the most severe of several with the same cause stays. And a rule may cover
-# others: if content is always dropped, there is no need to report that it is also missing beside
-# calls. A finding that is shown never disappears behind one that is folded or less severe.
+# error raised there: of several with the same cause, the most severe remains. And a rule may cover
+# others: if content is always dropped, a report that it is also missing beside calls adds nothing.
+# A folded or less severe finding never hides a shown one.
 
 
 def merge_findings(

@@ -375,7 +375,7 @@ class Subject:
     def _without_system(self) -> Render:
         """A question without the system message that the template requires."""
         content: Json = self.shape.user_text(self.user.text)
-        # Not by `play`, which adds the required system message.
+        # `play` would add the required system message.
         question: list[dict[str, Json]] = [{"role": "user", "content": content}]
         return self._renders.render(question, self._usual_request(tools=False, generation=True))
 

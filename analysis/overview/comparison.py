@@ -416,7 +416,7 @@ class Comparison(Struct, frozen=True):
     findings: tuple[FindingChange, ...]
     """The findings that are new, fixed or changed, such as a new one of `AP109`."""
     cache: tuple[CacheTurns, CacheTurns]
-    """The turns that lose the prefix cache, with the first template and with the second, such as
+    """The turns that miss the prefix cache, per template, such as
     `(CacheTurns(2, 10), CacheTurns(2, 10))`."""
 
     @property

@@ -302,7 +302,7 @@ class ValueReader(ArgumentsAround):
         return (yield from self._take_closer(row))
 
     def _emit_literal(self, text: str) -> bool:
-        """Emit a value of Python as JSON; return False if the text is none."""
+        """Emit a value of Python as JSON; return False if it is not one."""
         python = python_notation()
         if not is_value(text, python):
             return False

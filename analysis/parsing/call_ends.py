@@ -47,7 +47,7 @@ class AfterArguments:
         self._ends = tuple(end.core for end in turn.ends if end.core)
         self._closes = (*section.later_close.units, *section.close.units)
         self._opening = call_open(section.call)
-        # By closers: those of a call differ only if they hold the name of its function.
+        # By closers, which only differ between calls if they contain the function's name.
         self._known: dict[tuple[str | None, ...], GoesOn] = {}
 
     def after(self, rest: Sequence[RowItem], name: str) -> GoesOn:
@@ -108,7 +108,7 @@ class AfterArguments:
         """
         if len(self._closes) < _PAIR or is_unit(self._closes[0]):
             return False
-        # Whether the sign closes is known only from the end after it, which nobody has read yet.
+        # Only the text after the sign shows whether it closes, and that is unread yet.
         beyond = TextLookahead(ahead.tape, ahead.tape.offset + ahead.at)
         return (yield from beyond.row(self._closes[:1])) and (yield from _finished(beyond))
 

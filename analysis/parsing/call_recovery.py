@@ -245,7 +245,7 @@ class CallRecovery:
         """
         text = self._normalized(text)[0]
         tokens, at = self._run(text, 0)
-        # The name of any tool may follow markup of the format, and an id or a name stand before it.
+        # Any tool's name may follow the format's markup, and an id or a name may precede it.
         word = _ID.match(text, at)
         behind = None if word is None else text[word.end() :].lstrip()
         units = [unit for unit in self._units if unit not in self._openers]

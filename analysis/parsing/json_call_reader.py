@@ -180,7 +180,7 @@ class JsonReader:
         call = self.call
         filled = self.is_filled or bool(self.early)
         holds = key == call.arguments_field or (yield from self._names_arguments(key))
-        # Which of two members is meant is unknown: the first one counts.
+        # Of two members of one meaning, the first one counts.
         meant = call.arguments_field if holds else key
         self.repaired = self.repaired or meant in self.seen
         self.seen.add(meant)

@@ -231,7 +231,7 @@ class QuoteScan:
             skips = word[0] != "\\" or quoted in self._escaped
             at = match.end() if skips else match.start() + 1
             quoted = self._behind(word, quoted)
-            # What follows `text` is not known to stay, so the state is kept for the text before it.
+            # The characters after `text` may still change, so keep the state at its end.
             if at <= size:
                 kept, known = at, quoted
         self._unread = whole[max(kept, size - self._longest + 1) : size]
@@ -466,7 +466,7 @@ class _JsonReader:
         key, names = self.gap.lstrip(", \t\r\n"), self.names[len(self.open)]
         if "\\" in key:
             key = encode_basestring(json.loads(key))
-        # Which of two values is meant is unknown; both are passed on.
+        # Pass on both values of a repeated key: nothing shows which one is intended.
         self.repaired = self.repaired or key in names
         names.add(key)
 

@@ -264,7 +264,7 @@ class ReasoningEnd:
             """The state before the first id."""
             return
         if not reasoning.close.core:
-            raise RequestError("the reasoning has no text that ends it")
+            raise RequestError("the format has no end marker for reasoning")
         self._close = SearchMarker(self._bytes_of_marker(reasoning.close.core))
         opening = self._bytes_of_marker(reasoning.open.core)
         header = turn.header

@@ -157,7 +157,7 @@ class _ReadCall(Struct):
 class MessageCollector:
     """Receives the texts and calls that the readers find, in order."""
 
-    # What most streams never change belongs to the class, so that a collector is made quickly.
+    # Class attributes: most streams never set them, and a collector is created faster.
     needs_all = False
     """Whether a call was found that counts only where all is forgiven."""
     vain_searches = 0

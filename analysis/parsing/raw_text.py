@@ -306,7 +306,7 @@ class ValueTexts:
         self.closes = tuple(key + row.end.strip()[:1] for row in texts.rows if row.keyed_close)
         """Texts that follow the closer if an entry ends with its key."""
         opens = [opening.core for opening in texts.openings if opening.core]
-        # Without a closer, a value ends where the separator or what follows the arguments begins.
+        # Without a closer, a value ends at the separator or at the text after the arguments.
         closers = [after.core] if after.core else [texts.separator.core, *texts.stops]
         stops = [("", nested, _Stop.OPENING)]
         space = after.before if after.core else texts.space
@@ -707,7 +707,7 @@ class RawReader:
             return ReadOutcome.COMPLETE if first.sight is _QUOTED else ReadOutcome.REPAIRED
         begun = self._begun_closer()
         rest = len(tape.text) - begun
-        # Without a closer of its own, only what follows the arguments shows that it has ended.
+        # Without its own closer, only the text after the arguments shows its end.
         ends = self._ends_alone(rest) if self.after.core else not any(self.around.texts.stops)
         if not (begun or tape.bounded or ends):
             # More of the value may be missing, and not its closer alone.

@@ -101,7 +101,7 @@ class RowReader:
         self.status = Status.OK
         self.closed = False
         """Whether the arguments have a closer of their own, such as a brace."""
-        # A name may end at what closes a call without arguments.
+        # A name may end at the closer of a call without arguments.
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, TemplateLiteral) else ()
 
@@ -150,8 +150,7 @@ class RowReader:
             if self.around.last_part(word):
                 return self._end_unread()
             self.name = word
-            # Until the name has come, nobody knows whether it is a call, so its arguments were
-            # kept.
+            # Arguments are buffered until the name confirms that it is a call.
             if self.early is not None and not self.collector.calling:
                 if not self._is_offered():
                     return CallEnd.NO_CALL

@@ -103,7 +103,7 @@ class _Unread(Enum):
     RECOVERED = auto()
     """Calls were found in its text and in the text after it."""
     BEGUN = auto()
-    """It was passed on before it broke, and remains a call."""
+    """Part of it was streamed before it broke, so it stays a call."""
 
 
 _SIGNS_BETWEEN = (";", ",", "]")
@@ -192,7 +192,7 @@ class SectionTexts:
     def _fronts(self, turn: TurnTree, section: CallSection) -> Iterator[str]:
         """Return the fronts of closers: models cut them short, as `</tool` for `</tool_call>`."""
         yield from (closer[:_FRONT] for closer in self.closers)
-        # The front of a marker behind a sign must not be that of the turn's end, which may come.
+        # A partial marker after a sign may also begin the turn's end, which wins.
         for marker in section.close.markers if self.signed else ():
             shared = (prefix_length(marker, end.core) for end in turn.ends)
             yield marker[: 1 + max(shared, default=1)]
@@ -467,7 +467,7 @@ class SectionReader:
             if not (yield from follows(tape, collector, opened)):
                 break
             if ended is not None and collector.status is not Status.MALFORMED:
-                # What broke is an element of a list of calls, even if it does not look like one.
+                # The broken text is an element of a list of calls, even if it looks different.
                 collector.status = Status.MALFORMED
                 collector.attempted(start, tape.position, Status.MALFORMED)
             start = tape.position
@@ -543,7 +543,7 @@ class SectionReader:
         text = collector.content_end(_MOST_HELD)
         starts = self.recovery.names_in(text)[-_MOST_SEARCHES:]
         if collector.closed_calls:
-            # What was read may be the second call of a list whose first one is text.
+            # The parsed call may be the second one of a list whose first one became text.
             starts += [max(0, text.rfind("{", 0, start)) for start in starts]
         found = (self.recovery.find(text[start:], collector.schemas) for start in starts)
         whole = any(call is not None and not call.guessed for call in found)

@@ -1,4 +1,4 @@
-"""Hold the text as it arrives: the text that was fed, the offset read so far, and labeled spans.
+"""Buffer the streamed text, the read position and labeled spans.
 
 Readers are generators. A reader that needs more text yields; the caller that feeds the tape resumes
 it. A `TextLane` lets plain text bypass its reader: the tape counts the passed text when the lane is
@@ -231,7 +231,7 @@ class TextTape:
         spans = self._spans
         if self.closed or (lane.passed is None and at < len(text)):
             return
-        # What passes only makes the last span longer, so that one has to be of the same kind.
+        # Passed text extends the last span, which must have the same kind.
         if not spans or spans[-1].kind is not lane.kind:
             return
         sink = self.text_sink(lane.emit)
@@ -262,7 +262,7 @@ class TextTape:
             passed = lane.sink.pieces[lane.start :]
             lane.start += len(passed)
         else:
-            # A sink has the text as JSON escapes it; offsets count what the model wrote.
+            # A sink receives JSON-escaped text, but offsets count the model's characters.
             passed, lane.raw = lane.raw, []
         if not passed:
             return

@@ -864,7 +864,7 @@ class TurnReader:
             closed = collector.reasoning_end is not None or opened.quoted or spoken_of
             return closed and opened.strays(stop.label, text, collector.last)
         behind = tape.offset + stop.end
-        # An empty block at the end is not a quotation: nobody would write one there.
+        # An empty block at the end is not within a sentence, so it is not a quotation.
         if (yield from self._ends_empty(TextLookahead(tape, behind))):
             return False
         opened.quoted = within_line

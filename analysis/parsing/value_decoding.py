@@ -583,7 +583,7 @@ class _Members(_Cursor):
         for name, text in texts:
             value = _value_of(text, self.notation, self.schema.member_beside(name, fits))
             if name in members and name not in self.schema.names:
-                # Without a schema, elements of one name are what a list looks like.
+                # Without a schema, repeated elements of one name are the only sign of a list.
                 repeated.setdefault(name, [members[name]]).append(value)
             members[name] = value
         return {**members, **repeated}

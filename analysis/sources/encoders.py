@@ -173,7 +173,7 @@ def _import_module(place: str, source_name: str) -> ModuleType:
         words, hint = "no such file", "pass the module's file, or its package"
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - a stranger's code raises what it likes
+    except BaseException as error:  # noqa: BLE001 - foreign code may raise anything
         if isinstance(error, ModuleNotFoundError) and error.name == place.partition(".")[0]:
             words = f"no module {place!r}"
             hint = "give its file as path/to/module.py:function, or install its package"

@@ -337,7 +337,7 @@ class _ByteCounter:
     """
 
     listing: HubListing
-    """The listing that the file is of, e.g. that of `"Qwen/Qwen3-8B"`."""
+    """The listing that contains the file, e.g. of `"Qwen/Qwen3-8B"`."""
     file: str
     """Its name, e.g. `"tokenizer.json"`."""
 

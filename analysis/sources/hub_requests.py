@@ -114,7 +114,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        # The library's errors have those of its HTTP library as their cause.
+        # The cause of an error of huggingface_hub is an error of its HTTP library.
         error = error.__cause__ or error.__context__
 
 

@@ -360,7 +360,9 @@ def _write(contents: Mapping[str, bytes], to: Path) -> None:
     """Write files to a new directory, built beside it and then moved into place."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise AutoparserError(
-            "this already exists", file=str(to), hint="name a new or an empty directory"
+            "the path exists and is not an empty directory",
+            file=str(to),
+            hint="name a new or an empty directory",
         )
     made: Path | None = None
     try:

@@ -165,7 +165,7 @@ BYTE_LEVEL = "gpt2"
 """GGUF's name of byte-level BPE, whatever the model."""
 
 GPT2_RULES = ("gpt-2", "gpt2")
-"""Names of GPT-2's own rule to cut text into words, which the tokenizers library has built in."""
+"""Names of GPT-2's pre-tokenizer, which the tokenizers library contains."""
 
 
 def tokenizer_of_gguf(contents: GgufContents, *, segmenting: bool) -> Tokenizer:
@@ -379,9 +379,9 @@ def read_tokenizer(path: Path, *, segmenting: bool = True) -> Tokenizer:
         return read_tiktoken(file, segmenting=segmenting)
     if file.suffix == ".model":
         raise TokenizerError(
-            "sentencepiece models are not supported, and there is no tokenizer.json beside it",
+            "sentencepiece is not supported, and no tokenizer.json is beside the file",
             file=str(file),
-            hint="convert it once with transformers (AutoTokenizer … save_pretrained) and give the"
+            hint="convert it once with transformers (AutoTokenizer … save_pretrained) and pass the"
             " tokenizer.json with --tokenizer",
         )
     return read_tokenizer_json(file)

@@ -250,10 +250,10 @@ def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocume
         LintedTemplateDocument,
         template,
         findings=tuple(_finding(template, finding, run) for finding in template.findings),
-        # Counts alone: accepted findings are no result of this run.
+        # Counts only: accepted findings are not a result of this run.
         known=len(template.baseline_findings),
         ignored=len(template.ignored),
-        # Codes alone, so that a reader knows whether a wider profile is worth a run.
+        # Codes only: they show whether a run with a wider profile is worthwhile.
         folded=tuple(finding.code for finding in template.folded),
         unused_ignores=convert(
             template.unused, tuple[UnusedIgnoreDocument, ...], from_attributes=True

@@ -47,7 +47,7 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
     facts = [("fix", Text(rule.fix))] if rule.fix else []
     if rule.fixable:
         facts.append(("fixable", Text(f"autoparser fix SOURCE --select {rule.code}")))
-    # Every page answers whether there is a fix, even with why there is none.
+    # Every page states whether a fix exists, or why not.
     facts.append((fix_safety(rule) or "no fix", Text(fix_reason(rule))))
     facts.append(("requires", Text(rule.needs.value)))
     if profiles := rule_profiles(rule):

@@ -80,7 +80,7 @@ def sarif_report(run: LintRun, version: str, pages: str | None = None) -> str:
             }
         ],
     }
-    # NaN is no JSON, though Python would write it.
+    # NaN is not valid JSON, although Python would write it.
     return json.dumps(log, indent=1, allow_nan=False) + "\n"
 
 

@@ -105,7 +105,7 @@ def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
     paths = dict.fromkeys(shell_word(template.path) for template, _ in editable)
     # A command of more files is too long to read before it is run.
     if 0 < len(paths) <= NAMED:
-        # Without the codes, `fix` would also edit what an option of this run left out.
+        # Without the codes, `fix` would also edit findings that this run's options exclude.
         words = ["fix", *paths, "--select", ",".join(codes)]
         yield next_line(" ".join(words), width, 0)
 
@@ -240,7 +240,7 @@ def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
         for shown in (one, other):
             drawn += _alone(shown, indent)
         return drawn
-    # If both render alike, the difference is in what was sent.
+    # If both renders are equal, the messages differ.
     if one.text == other.text:
         messages, other_messages = _messages_text(one), _messages_text(other)
         if messages != other_messages:

@@ -1,4 +1,4 @@
-"""Ids of calls that are not those of their results.
+"""Calls whose ids differ from the ids of their results.
 
 One function is called three times, so that only the ids tell the results apart. A template that
 renders the id of a message's first call for all of them:

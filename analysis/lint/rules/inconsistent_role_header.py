@@ -1,4 +1,4 @@
-"""First messages whose header differs from that of later messages.
+"""First messages whose header differs from later headers of the role.
 
 A render with the finding that it gives:
 

@@ -68,7 +68,7 @@ def _is_named_like(name: str, block: str) -> bool:
     words = re.split(r"[\W_]+", name.lower())
     if any(word in _NEGATIONS or word.startswith(("no", "dis")) for word in words):
         return False
-    # Shorter pieces are in too many words to show what a switch is about.
+    # Shorter pieces occur in too many words to identify the subject of a switch.
     stems = re.findall(r"[a-z]{4,}", block.lower())
     return any(stem in word or word in stem for stem in stems for word in filter(_LONG, words))
 

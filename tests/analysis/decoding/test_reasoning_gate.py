@@ -188,9 +188,9 @@ def test_eos_is_allowed_during_reasoning(bytes_backend: GrammarBackend) -> None:
 
 def test_missing_reasoning_marker_is_an_error(bytes_backend: GrammarBackend) -> None:
     grammar = bytes_backend.grammar(JSON)
-    with pytest.raises(ConstraintError, match="no text that ends it"):
+    with pytest.raises(ConstraintError, match="no end marker for reasoning"):
         ReasoningGate(grammar, end="", opening=ReasoningOpening.OPEN)
-    with pytest.raises(ConstraintError, match="no text that opens it"):
+    with pytest.raises(ConstraintError, match="no start marker for reasoning"):
         ReasoningGate(grammar, end=END, opening=ReasoningOpening.ABSENT)
     assert ReasoningGate(grammar, end="", opening=ReasoningOpening.CLOSED).tokenizer.vocab_size
 

@@ -142,9 +142,9 @@ def test_sentencepiece_model_is_named_as_unsupported(tmp_path: Path) -> None:
     with pytest.raises(TokenizerError) as caught:
         load_tokenizer(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path}/tokenizer.model: sentencepiece models are not supported, and there"
-        " is no tokenizer.json beside it; convert it once with transformers (AutoTokenizer …"
-        " save_pretrained) and give the tokenizer.json with --tokenizer"
+        f"{tmp_path}/tokenizer.model: sentencepiece is not supported, and no tokenizer.json"
+        " is beside the file; convert it once with transformers (AutoTokenizer … save_pretrained)"
+        " and pass the tokenizer.json with --tokenizer"
     )
     (tmp_path / "tokenizer.json").write_text(changed())
     assert load_tokenizer(tmp_path).token_to_id("a") == 0
