@@ -1,4 +1,17 @@
-"""From a template to its analysis: shape negotiation, phases, format, view, verdict."""
+r"""From a template to its analysis: shape negotiation, phases, format, view, verdict.
+
+From renders alone, a template gives a writer of turns, markers, a parser, and verdicts on them:
+
+    >>> analysis = analyze("fixtures/templates/j1-json-in-tags.jinja")
+    >>> analysis.format.write(Message("Hi.", reasoning="A greeting."))
+    '<|im_start|>assistant\n<think>\nA greeting.\n</think>\n\nHi.<|im_end|>\n'
+    >>> analysis.markers.reasoning_start, str(analysis.view.tools)
+    ('<think>', 'JSON_NATIVE')
+    >>> analysis.parser().parse("<think>\nA greeting.\n</think>\n\nHi.<|im_end|>").content
+    'Hi.'
+    >>> analysis.check.passed, analysis.gate.passed
+    (47, 14)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""``autoparser decode``: answers sampled under the grammar, each of them judged."""
+"""``autoparser decode``: answers sampled under the grammar, each of them judged.
+
+Options that depend on each other are checked before a template is read:
+
+    $ autoparser decode chat_template.jinja --model model/
+    --model needs --sampler transformers; add --sampler transformers
+"""
 
 from __future__ import annotations
 

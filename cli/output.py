@@ -1,4 +1,11 @@
-"""Write reports to the terminal, a pipe or a file; show progress on a terminal or in a log."""
+"""Write reports to the terminal, a pipe or a file; show progress on a terminal or in a log.
+
+An `Outlet` prints each piece at once, or writes a file when it is closed:
+
+    >>> outlet = Outlet(None)
+    >>> outlet.json({"status": "ok"}, indent=None)
+    {"status": "ok"}
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""``autoparser parse``: from a model's output to an assistant message."""
+r"""``autoparser parse``: from a model's output to an assistant message.
+
+The exit code shows whether a call or the end was lost:
+
+    >>> parser = wings.analyze("fixtures/templates/j1-json-in-tags.jinja").parser()
+    >>> _exit_code(parser.parse("Hi.<|im_end|>"), None)
+    0
+    >>> cut = parser.parse('<tool_call>\n{"name": "look", "argum')
+    >>> str(cut.status), _exit_code(cut, None)
+    ('cut', 1)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""``autoparser survey``: a summary of a corpus of templates."""
+"""``autoparser survey``: a summary of a corpus of templates.
+
+Names of result files and shares of a corpus depend only on their arguments, so that jobs on several
+machines fit together:
+
+    >>> page_name("models/Some Model.jinja", "0123456789abcdef")
+    'some-model-190696a5b5d03c9a.html'
+    >>> _parse_share("2/8")
+    (2, 8)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""A probe of a server, for a terminal and as JSON."""
+"""A probe of a server, for a terminal and as JSON.
+
+The first rows compare prompts and parsed texts with the template, such as for a llama-server:
+
+    Prompts   4 of 4 match the template
+    Texts     12 of 15 read correctly, 3 of them except for whitespace at the edges
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""The summary: a format in words for a reader who does not know the template."""
+"""The summary: a format in words for a reader who does not know the template.
+
+Each row has a label and a sentence:
+
+    >>> from autoparser import analyze
+    >>> rows = dict(summary_rows(analyze("fixtures/templates/j1-json-in-tags.jinja")))
+    >>> print(rows["Reasoning"])
+    between `<think>` and `</think>` (TAG_BASED); message field reasoning_content; kept in history
+    >>> print(rows["Arguments"])
+    passed as an object; JSON strings are encoded twice
+"""
 
 from __future__ import annotations
 
@@ -324,9 +334,10 @@ def content_parts_words(parts: ContentParts) -> Text:
     """Describe the placeholders for images, videos and audio in a user's message.
 
     >>> from autoparser import analyze
-    >>> str(content_parts_words(analyze("fixtures/parts/apart.jinja").content_parts))
-    'images: `<|photo|>↵` for each part, before the texts of the message (as image_url: silently \
-dropped); videos, audio: silently dropped'
+    >>> analysis = analyze("fixtures/templates/content-parts-required.jinja")
+    >>> print(content_parts_words(analysis.content_parts))  # doctest: +NORMALIZE_WHITESPACE
+    images: `<|image|>` for each part, in the place of the part, in tool results too (as image_url:
+    silently dropped); videos, audio: silently dropped
     """
     if parts.texts is not PartsOutcome.WRITTEN:
         return sentence(f"content as a list of parts: {_SAID[parts.texts]}", _why(parts.reason))

@@ -5,6 +5,12 @@ Drawings that only a page has are `Picture` blocks, whose data is gathered in `p
 
 Two prompts are shown side by side with their differences marked. For example, of `Hi↵<think>` and
 `Hi↵</think>`, which differ in one sign, the whole markers `<think>` and `</think>` are marked.
+Badges at the head name the verdicts and the modes:
+
+    >>> from autoparser import analyze
+    >>> learned = analyze("fixtures/templates/j1-json-in-tags.jinja")
+    >>> [str(badge) for badge in (*_verdict_badges(learned), *_mode_badges(learned))][1:]
+    ['grammar and parser 14/14 turns', 'reasoning TAG_BASED', 'content PLAIN', 'calls JSON_NATIVE']
 """
 
 from __future__ import annotations

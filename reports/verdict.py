@@ -1,4 +1,16 @@
-"""The verdicts of self-check and gate, their basis, and the failures."""
+"""The verdicts of self-check and gate, their basis, and the failures.
+
+The self-check covers whole messages, the gate turns after a prompt:
+
+    >>> from autoparser import analyze
+    >>> analysis = analyze("fixtures/templates/j1-json-in-tags.jinja")
+    >>> str(verdict_text(analysis.check))
+    '47/47 test messages match'
+    >>> verdict_basis(analysis.check)
+    'the format reproduces every test message as the template renders it'
+    >>> gate_score(analysis.gate)
+    'grammar and parser 14/14 turns'
+"""
 
 from __future__ import annotations
 

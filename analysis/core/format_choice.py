@@ -46,7 +46,8 @@ class Formats(Struct, frozen=True):
     base: Mapping[str, Json]
     """The default setting: empty unless the template cannot be rendered without some value."""
     fullest: TurnFormat
-    """The format with most parts: the default setting's, unless it omits reasoning."""
+    """The format with most parts: the default setting's, unless it omits reasoning, such as
+    `<TurnFormat: 'Assistant:' content>` of a template without calls and reasoning."""
     untried: int = 0
     """The number of settings that were not tried, beyond the limit, such as `28`."""
 

@@ -79,13 +79,13 @@ class MessageShape(Struct, frozen=True):
     empty_content: EmptyContent = EmptyContent.EMPTY
     """The form of absent content beside calls, e.g. `EmptyContent.EMPTY`."""
     arguments_as_string: bool = False
-    """Whether arguments are JSON text, not an object, e.g. `True`."""
+    """Whether arguments are JSON text, not an object."""
     tools: ToolForm = ToolForm.WRAPPED
     """The form of offered tools, e.g. `ToolForm.BARE`."""
     calls: CallForm = CallForm.WRAPPED
     """The form of calls, e.g. `CallForm.WRAPPED`."""
     answered: bool = False
-    """Whether a message with calls is refused unless tool results follow it, e.g. `True`."""
+    """Whether a message with calls is refused unless tool results follow it."""
     reasoning_form: ReasoningForm = ReasoningForm.FIELD
     """The place of reasoning, e.g. `ReasoningForm.PART`."""
     reasoning_field: str | None = None

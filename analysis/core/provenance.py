@@ -33,7 +33,8 @@ class Provenance(Struct, frozen=True):
     revision: str | None = None
     """The requested revision, such as `"main"`, or None for the default."""
     commit: str | None = None
-    """The commit of the revision, or None if the source has no commits."""
+    """The commit of the revision, such as `"0123456789abcdef0123456789abcdef01234567"`, or None if
+    the source has no commits."""
     ran_code: bool = False
     """Whether Python code of the source was run to render, as for the kind `"encoder"`."""
 

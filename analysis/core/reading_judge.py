@@ -94,9 +94,10 @@ class ReadingJudge(Struct, frozen=True):
     """Compares parsed messages with those that a template rendered."""
 
     written_alike: Callable[[Message, Message], bool]
-    """Whether the template renders both messages to the same text."""
+    """Whether the template renders both messages to the same text, such as "Hi." and "Hi. " if it
+    strips content."""
     allowed: Callable[[ToolCall], bool]
-    """Whether the schema of a call's tool allows its arguments."""
+    """Whether the schema of a call's tool allows its arguments, such as 3 days, but not "three"."""
 
     def judge(self, expected: Message, read: ReadMessage) -> ReadingVerdict:
         """Compare a message with the one that was parsed from its render."""

@@ -407,7 +407,7 @@ class SchemaPart(Struct, frozen=True, dict=True):
     """A schema inside a document. It never raises: an invalid schema allows everything."""
 
     document: SchemaDocument
-    """The document in which references are resolved."""
+    """The document in which references are resolved, such as all parameters of `get_forecast`."""
     schema: Json
     """The schema of the part, such as `{"type": "string"}`."""
 

@@ -69,7 +69,7 @@ class Switch(JsonDocument, frozen=True):
     """Values that the template knows and with which the usual conversation raises, such as
     `(True,)` if it expects a list."""
     others_raise: bool = False
-    """Whether the usual conversation raises with an unknown value, e.g. `True`."""
+    """Whether the usual conversation raises with an unknown value."""
     numeric: bool = False
     """Whether the template compares it with numbers, so that any number, not any text, is inserted,
     has an effect or raises, as for `thinking_budget`."""

@@ -429,7 +429,7 @@ class MarkerBlock(Struct, frozen=True):
     others: tuple[TemplateLiteral, ...] = ()
     """Further opening markers, which occur beside other parts."""
     leads: bool = False
-    """Whether the turn begins with the block without an opening marker, e.g. `True`."""
+    """Whether the turn begins with the block without an opening marker."""
     empty: str | None = None
     r"""The whitespace after an empty block, e.g. `"\n\n"`; None if none is ever written."""
 

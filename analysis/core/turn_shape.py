@@ -82,13 +82,13 @@ class ReasoningRetention(Struct, frozen=True):
     """Whether later prompts keep the reasoning of an earlier turn; None if not observed."""
 
     tool_loop: bool | None = None
-    """After the call was answered, e.g. `True`."""
+    """After the call was answered."""
     next_user: bool | None = None
-    """After the next user message if tools are offered, e.g. `False`."""
+    """After the next user message if tools are offered."""
     answered_loop: bool | None = None
-    """In a finished tool loop, after a later user message, e.g. `False`."""
+    """In a finished tool loop, after a later user message."""
     next_user_without_tools: bool | None = None
-    """After the next user message if no tools are offered, e.g. `False`."""
+    """After the next user message if no tools are offered."""
 
     @property
     def differs(self) -> bool:

@@ -43,11 +43,11 @@ class TemplateCrash(Struct, frozen=True):
     """The exception's type and message, e.g.
     `"SecurityError: access to attribute 'append' of 'list' object is unsafe."`."""
     needed: bool
-    """Whether agents send such messages, so that the crash is a failure, e.g. `True`."""
+    """Whether agents send such messages, so that the crash is a failure."""
     forbidden: bool = False
-    """Whether the sandbox raised, e.g. `True`."""
+    """Whether the sandbox raised."""
     sandbox_alone: bool = False
-    """Whether the messages are rendered once lists and dictionaries may be changed, e.g. `True`."""
+    """Whether the messages are rendered once lists and dictionaries may be changed."""
 
 
 class Failure(Struct, frozen=True):
@@ -63,7 +63,7 @@ class Failure(Struct, frozen=True):
     `'<|assistant|><call>update_record<with>{"count": 42}</call><|end|>\n'`, or None if by the
     format the template raises."""
     rendered: str | None
-    """The template's render, or None if it raised."""
+    """The template's render, e.g. `"A:(call get_forecast of 2)<end>"`, or None if it raised."""
     reason: str
     """The cause in words, such as `"the texts differ"`."""
     crash: TemplateCrash | None = None

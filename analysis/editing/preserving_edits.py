@@ -6,8 +6,18 @@ and if the proof of edits passes: other speakers' text is unchanged. At the end,
 replays the remaining steps. For a template that writes earlier reasoning as an empty block, the
 edit removes the condition on the last turn.
 
-Of the turn `{% if loop.last and m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}`
-the edit removes `loop.last and `, after which the scenario "reasoning + answer" holds.
+    >>> from autoparser.analysis.history.scenario_files import shipped_scenarios
+    >>> source = (
+    ...     "{% for m in messages %}<{{ m.role }}>{% if loop.last and m.reasoning_content %}"
+    ...     "(r){{ m.reasoning_content }}(/r){% endif %}{{ m.content }}</s>{% endfor %}"
+    ...     "{% if add_generation_prompt %}<assistant>{% endif %}"
+    ... )
+    >>> scenarios = [row for row in shipped_scenarios() if row.name == "reasoning + answer"]
+    >>> found = preserving_template(analyze(source), scenarios)
+    >>> [edit.text for edit in found.edits] == [source.replace("loop.last and ", "")]
+    True
+    >>> [(scenario.name, next_.value) for scenario, next_ in found.fixed]
+    [('reasoning + answer', 'user')]
 """
 
 from __future__ import annotations

@@ -3,6 +3,17 @@
 Contract: null stands for a parameter that is left out, and unknown parameters are ignored with a
 line in the log, as engines do. Messages, tools and schemas are checked where they are read. No
 error that a client gets names a path of this machine.
+
+    >>> body = {"messages": [{"role": "user", "content": "Hi."}], "temperature": None}
+    >>> chat_request(body).tool_choice
+    'auto'
+    >>> try:
+    ...     chat_request({**body, "max_tokens": "many"})
+    ... except Exception as error:
+    ...     str(as_chat_error(error))
+    'max_tokens: must be a number, got a string'
+    >>> without_paths("cannot read /srv/models/x.json: no such file")
+    'cannot read x.json: no such file'
 """
 
 from __future__ import annotations

@@ -291,9 +291,10 @@ class ReasoningCall:
     offset: int
     """The start of the reasoning, in characters of the output, e.g. `8`."""
     parser: OutputParser
-    """The parser of an answer, whose text the reasoning would be."""
+    """The parser that parses the reasoning's text as an answer, e.g. `<OutputParser of 'look'>`."""
     message: ParsedMessage
-    """The reasoning, parsed as an answer: it has calls, or one that cannot be parsed."""
+    """The reasoning, parsed as an answer: it has calls, e.g. of `look`, or one that cannot be
+    parsed."""
     closed: bool
     """Whether the reasoning is closed, so that the call is a draft; otherwise it is lost."""
 

@@ -74,16 +74,17 @@ class CallsStage(Struct, frozen=True):
     """The result of the phases on calls: a call, and the turn around it."""
 
     edges: TurnEdges
-    """The text around the parts of a turn (T3)."""
+    """The text around the parts of a turn (T3), e.g. `<calls>` before the first call."""
     worded: CallFormat | None
-    """The call that the words about tools spell out (T1), or None if turns show calls, or no
-    words do."""
+    """The call that the words about tools spell out (T1), e.g. `<call>{…}</call>`, or
+    None if turns show calls, or no words do."""
     free: tuple[FreeStretch, ...]
     """Stretches of a call that a field of the message replaces (T1), e.g. `json` before a body."""
     name: SeenSlot | None
     """The slot of a call's name (T4), e.g. of `f` in `<call>f`, or None if no name is written."""
     call_id: SeenSlot | None
-    """The slot of a call's id (T7), or None if no id is written."""
+    """The slot of a call's id (T7), e.g. of `call1a2b3` in `f#call1a2b3`, or None if no id is
+    written."""
     seen_id: SeenId | None
     """How the id carries the name (T7), e.g. `functions.f:0`, if a call has an id and no name."""
 

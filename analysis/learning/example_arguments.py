@@ -267,7 +267,7 @@ class ShownArguments(Struct, frozen=True):
     """The notation of arguments, and the parts of the literals around them that belong to it."""
 
     arguments: ArgumentFormat
-    """The notation, as A1 to A3 learn it from renders."""
+    """The notation, as A1 to A3 learn it from renders, e.g. of `city="Oslo", days=3`."""
     entries: EntryFrame = field(default_factory=EntryFrame)
     """The literals around arguments one by one, e.g. separated by `", "`."""
     guesses: tuple[str, ...] = ()

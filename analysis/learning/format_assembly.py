@@ -64,14 +64,15 @@ class PhaseResults(NamedTuple):
     """The results of all phases under one setting, by stage."""
 
     parts: PartsStage
-    """Reasoning and content (R1, R3, C1)."""
+    """Reasoning and content (R1, R3, C1), e.g. reasoning between `<think>` and `</think>`."""
     calls: CallsStage
-    """Calls and the turn around them (T1, T2, T3, T4, T7)."""
+    """Calls and the turn around them (T1, T2, T3, T4, T7), e.g. `<calls>` around all calls."""
     named: NamedReasoning | None
     """Markers of reasoning that only prompts or words show (R2), e.g. `<think>`, or None if turns
     show them."""
     arguments: ArgumentsStage | None
-    """The arguments of a call (T5, A1, A2, A3, T6), or None if no call shows any."""
+    """The arguments of a call (T5, A1, A2, A3, T6), e.g. separated by `", "`, or None if no call
+    shows any."""
     findings: tuple[Finding, ...]
     """One for each phase, sorted: reasoning, content, calls, arguments, e.g. `R1`, `R2`, `R3`,
     `C1`, `T1`."""

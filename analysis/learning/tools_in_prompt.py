@@ -1,4 +1,4 @@
-"""Find the parts of offered tools that reach the prompt, their spelling, and those that crash.
+r"""Find the parts of offered tools that reach the prompt, their spelling, and those that crash.
 
 A part is anything that can be changed alone: a name, a description, the value of a keyword, a
 member of an ``enum``. All texts and numbers are changed at once, each to a distinct word, and

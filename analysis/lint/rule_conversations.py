@@ -1,8 +1,14 @@
-"""Conversations that several rules render, and texts that templates alter.
+r"""Conversations that several rules render, and texts that templates alter.
 
 Lost characters are found with two texts that differ in one thing: if both render alike, the
 difference is lost. So the template's way of writing text does not matter, be it verbatim, JSON, or
-escapes of its own. If `a"b` and `ab` give the same prompt, quotes are lost.
+escapes of its own. If `a"b` and `ab` give the same prompt, quotes are lost. Lost edges are found
+in one text, a word between whitespace:
+
+    >>> pad_word("rwgvpbsb")
+    '\n\n\n \trwgvpbsb\t \n\n\n'
+    >>> lost_edges("<|user|>\n\n\n \trwgvpbsb<|end|>", "rwgvpbsb")
+    'end'
 """
 
 from __future__ import annotations

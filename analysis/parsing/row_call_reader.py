@@ -380,7 +380,7 @@ class _Behind(NamedTuple):
     space: str
     r"""The whitespace that the template writes before them, e.g. "\n"."""
     goes_on: GoesOn
-    """Recognizes the end of the call where another sign comes."""
+    """Recognizes the end of the call after another sign, e.g. after the fence "```"."""
     braced: bool
     """Whether the arguments are an object, which a model may put in a fence."""
 

@@ -184,7 +184,7 @@ def test_readme_figures_equal_the_scoreboard() -> None:
     readme = README.read_text("utf-8")
     assert len(readme.splitlines()) <= 50
     ((cases, row),) = re.findall(
-        r"\[(\d+) tool-call cases .*, read right \| (.*) \|$", readme, re.MULTILINE
+        r"\[(\d+) tool-call cases .*, parsed correctly \| (.*) \|$", readme, re.MULTILINE
     )
     shown = []
     for reader in ("autoparser", "vLLM", "SGLang", r"llama\.cpp"):
