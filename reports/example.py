@@ -229,6 +229,7 @@ def _cut(label: str, text: str, words: list[tuple[int, int]], name: str) -> Iter
 
 
 def _arguments(arguments: ArgumentFormat, call: ToolCall) -> Iterator[ExampleSpan]:
+    """Split written arguments into labeled spans, or one span if the pieces do not match."""
     members = arguments.members
     text = arguments.write(call.arguments)
     # An indented notation begins a line with the margin wherever another has nothing.

@@ -161,6 +161,7 @@ def cause_sentence(explained: ExplainedOutput, text: str) -> Text:
 
 
 def _reason_words(explained: ExplainedOutput, text: str) -> Text:
+    """Describe why a call was lost, with its place in the output."""
     cause = explained.cause
     place = cause.place
     where = ""

@@ -54,6 +54,7 @@ def issue_markdown(report: ReportedOutput) -> str:
 
 
 def _lines(report: ReportedOutput) -> Iterator[str]:
+    """Yield the lines of a bug report: facts, output, expected message, engines, smallest part."""
     explained, text = report.explained, report.text
     yield f"### {plain(_title(report))}"
     # A maintainer reads the cause before the text that shows it.

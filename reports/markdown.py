@@ -61,6 +61,7 @@ def markdown_lines(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a kind
+    """Yield the lines of one block of any kind, for a comment on GitHub."""
     match block:
         case Gap():
             return

@@ -153,6 +153,7 @@ def _digest(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
+    """Return the Jinja environment of this package's own page templates."""
     made = Environment(
         loader=FunctionLoader(_own_file),
         autoescape=True,

@@ -18,6 +18,7 @@ def presented(value: Shown, width: int, *, full: bool) -> Text:
 
 
 def _report(kind: str, value: Any, width: int, *, full: bool) -> Text:
+    """Return the report of a value by its kind. Each is imported only when needed."""
     # By name, not by type: the types' modules would be imported for the comparison.
     match kind:
         case "learned":

@@ -403,6 +403,7 @@ def _choice(literals: Sequence[TemplateLiteral]) -> Text:
 
 
 def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
+    """Yield the rows on calls: the section around them, one call, its name and arguments."""
     pieces = [_literal(section.open)] if section.open.text else []
     pieces.append(Text("call"))
     # For all other limits the template writes one call.

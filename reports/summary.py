@@ -126,6 +126,7 @@ NO_FIELD = "this template renders no reasoning field"
 
 
 def _reasoning(analysis: LearnedFormat) -> Text:
+    """Describe the markers of reasoning, its field, and when later prompts keep it."""
     mode, markers, format_ = analysis.view.reasoning, analysis.markers, analysis.formats.united
     if mode is ReasoningMode.NONE:
         return sentence(absent_words(analysis, Presence(reasoning=True)), " ", _mode(mode))

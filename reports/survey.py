@@ -119,6 +119,7 @@ def _badges(summary: SurveySummary) -> Iterator[Text]:
 
 
 def _sections(summary: SurveySummary, folder: str, most: int) -> Blocks:
+    """Return the sections: shares of modes, families, switches, causes, crashes and failures."""
     whole = summary.all.templates
     return [
         *_shares("Reasoning", summary.reasoning, whole),

@@ -183,6 +183,7 @@ def _notations(state: TemplateState, picture: str) -> Iterator[str]:
 
 
 def _round_trips(state: TemplateState) -> Iterator[str]:
+    """Yield how many templates round-trip, why others do not, and which could not be analyzed."""
     # The share is stated as a success here, and as a fault in the table above.
     rewritten = next(row for row in state.claims if row.claim is StateClaim.REWRITTEN)
     yield from ("", "## Which of them round-trip", "")
@@ -220,6 +221,7 @@ def _round_trips(state: TemplateState) -> Iterator[str]:
 
 
 def _readings(state: TemplateState) -> Iterator[str]:
+    """Yield the table of built-in parsers, and the texts that an engine did not answer."""
     readings, asked = state.readings, len(state.asked)
     # Engines are asked only with `--python`.
     if not readings:

@@ -89,6 +89,7 @@ def drawn_lines(blocks: Iterable[Block], width: int) -> Lines:
 
 
 def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a branch a kind
+    """Paint one block of any kind in lines of at most `width` cells."""
     match block:
         case Gap():
             return [Text()]

@@ -185,6 +185,7 @@ class ChatPreparer:
             raise _of_parameter(error) from error
 
     def _prepare(self, request: ChatRequest) -> PreparedChat:
+        """Render or bridge the prompt of a request, and make its grammar and parser."""
         shape = self._analysis.shape
         # Either the last message is unfinished, or a new prompt follows it.
         if request.continue_final_message and request.continues is not None:

@@ -363,6 +363,10 @@ def _responses_tool(tool: object, place: str) -> dict[str, Any]:
 
 
 def _responses_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Convert the input items of OpenAI's Responses API to chat messages.
+
+    An assistant turn is several items there (reasoning, calls, texts), and one message here.
+    """
     given = body.get("input")
     # A text as input is short for one user message.
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given

@@ -137,6 +137,7 @@ def plugin_check(
 
 
 def _environment_of(python: str, *, imports: bool, timeout: float) -> _Environment:
+    """Run the worker in another Python, and return its facts. Raises AutoparserError."""
     # The other Python may lack this package, so it gets the program as text.
     command = [python, "-c", WORKER.read_text("utf-8"), *(["--import"] if imports else [])]
     try:
@@ -178,6 +179,7 @@ def _answer(what: str, holds: bool, finding: str, way_out: str) -> CheckedPoint:
 
 
 def _points(python: str, environment: _Environment, *, imports: bool) -> Iterator[CheckedPoint]:
+    """Check the package, each engine, and the llguidance that they share."""
     install = f"{python} -m pip install {CHECKOUT}"
     version = environment.package
     yield _answer(PACKAGE, version is not None, version or "not installed", install)
@@ -202,6 +204,7 @@ def _points(python: str, environment: _Environment, *, imports: bool) -> Iterato
 def _of_engine(
     engine: str, engine_facts: _EngineThere, install: str, *, imports: bool
 ) -> Iterator[CheckedPoint]:
+    """Check one engine's plugin: its entry point, whether it may load, and its registered names."""
     yield _entry_point(engine, engine_facts, install)
     if engine_facts.allowed is not None:
         named = NAME in [name.strip() for name in engine_facts.allowed.split(",")]

@@ -307,6 +307,7 @@ class CallWriter:
         return [(path, path == empty) for path in distinct_paths(paths)]
 
     def _filled(self, row: Row, name: str, first: bool) -> list[Item]:
+        """Return a call's row with the tool's name, and patterns for its id and number."""
         items: list[Item] = []
         naming = self.calls.naming
         for at, piece in enumerate(row):

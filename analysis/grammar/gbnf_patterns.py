@@ -210,6 +210,7 @@ class RegexWriter(Struct, frozen=True):
         return [*ways, self.rules.add("escape", " | ".join(map(self.write, escapes)))]
 
     def _repeat(self, item: Regex, least: int, most: int | None) -> str:
+        """Write a repetition; an item that may be empty is replaced by one that may not."""
         if most == 0:
             return '""'
         if shortest_match(item) == 0:

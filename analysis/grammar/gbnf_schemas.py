@@ -102,6 +102,10 @@ class Converter:
         return self.rules.add(wish_for(pointer), " | ".join(dict.fromkeys(options)))
 
     def _option(self, option: Option) -> str | None:
+        """Return the expression of one alternative, written once; a recursive one gets a rule.
+
+        A keyword that cannot be written is noted, and the rest is still searched for other errors.
+        """
         if not option.schema:
             return any_value(self.tokens)
         key = json.dumps(option.schema)
@@ -129,6 +133,7 @@ class Converter:
         return written
 
     def _flat(self, option: Option) -> str | None:
+        """Write a schema without references or unions: its constants, or each type."""
         schema, pointer = option.schema, option.pointer
         if "enum" in schema:
             # All values are from the enum: checking that again would take quadratic time.
@@ -152,6 +157,7 @@ class Converter:
         return written[0] if len(written) == 1 else self._options_rule(pointer, written)
 
     def _typed(self, kind: str, schema: Schema, pointer: str) -> str | None:
+        """Write the values of one type, or return None if none is valid."""
         wish = wish_for(pointer)
         match kind:
             case "null":
@@ -257,6 +263,7 @@ class _MembersWriter:
         return None if name is None else Others(name, value)
 
     def _by_pattern(self) -> Others | None:
+        """Return the members that a single pattern names. Raises if others may match it."""
         members = self.members
         (source, schema), *more = members.patterns.items()
         why = None

@@ -99,6 +99,7 @@ def _wrong(
     prober: Prober,
     readers: list[_PromptReader],
 ) -> list[GateFault]:
+    """Return the faults of continuations of one prompt: rejected by the grammar, or misread."""
     begun = _begun_turn(formats, opening)
     earlier, form = continuations[0].earlier, continuations[0].form
     turns = turns_after(begun.format, opening, prober, earlier, form)

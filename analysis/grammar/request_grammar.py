@@ -195,6 +195,7 @@ class Grammar(Shown):
         names_alone: bool = False,
         apart: bool = False,
     ) -> GrammarRules:
+        """Return the rules of all turns. Raises if a lazy grammar has no trigger."""
         if self.lazy:
             for turn in self.turns:
                 # Raises if no trigger tells calls from text: without one, the grammar would never

@@ -155,6 +155,10 @@ def _json_text(schema: Json) -> str:
 
 @lru_cache(maxsize=2048)
 def _guidance_schema(source_text: str) -> GuidanceSchema:
+    """Convert a schema for llguidance, and collect the parts that only llguidance can judge.
+
+    Raises UnheldKeywordError for all keywords that it cannot enforce, at once.
+    """
     document = SchemaDocument.of(json.loads(source_text))
     unsettled: list[Json] = []
     refused: list[tuple[str, SchemaError]] = []
@@ -306,6 +310,7 @@ def _may_be_fraction(schema: Schema) -> bool:
 
 
 def _hold_counts(schema: Schema, pointer: str) -> None:
+    """Raise for counts that llguidance cannot enforce: it does not count optional members."""
     if schema.keys().isdisjoint(_COUNTS):
         return
     least, most = (

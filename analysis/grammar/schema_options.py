@@ -197,6 +197,7 @@ def _array_holds(value: list[Json], schema: Schema, flat: Flat) -> bool:
 
 
 def _object_holds(value: dict[str, Json], schema: Schema, flat: Flat) -> bool:
+    """Return whether an object is valid: its size, its required names, and each member."""
     if not _counted(len(value), schema, "Properties"):
         return False
     if not all(name in value for name in required_names(schema)):
@@ -355,6 +356,7 @@ class Resolver(Struct, frozen=True):
     def _combinations(
         self, first: list[Option], second: list[Option], pointer: str
     ) -> list[Option]:
+        """Merge each pair of two unions that apply at once, without contradictory pairs."""
         if len(first) * len(second) > MOST_OPTIONS:
             raise SchemaError(
                 f"unions that apply at once have {len(first) * len(second)} combinations",

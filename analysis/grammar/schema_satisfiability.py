@@ -245,6 +245,7 @@ def may_be_met(schema: Json) -> bool:
 
 @lru_cache(maxsize=2048)
 def _may_be_met(schema_text: str) -> bool:
+    """Return False only if no value is valid; keywords that cannot be judged are left out."""
     document = SchemaDocument.of(json.loads(schema_text))
     if all_plain(document):
         return True

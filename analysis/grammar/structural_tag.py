@@ -327,6 +327,7 @@ def _turn_tag(
     *,
     required: bool,
 ) -> TagFormat:
+    """Return the tag of a turn: triggered calls in free text if possible, else its rows."""
     turn, parallel, json_schema = rules.turn, rules.parallel, rules.json_schema
     calls = turn.strict.calls
     if not any(row.has(TurnPart.CALLS) for row in turn.strict.rows):

@@ -547,6 +547,10 @@ def _cut_segments(
     sampled: Sequence[tuple[int, int]],
     counted: Sequence[tuple[int, int]],
 ) -> tuple[Segment, ...]:
+    """Cut the text at the edges of all ranges, and join neighbors with the same owner and flags.
+
+    `sampled` and `counted` are the ranges that the model wrote and that count in the loss.
+    """
     cuts = {0, len(text)}
     cuts.update(place for share in shares for place in (share.start, share.end))
     cuts.update(place for run in places.runs for place in (run.start, run.end))

@@ -217,6 +217,7 @@ class _ScenarioReader(Struct, frozen=True):
             raise self.wrong(place, f"unknown {what} {name!r}", hint)
 
     def scenario(self, entry: _FileScenario, place: str, tools: tuple[Tool, ...]) -> Scenario:
+        """Convert an entry of a file. Raises an error at its place if it is contradictory."""
         message_entry, sampled = entry.message, entry.sampled
         if sampled is None and message_entry is None:
             raise self.wrong(place, "nothing to write", "add message, or sampled")

@@ -355,6 +355,10 @@ class Skeletons:
         *,
         call_count: int,
     ) -> Base:
+        """Render a conversation with sentinels; `last` is the last known text in its prompt.
+
+        Raises TemplateRenderError for a template that rejects it.
+        """
         messages = self.dialogue(entries)
         # Raises for a template that refuses this conversation; the render without a prompt may be
         # refused alone.

@@ -294,6 +294,12 @@ class Bridge:
         tools: Sequence[object] | None,
         purpose: Purpose,
     ) -> RenderedTokens:
+        """Return the ids of the next prompt: prompt, completion, and the new messages.
+
+        The new text is rendered behind a skeleton of the turn, encoded, and added after the ids
+        that the model sampled, which never change. Raises RefusedBridge if the template would
+        render the past differently, or if the end of the turn is unknown.
+        """
         prompt = past.ids
         end = self._responses.end_of(prompt)
         bases: Sequence[Base] = self._skeletons.bases(tools, self._switches, end.tail)

@@ -408,6 +408,11 @@ class _TrafficReader:
         )
 
     def _find_cause(self, before: int, at: int, here: int) -> Cause:
+        """Return why request `at` does not continue request `before`: they differ from `here` on.
+
+        The causes are tried in the order of the text: before the turn, its reasoning, its header,
+        its end, its calls, its content.
+        """
         earlier, text = self._read_line[before], self._read_line[at].prompt
         opening, stops = self._opening_and_stops(before)
         # The difference precedes the turn, so nothing in this turn is its cause.

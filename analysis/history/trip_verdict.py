@@ -437,6 +437,7 @@ def _with_reasoning(
 def _judge_replay(
     stage: ReplayStage, replay: Replay, encoder: Encoder | None, sample: Sample
 ) -> Verdict:
+    """Compare the next prompt with the sampled turn, as text and as tokens, and find the cause."""
     exchange = replay.exchange
     error = replay.error
     if isinstance(error, TemplateLimitError):

@@ -81,6 +81,7 @@ def learn_types(
 def _learn_nested(
     place: Place, entries: EntryOrder, row: Row, kind: JsonType, depth: int
 ) -> ContainerNotation | None:
+    """Learn an array or object inside arguments: a known notation, or one from its own items."""
     keyed = kind is JsonType.OBJECT
 
     def site(value: Json) -> str | None:

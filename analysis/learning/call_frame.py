@@ -212,6 +212,10 @@ def _inner_texts(observer: Observer, three: list[CallGroup]) -> list[str]:
 
 
 def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | None:
+    """Split the texts around three calls into section, separator and call, and find their numbers.
+
+    A number between two calls belongs to the earlier or the later one: the other edge decides.
+    """
     # Seen with the sentinels of the first call, three calls are equal except for their numbers.
     inner = mark_numbers(_inner_texts(observer, three))
     between = mark_numbers([three[1].before, three[2].before])

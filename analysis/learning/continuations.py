@@ -124,6 +124,7 @@ def _distinct_openings(format_: TurnFormat) -> Iterator[TurnOpening]:
 def _continuations_after(
     format_: TurnFormat, opening: TurnOpening, prober: Prober, form: FormDeparture | None
 ) -> Iterator[TemplateContinuation]:
+    """Render each message after a prompt: alone, after a call, and after an answer."""
     for earlier in Earlier:
         turns = turns_after(format_, opening, prober, earlier, form)
         # No call can be continued in a template without calls, or without tools.
@@ -162,6 +163,7 @@ def with_later_openings(formats: Formats, continuations: Sequence[TemplateContin
 def _later_openings(
     format_: TurnFormat, continuations: Sequence[TemplateContinuation]
 ) -> tuple[TurnOpening, ...]:
+    """Find ends of prompts after earlier turns that the known openings do not cover."""
     groups: dict[tuple[str, Earlier], list[TemplateContinuation]] = {}
     for continuation in continuations:
         known_opening = any(continuation.opening is opening for opening in format_.openings)

@@ -572,6 +572,7 @@ def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:
 def _shown_call(
     aligned: AlignedExample, call: ToolCall, places: Sequence[int], before: str, *, last: bool
 ) -> ShownCall:
+    """Split a call of an aligned example into fields and the literals between them."""
     fields: list[tuple[RowSlot, tuple[Mark, ...]]] = []
     joints: list[str] = []
     inside: list[str] = []

@@ -299,6 +299,7 @@ def conclude_arguments(calls: Sequence[ShownCall], style: ArgumentStyle) -> Show
 
 
 def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments | None:
+    """Choose the known notation that reproduces the most examples of whole argument objects."""
     seen: list[tuple[Json, str]] = []
     for call in calls:
         for slot, marks in call.fields:
@@ -332,6 +333,7 @@ def _candidate_notations(texts: Sequence[str]) -> Iterator[tuple[ValueNotation, 
 
 
 def _entry_by_entry(calls: Sequence[ShownCall], escape: StringEscape) -> ShownArguments | None:
+    """Combine what examples show of keys, values and containers; types not shown are guessed."""
     shown = shown_entries(calls)
     if not shown.middles:
         return None

@@ -434,6 +434,7 @@ def _assemble_shown_calls(
     framed: ShownFrame,
     section: tuple[str, str],
 ) -> CallFormat | None:
+    """Combine the frame and the arguments; a call without arguments shows its own row."""
     found = assemble_call(framed.frame, (), shown_arguments.arguments, ARGUMENTS_MARK, section)
     if found is None:
         return None

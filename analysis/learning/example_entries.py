@@ -141,6 +141,7 @@ def value_frames(aligned: Iterable[AlignedExample]) -> ValueFrames:
 
 
 def _entries_of_calls(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
+    """Yield every key and value of calls that write arguments one by one, with the text around."""
     for call in calls:
         around = (call.before, *call.joints, call.after)
         for at, (slot, marks) in enumerate(call.fields):

@@ -573,6 +573,7 @@ def _is_no_flag(
 
 
 def _effects_of_value(prober: Prober, unset: _Views, views: _Views) -> tuple[SwitchEffect, ...]:
+    """Compare the renders under a value with those without it, effect by effect."""
     if unset.alone.rendered and not views.alone.rendered:
         return (SwitchEffect.RAISES,)
     marks = prober.sentinels

@@ -287,6 +287,11 @@ def _proposal(
     ends: Sequence[str],
     marked: tuple[SuggestedMarkers, str],
 ) -> Proposal:
+    """Return labeled examples from the calls that were found in outputs, by one style of arguments.
+
+    The text before the first call becomes reasoning and content, by `read` or by a block that
+    most of these texts share.
+    """
     markers, opening = marked
     fronts = [_text_before_calls(output, ends, opening) for output in sighted]
     block = None

@@ -334,6 +334,7 @@ def _each_call(outputs: Sequence[SightedOutput]) -> list[tuple[SightedOutput, in
 
 
 def _ids_between_fields(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+    """Find ids between the name and the arguments of each call, or return None."""
     texts = [
         with_word_mark(text, call.name, NAME_MARK)
         for output in outputs
@@ -356,6 +357,7 @@ def _ids_between_fields(outputs: Sequence[SightedOutput]) -> list[SightedOutput]
 
 
 def _ids_before_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+    """Find ids as the last word before each call, ahead of a common marker, or return None."""
     texts = [output.before(at) for output, at in _each_call(outputs)]
     # The common end of the texts before calls is markup; an id can only be the word before it.
     last = shared_end(texts)
@@ -380,6 +382,7 @@ def _ids_before_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] |
 
 
 def _ids_after_calls(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+    """Find ids as the first word after each call, after a common marker, or return None."""
     texts = [output.after(at) for output, at in _each_call(outputs)]
     # The common beginning of the texts after calls is markup; an id can only be the word after it.
     first = shared_beginning(texts)

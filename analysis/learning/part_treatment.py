@@ -226,6 +226,7 @@ def _addition_between(plain: _AroundParts, text: _AroundParts) -> _Added:
 
 
 def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTreatment:
+    """Try every form of one media kind; examine one that shows a placeholder further."""
     data = scene.prober.sentinels.values[2]
     # OpenAI and transformers have several forms for each kind; a template may support any of them.
     seen = {
@@ -258,6 +259,7 @@ def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTrea
 def _full_treatment(
     scene: _PartsScene, form: MediaForm, single: _Added, treatment: MediaTreatment, *, calls: bool
 ) -> MediaTreatment:
+    """Render two parts, other roles and an earlier message, to learn how placeholders repeat."""
     data = scene.prober.sentinels.values[2]
     part = form.part(data)
     # A second part shows whether placeholders are counted, or written once for all.

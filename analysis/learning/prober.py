@@ -131,6 +131,7 @@ def sentinel_sets(template_text: str, count: int) -> tuple[Sentinels, ...]:
 
 @lru_cache(maxsize=8)
 def _sentinels(seed: int) -> Sentinels:
+    """Draw words that share no edges, so that a diff finds exactly their places."""
     source = random.Random(seed)
     firsts = source.sample(_FIRST, len(_FIRST))
     lasts = source.sample(_FIRST, len(_FIRST))
@@ -333,6 +334,7 @@ class Prober:
         return known
 
     def _render(self, dialogue: Dialogue, tools: bool, generation: bool, setting: Setting) -> Probe:
+        """Render a dialogue; a probe holds its error, unless too many renders exceed a limit."""
         messages = self.shape.messages(dialogue, self.sentinels.system)
         slow = self.meter.slow
         if slow is not None and self.meter.beyond > 1 and len(messages) >= slow[0]:

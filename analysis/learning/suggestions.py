@@ -349,6 +349,7 @@ class _ValueFlow:
             visit(self, node)
 
     def visit_binding(self, node: nodes.Node) -> None:
+        """Record the values of a name: assignments, defaults, and items of literal lists."""
         match node:
             case nodes.Assign(
                 target=nodes.Name(name=name),
@@ -380,6 +381,7 @@ class _ValueFlow:
                 pass
 
     def visit_structure(self, node: nodes.Node) -> None:
+        """Record the members that are read of a value, such as `message.tool_calls`."""
         if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
             self._methods.add(id(node.node))
             self._read_each(_value_names(node))

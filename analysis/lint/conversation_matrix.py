@@ -382,6 +382,7 @@ def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[Whol
 
 
 def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConversation]:
+    """Yield every conversation in scope: scenes, with and without system message and tools."""
     systems = (texts.system,) if scope.system_needed else ("", texts.system)
     offers = (False, True) if scope.tools else (False,)
     chats, loops = [*_chats(texts)], [*_loops(texts, scope)] if scope.calls else []
@@ -462,6 +463,7 @@ def _long_chat(texts: ConversationTexts) -> WholeConversation:
 
 
 def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConversation]:
+    """Yield scenes with calls, from a single one to finished loops before a question."""
     first, second, third = texts.users
     one, other, later = texts.results
     earlier, answer = (Message(text) for text in texts.answers)

@@ -468,6 +468,7 @@ def _task(target: LintTarget, request: LintRequest) -> InspectionTask:
 def _inspect_target(
     target: LintTarget, seen_hits: SeenHits, request: LintRequest
 ) -> tuple[InspectedTemplate | None, tuple[InputProblem, ...]]:
+    """Apply settings, ignore comments and the profile to the hits in a template."""
     if not seen_hits.looked:
         return None, tuple(replace(trouble, path=target.path) for trouble in seen_hits.troubles)
     ignores = seen_hits.ignores

@@ -3,6 +3,13 @@
     {"name": "f", "arguments": {"a": 1}}  ->  the name, the id and the arguments of a call
 
 The names of the members are the format's, or those of OpenAI's messages (`message_call`).
+
+A call whose JSON is truncated: `JsonReader` passes arguments on as they arrive, so a prefix such as
+`{"city": "Os` has reached the collector when the text ends. `read` then returns `CallEnd.CUT`, or
+`NO_CALL` if the text only may be a call. If the output is complete and only brackets behind the
+last argument are missing, it adds them: the call is `repaired`. The status of the message is set
+above this module: `SectionReader._cut` sets `Status.CUT`, and `MessageCollector` returns the call
+that is still open as `partial_call`.
 """
 
 from __future__ import annotations

@@ -141,6 +141,7 @@ def page_markdown(rule: Rule) -> str:
 
 
 def _page(rule: Rule) -> Iterator[str]:
+    """Yield the lines of a rule's page in Markdown."""
     yield f"# {rule.code}: {rule.name}"
     yield ""
     yield f"{_capital(_prose(rule.summary))}."
@@ -202,6 +203,7 @@ def rules_index(rules: Sequence[Rule], folder: str = "") -> str:
 
 
 def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
+    """Yield the lines of the index: a table for each group of rules."""
     yield "# Rules"
     yield ""
     yield (

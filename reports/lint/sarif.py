@@ -109,6 +109,7 @@ def _rule(rule: Rule, pages: str | None) -> Mapping[str, object]:
 def _result(
     template: InspectedTemplate, finding: LintFinding, indices: Mapping[str, int]
 ) -> Mapping[str, object]:
+    """Return a finding as a result, with a fingerprint that survives moved lines."""
     fix = f"; {visible(finding.fix)}" if finding.fix else ""
     # Without the line, so that a finding that only moved stays the same result.
     identity = "\0".join((template.name or "", finding.code, finding_digest(finding)))

@@ -178,6 +178,7 @@ class _Writer:
         return drawn
 
     def finding(self, template: InspectedTemplate, finding: LintFinding) -> Blocks:
+        """Show one finding: head, place, excerpt, fix, other rules, engines, evidence."""
         style = SEVERITY_STYLES[finding.severity]
         head = sentence(
             (f"{finding.severity.value} {finding.code} ", style), (finding.rule.name, "bold")
