@@ -68,6 +68,7 @@ _VALUES: tuple[tuple[str, str, Json], ...] = (
     ("lines and tabs", "title", "first\n\tsecond\n\nlast"),
     ("markup", "title", f"<b>bold</b> & <br/> [x] {{y}} %}} {_SIGNS}"),
     ("letters beyond ASCII", "title", "naïve 日本語 – 🚀"),
+    # Strings that look like values of other types: without quotes, no parser can tell.
     ("digits in a string", "title", "007"),
     ("JSON in a string", "title", '{"inner": [1, true, null]}'),
     ("whitespace at a string's edges", "title", "  padded\n"),
@@ -75,6 +76,7 @@ _VALUES: tuple[tuple[str, str, Json], ...] = (
     ("an integer", "count", 42),
     ("a negative integer", "count", -7),
     ("a fraction", "ratio", 2.5),
+    # Python and JSON write this number with an exponent.
     ("a small number", "ratio", 1e-07),
     ("true", "active", True),
     ("false", "active", False),
@@ -89,6 +91,7 @@ _VALUES: tuple[tuple[str, str, Json], ...] = (
 
 _EDGE_ARGUMENTS: tuple[tuple[str, str, Json], ...] = (
     ("a capital, a hyphen or a digit in an argument's name", EDGE_KEY, "plain words"),
+    # Large numbers show thousands separators and lost digits.
     ("an integer of seven digits", "people", 1234567),
     ("a negative integer of seven digits", "balance", -7654321),
     ("a fraction of ten digits", "area", 1234567.875),
@@ -117,6 +120,7 @@ _MIXED: dict[str, Json] = {
 def battery_messages() -> tuple[BatteryCase, ...]:
     """Return the messages: all combinations of parts, values of every type, hostile texts."""
     cases: list[BatteryCase] = []
+    # Up to three calls: a middle one has a separator on both sides.
     for calls, reasoning, content in product(range(4), (False, True), (False, True)):
         names = ["reasoning"] * reasoning + ["content"] * content
         names += [f"{calls} call{'s' * (calls > 1)}"] * (calls > 0)
@@ -169,6 +173,7 @@ def _edges_of_calls() -> BatteryCase:
         BatteryCase(what, _one_call({key: value}, "findtown"))
         for what, key, value in _EDGE_ARGUMENTS
     )
+    # All edges in one message cost one render; their parts are asked only if it fails.
     return BatteryCase(
         "a call with unusual names, large numbers and a long text",
         _one_call(arguments, EDGE_TOOL),
@@ -226,6 +231,7 @@ def battery_tools() -> tuple[Tool, ...]:
 @lru_cache(maxsize=1)
 def loose_tools() -> tuple[Json, ...]:
     """Return the tools in OpenAI's form, with schemas that allow all arguments of the battery."""
+    # `battery_tools` declares `parent` a string, but messages also set it to null.
     loose: dict[str, Json] = {
         "parent": {"type": ["string", "null"]},
         "labels": {"type": "array"},

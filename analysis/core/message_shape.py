@@ -118,6 +118,7 @@ class MessageShape(Struct, frozen=True):
             if message.content:
                 parts.append({"type": "text", "text": message.content})
             return parts
+        # Clients always send content without calls, even if it is empty.
         if message.content or not message.calls:
             return message.content
         return "" if self.empty_content is EmptyContent.EMPTY else None
@@ -148,6 +149,7 @@ class MessageShape(Struct, frozen=True):
                 text = self._content_of(entry, self.user_content)
                 shaped.append({"role": "user", "content": text})
             else:
+                # Some templates name a result by its function, others by the id of the call.
                 shaped.append(
                     {
                         "role": "tool",
@@ -200,6 +202,7 @@ class FormDeparture(Struct, frozen=True):
 
     def same(self, dialogue: Dialogue, *, tools: bool) -> bool:
         """Return whether a conversation is the same in both forms, so that it shows nothing."""
+        # Tools are not among the messages that are compared below.
         if tools and self.shape.tools is not self.own_shape.tools:
             return False
         one, other = self.shape, self.own_shape

@@ -125,6 +125,7 @@ def given_tools(
     OpenAI's form.
     """
     answer = value.get("result") if is_mapping(value) else None
+    # MCP servers answer with `{"result": {"tools": […]}}`.
     listed = answer if is_mapping(answer) else value if is_mapping(value) else {"tools": value}
     tools = read_value(listed, _ToolFile, file=file, wrong=wrong).tools
     return tuple(
@@ -171,6 +172,7 @@ def given_messages(value: object, file: str) -> list[dict[str, Any]]:
             hint = missing_name_hint("content", message, "add content, or tool_calls")
             raise AutoparserError("the message is empty", file=file, place=place, hint=hint)
         for number, call in enumerate(calls):
+            # Both forms exist: OpenAI wraps the function, some templates take a bare call.
             if call.function is None and call.name is None:
                 where = place_in(place, "tool_calls", number)
                 raise AutoparserError(

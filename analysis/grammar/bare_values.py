@@ -61,6 +61,7 @@ class BareValue(Struct, frozen=True):
         Raises UnheldKeywordError if none is left.
         """
         found = [notation.write(value) for value in values if self._gives_back(value, notation)]
+        # An empty list of values allows nothing anyway; only strings that are lost are an error.
         if values and not found:
             keyword = "const" if "const" in schema else "enum"
             raise _read_otherwise(keyword, schema_place(schema, ROOT))
@@ -77,6 +78,7 @@ class BareValue(Struct, frozen=True):
 
     def hold(self, reader: SchemaReader) -> None:
         """Raise UnheldKeywordError if some string would be read as a value the schema forbids."""
+        # Sorted, so that the same keyword is named in every run.
         for kind in sorted(self.kinds - {JsonType.STRING}):
             constraint = _constraint_of(reader, self.schema, kind)
             if constraint is not None:

@@ -100,6 +100,7 @@ class JsonStyle(Struct, frozen=True):
         return CharacterQuoting.JSON_ASCII if self.ascii_only else CharacterQuoting.JSON
 
 
+# Hashed by identity: choices are dictionaries of nodes, and a schema cannot be hashed.
 @dataclass(frozen=True, slots=True, eq=False)
 class JsonValue:
     """A JSON value that a schema allows; only itself is equal to it."""
@@ -151,6 +152,7 @@ class EmbeddedLark(Struct, frozen=True):
     """The text of the grammar, e.g. "start: /[0-9]+/"."""
 
 
+# Not a Struct, which could not leave fields out of the comparison.
 @dataclass(frozen=True, slots=True)
 class FreeProse:
     """Free text, and the texts that it may be."""
@@ -229,6 +231,7 @@ NOTHING = SequenceNode()
 
 def text_mark(text: str) -> str:
     """Return a short name of a text, which is the same in every list of tools."""
+    # JSON may contain lone surrogates, which UTF-8 alone rejects.
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 

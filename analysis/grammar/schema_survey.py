@@ -92,6 +92,7 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
     Where it says where it stood before it was moved, that is its pointer. Each of them is
     well-formed; raises SchemaError for the first one that is not.
     """
+    # A value from Python may contain NaN, lone surrogates or objects that JSON does not have.
     try:
         json.dumps(document.root, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
@@ -100,6 +101,7 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
     waiting: list[tuple[Json, str]] = [(document.root, ROOT)]
     while waiting:
         schema, pointer = waiting.pop()
+        # A recursive schema refers to a place that was already visited.
         if pointer in seen:
             continue
         seen.add(pointer)
@@ -193,6 +195,7 @@ _HOLDS_SCHEMAS = (
 
 
 def _is_count(value: Json) -> bool:
+    # In JSON Schema, 2.0 is an integer, too.
     return is_number(value) and value >= 0 and value == int(value)
 
 
@@ -327,6 +330,7 @@ def all_plain(document: SchemaDocument) -> bool:
 def is_plain(schema: Schema) -> bool:
     """Return whether no keyword of a well-formed schema can contradict the rest of it."""
     keywords = frozenset(schema) - _SILENT
+    # A union or reference alone contradicts nothing; beside others, each option is merged first.
     if len(keywords) == 1 and keywords <= _CHOICES:
         (choice,) = keywords
         return choice == "$ref" or any(
@@ -336,6 +340,7 @@ def is_plain(schema: Schema) -> bool:
         return _values_are_typed(schema)
     if not keywords <= _GROUPS:
         return False
+    # Whether a text of some length matches a pattern or format has to be tried.
     texts = keywords & STRING_KEYWORDS
     return (
         (len(texts) <= 1 or (texts == _LENGTHS and _is_open(schema, "minLength", "maxLength", 0)))
@@ -347,6 +352,7 @@ def is_plain(schema: Schema) -> bool:
 
 def _values_are_typed(schema: Schema) -> bool:
     values = [schema["const"]] if "const" in schema else keyword_schemas(schema, "enum")
+    # An empty enum allows no value.
     if "type" not in schema or not values:
         return bool(values)
     named = schema["type"]

@@ -141,6 +141,7 @@ class ComparedRequest(Struct, frozen=True):
         if self.arguments_as_string is not None:
             wanted = structs.replace(wanted, arguments_as_string=self.arguments_as_string)
         shaped = wanted.messages(self.dialogue, SYSTEM)
+        # `MessageShape` only knows system messages; this one has another role.
         if self.first:
             shaped.insert(0, {"role": self.first, "content": shape.user_text(SYSTEM)})
         if self.content is not None:
@@ -175,6 +176,7 @@ def switch_requests() -> Sequence[ComparedRequest]:
 @lru_cache(maxsize=1)
 def pair_requests() -> Sequence[ComparedRequest]:
     """Return the requests that are played under two switches at once."""
+    # Pairs of switches multiply the renders, so only four requests are rendered under each.
     longest = _scenes()[-1][0]
     beside = {"a question": ((False, True), (True, False)), longest: ((False, False), (True, True))}
     return tuple(

@@ -234,6 +234,7 @@ TRIED = 3
 
 def distinct_texts(records: Iterable[SurveyRecord]) -> list[SurveyRecord]:
     """Return one record for each text, sorted by name."""
+    # Sorted, so that a copied text is counted under the same name in every run.
     return [*joined_texts(sorted(records, key=lambda record: record.source)).values()]
 
 
@@ -335,6 +336,7 @@ def _readings(asked: Iterable[SurveyRecord]) -> Iterator[ReadingCount]:
     found: dict[tuple[str, ParserChoice], list[EngineReading]] = {}
     for record in asked:
         for row in record.readings or ():
+            # Without texts there is no share, and a row of zeros would look like a failure.
             if not row.texts:
                 continue
             found.setdefault((row.engine, row.choice), []).append(row)

@@ -96,6 +96,7 @@ class DeltaKind(StrEnum):
     """Nothing more comes; the text is the reason."""
 
 
+# It holds no containers, so the garbage collector need not track one for each token.
 class Delta(Struct, gc=False):
     """A piece of a streamed message; a struct, since almost every token makes one.
 
@@ -128,6 +129,7 @@ class Delta(Struct, gc=False):
             case DeltaKind.CONTENT:
                 return {"content": self.text}
             case DeltaKind.CALL:
+                # As in OpenAI's API, the first chunk has empty arguments, to which clients append.
                 function: dict[str, Json] = {"name": self.text, "arguments": ""}
                 call: dict[str, Json] = {
                     "index": self.index,
@@ -203,6 +205,7 @@ class ParsedCall:
 
         try:
             return schema_breaches(self.schema, json.loads(self.arguments))
+        # A model may nest arguments deeper than Python's recursion limit.
         except (ValueError, RecursionError):
             return ()
 
@@ -289,6 +292,7 @@ class ParsedMessage(Shown):
         `reasoning_field` is the key of the reasoning; some servers and templates use `reasoning`.
         The `finish_reason` is not part of a message: `to_openai_choice` returns it.
         """
+        # OpenAI's messages always have `content`, null if absent; reasoning is an extension.
         message: dict[str, Json] = {"role": "assistant", "content": self.content}
         if self.reasoning_content is not None:
             message[reasoning_field] = self.reasoning_content

@@ -713,6 +713,7 @@ def _call_stops(turn: TurnTree, section: CallSection, frame: ChannelFrame | None
             return
         text = literal.trigger
         taken = (*(end.core for end in turn.ends), "" if frame is None else frame.first)
+        # A marker that also ends turns does not identify a call: require the whole opening.
         if text in taken:
             text = literal.core
         for spelling in spaced_spellings(text):
@@ -721,6 +722,7 @@ def _call_stops(turn: TurnTree, section: CallSection, frame: ChannelFrame | None
     if not is_marked(section):
         for text in section.leads:
             yield section.space, text, StopMark.CALLS
+    # Without markers and names, only the JSON itself can show a call.
     if not is_marked(section) and not named:
         yield section.space, "[" if section.open.core.startswith("[") else "{", StopMark.CALLS
 

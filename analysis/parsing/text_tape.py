@@ -288,6 +288,7 @@ class TextTape:
 
     def waits_for(self, sign: str) -> None:
         """Let the reader wait until a sign comes in new text."""
+        # Only new text is searched, so that the cost stays linear in the text.
         end = self.offset + len(self.text)
         self.still = lambda: self.text.find(sign, end - self.offset) < 0
 
@@ -426,6 +427,7 @@ class TextTape:
             if spans and spans[-1].kind is kind:
                 start = spans.pop().start
             spans.append(_Growing(start, end, kind))
+        # Neighbors of one kind are one span, as after `take`.
         if later and spans and spans[-1].kind is later[-1].kind:
             later[-1].start = spans.pop().start
         spans += reversed(later)
@@ -444,6 +446,7 @@ class TextTape:
     def wait(self, count: int) -> Reading[bool]:
         """Wait until `count` characters are there; return False if the text ends before."""
         while len(self.text) - self.at < count and not self.closed:
+            # Any new text satisfies a reader that waits for one character.
             if count > 1:
                 self.still = lambda: len(self.text) - self.at < count
             yield
