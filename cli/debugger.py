@@ -69,6 +69,7 @@ class DebuggerApp(App[None]):
 
     TITLE = "autoparser debug"
     ENABLE_COMMAND_PALETTE = False
+    # Without a focused pane, all keys reach the app.
     AUTO_FOCUS = None
     CSS = """
     #title { height: 1; background: $panel; padding: 0 1; }
@@ -200,6 +201,7 @@ class DebuggerApp(App[None]):
             reasons.append("\n\n")
         reasons.append_text(piece_text(trace, self.current, width, marks))
         self.query_one("#reasons", Static).update(reasons)
+        # Another piece has other reasons, so begin at the top.
         why.scroll_home(animate=False)
         if trace.pieces:
             written.scroll_to(y=max(drawn.rows[self.current] - _ABOVE, 0), animate=False)
@@ -346,6 +348,7 @@ class DebuggerApp(App[None]):
         except AutoparserError as error:
             self.call_from_thread(self._drop_views, visible(error.message))
             return
+        # Only the app's own thread may change widgets.
         self.call_from_thread(self._mark, conversation, marks)
 
     def _mark(self, conversation: DebuggedConversation, marks: PromptMarks) -> None:
@@ -370,6 +373,7 @@ class DebuggerApp(App[None]):
 
     def action_switches(self) -> None:
         """Show the effect of each switch."""
+        # In a thread, since switches are found by many renders.
         self.notify("analyzing the template …", timeout=2)
         self.run_worker(self._ask_switches, thread=True, exclusive=True)
 

@@ -162,6 +162,7 @@ class CallFormat(Struct, frozen=True, dict=True):
         """Return the type of an argument on which the template raises, or None."""
         if not self.arguments.refused:
             return None
+        # A call that the template drops cannot make it raise.
         kinds = (
             json_type(value)
             for call in self.written_calls(calls)
@@ -172,6 +173,7 @@ class CallFormat(Struct, frozen=True, dict=True):
     def write_call(self, call: ToolCall, position: int) -> str:
         """Write one call."""
         row = self.row
+        # Arguments that the template drops leave a call as if it had none.
         if self.empty_row is not None and not self.arguments.writes_any(call.arguments):
             row = self.empty_row
         pieces: list[str] = []

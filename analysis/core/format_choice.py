@@ -104,6 +104,7 @@ class Formats(Struct, frozen=True):
             for opening in format_.openings
             if _setting_key(opening.setting) == wanted
         ]
+        # A prompt without tools is listed apart only if it differs.
         return next(
             (begun for begun in found if begun.opening and begun.opening.tools is tools),
             found[0] if found else None,
@@ -112,6 +113,7 @@ class Formats(Struct, frozen=True):
     def prompt_under(self, setting: Mapping[str, Json]) -> str | None:
         """Return the generation prompt of exactly this setting, or None if it was not rendered."""
         begun = self.under(setting)
+        # A variable that is not a switch may still change the text of the prompt.
         if begun is None or begun.opening is None or setting.keys() - begun.opening.setting.keys():
             return None
         return begun.opening.text

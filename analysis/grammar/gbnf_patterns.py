@@ -215,9 +215,11 @@ class RegexWriter(Struct, frozen=True):
             return '""'
         if shortest_match(item) == 0:
             filled = without_empty(item)
+            # Only the empty text matches.
             if filled is None:
                 return '""'
             item, least = filled, 0
+        # `(a+)*` is `a*`.
         if isinstance(item, RegexRepeat) and item == RegexRepeat(item.item, 1, None):
             item = item.item if (least, most) == (0, None) else item
         rows = None

@@ -148,6 +148,7 @@ class Converter:
                 return None
             return constants[0] if len(constants) == 1 else self._options_rule(pointer, constants)
         kinds = [*map(str, keyword_schemas(schema, "type") or TYPES)]
+        # Every integer is a number.
         if "number" in kinds:
             kinds = [kind for kind in kinds if kind != "integer"]
         found = [self._typed(kind, schema, pointer) for kind in kinds]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 SHIPPED = Path(__file__).with_name("debugged_conversations.yaml")
+# One tool with arguments and one without, which templates may render differently.
 TOOLS: Sequence[Tool] = [
     {
         "type": "function",
@@ -105,6 +106,7 @@ class DebuggedConversation:
         The whole is YAML, which includes JSON; tools can so be pasted as they usually come.
         """
         messages = {"messages": [*self.messages]}
+        # Keys keep their order in the message, usually with the role first.
         text = yaml.safe_dump(messages, allow_unicode=True, sort_keys=False, width=76)
         if self.tools is None:
             return text

@@ -97,6 +97,7 @@ Fact = tuple[tuple[str, str, str], Json]
 
 
 def _format_facts(analysis: LearnedFormat) -> Iterator[Fact]:
+    # The order here is the order of the aspects in reports.
     whole = document_json(describe_format(analysis))
     yield from _documented_facts(whole, "modes", "flags", "markers")
     yield from _turn_facts(analysis)
@@ -232,6 +233,7 @@ def _retention_facts(retention: ReasoningRetention) -> Iterator[Fact]:
         ("after a finished tool loop", retention.answered_loop),
         ("after the next user message, without tools", retention.next_user_without_tools),
     ):
+        # None: no render shows it.
         if kept is not None:
             yield ("reasoning in the history", name, ""), "kept" if kept else "dropped"
 

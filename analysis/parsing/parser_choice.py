@@ -97,6 +97,7 @@ class EitherStream(SearchingStream):
         """Return the text that both have found."""
         certain: list[Delta] = []
         own, other = self._waiting
+        # Only texts can be passed on in part.
         while own and other and own[0].kind is other[0].kind and own[0].kind in _TEXTS:
             size = min(len(own[0].text), len(other[0].text))
             # From here on the two read differently, so it is not certain what counts.
@@ -128,6 +129,7 @@ class ExactStream(EitherStream):
         return super().feed(text, ids)
 
     def _certain(self) -> list[Delta]:
+        # A call counts only if the whole turn is as the template writes it.
         return self._common()
 
     def _choose(self, own: ParsedMessage, other: ParsedMessage) -> int:
@@ -179,6 +181,7 @@ def _row_pattern(row: StrictRow, written: str) -> re.Pattern[str]:
         elif item.part is TurnPart.CALLS:
             pieces.append(re.escape(written.removeprefix(item.written_start)))
         else:
+            # Reasoning and content are compared by their markers alone.
             pieces.append("(?s:.*?)")
     end = row.end
     pieces.append(rf"(?:{re.escape(end.before + end.core)}(?:{re.escape(end.after)})?)?")

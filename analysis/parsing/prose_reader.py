@@ -109,6 +109,7 @@ class JsonContent:
             collector.content(tape.take(end - tape.at, SpanKind.CONTENT))
             if scan.complete or tape.closed or self._ends.find(tape.text, tape.at) is not None:
                 return
+            # Outside of strings every bracket counts, so only strings may bypass the reader.
             if scan.quoted:
                 tape.pass_by(lane)
             yield
