@@ -93,6 +93,7 @@ def render(
         "--tools": tools,
         **switch_options.given,
         "--generation-prompt": generation_prompt,
+        # A flag that is off counts as not given.
         "--tokens": tokens or None,
         "--trace": trace or None,
         # An encoder may return token ids, which this tokenizer decodes.

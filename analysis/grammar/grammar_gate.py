@@ -65,6 +65,7 @@ def run_gate(
         wrong = _wrong(formats, group[0].opening, written, prober, readers)
         if group[0].form is not None:
             titles = {fault.title for fault in wrong}
+            # A text that already has a fault counts once.
             wrong += [fault for fault in _losses(written, own_texts) if fault.title not in titles]
         count, right = len(written), len(written) - len({fault.title for fault in wrong})
         if group[0].form is None:
@@ -181,6 +182,7 @@ def _begun_turn(formats: Formats, opening: TurnOpening) -> PromptFormat:
 def _refusal(grammar: Grammar) -> Callable[[str], str]:
     """Return a function that finds where a grammar refuses a text; empty if it accepts it."""
     try:
+        # Markers are text here, since the check is byte by byte.
         lark = grammar.lark(OpaqueTokens())
     except AutoparserError as error:
         reason = f"no grammar: {error}"
@@ -197,6 +199,7 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
         tokens = list(text.encode())
         taken = matcher.try_consume_tokens(tokens)
         if taken < len(tokens):
+            # The refusal may be within a character.
             before = bytes(tokens[:taken]).decode(errors="ignore")
             return f"{text[len(before) :][:40]!r} is rejected after {before[-40:]!r}"
         # The grammar must also allow the text to end here.

@@ -138,6 +138,7 @@ def longest_match(regex: Regex) -> int | None:
 @lru_cache(maxsize=4096)
 def _longest(regex: Regex) -> float:
     def times(item: float, _: int, most: int | None) -> float:
+        # `inf * 0` is not a number.
         return 0 if 0 in (item, most) else inf if most is None else item * most
 
     return _length(regex, _longest, max, times)
@@ -202,6 +203,7 @@ def intersect_rows(first: Regex, second: Regex) -> RegexChoice | None:
     rows = [_rows(first), _rows(second)]
     if rows[0] is None or rows[1] is None:
         return None
+    # A dict keeps the order, so that a grammar is the same in every run.
     found: dict[tuple[CodePoints, ...], None] = {}
     for one, other in product(rows[0], rows[1]):
         if len(one) == len(other):

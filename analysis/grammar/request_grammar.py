@@ -227,6 +227,7 @@ class Grammar(Shown):
         return self._lark(_opaque_of(tokenizer)).grammar.text
 
     def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
+        # One object for all tokenizers without such tokens, so that they share cached grammars.
         opaque = opaque if opaque.ids else _ALL_TEXT
         return self._kept(("lark", (*opaque.ids.values(),)), lambda: self._written_lark(opaque))
 
@@ -378,6 +379,7 @@ class Grammar(Shown):
             return accept_text(written, dialect, byte_tokens(), self.turn, text, markers)
         known = tokenizer_of(tokenizer)
         ends = [stop for stop in self.stop_strings if known.hf.token_to_id(stop) is not None]
+        # If the tokenizer names no end token, an answer may end with a stop string that is a token.
         if known.eos is None and ends:
             known = tokenizer_of(known, eos=ends)
         written = self.lark(known.opaque)

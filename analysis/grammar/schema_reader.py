@@ -101,6 +101,7 @@ class SchemaReader:
         )
 
     def _at(self, reference: str) -> Json:
+        # The document does not know its place in the request, which errors name.
         try:
             return self.document.resolve(reference)[0]
         except SchemaError as error:

@@ -97,6 +97,7 @@ class JsonReader:
         if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
             if self.tape.cut and not self.tape.complete:
                 return self._cut()
+            # Engines strip a closer that also ends the turn, so its absence is not a repair.
             if self.tape.left() or self.call.after.core not in self.around.ends:
                 status = Status.REPAIRED
         self.collector.close_call(status)
@@ -176,6 +177,7 @@ class JsonReader:
         return (yield from self._inner(key))
 
     def _name_is_key(self, key: str) -> Reading[CallEnd | None]:
+        # The first key was the name, so another one is skipped with its value.
         if self.name is not None:
             self.repaired = True
             return (yield from self._value(ignore))
@@ -202,6 +204,7 @@ class JsonReader:
         if call.id_field and key == call.id_field:
             pieces: list[str] = []
             ended = yield from self._value(pieces.append)
+            # An id may also be a number, which has no quotes.
             self.id = "".join(pieces).strip('"')
             if self.collector.calling:
                 self.collector.name_call(self.id)
