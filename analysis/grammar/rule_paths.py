@@ -135,7 +135,6 @@ class Brancher:
         return known
 
     def _branched(self, rest: Sequence[Path], marks: Sequence[str]) -> Node:
-        """Merge paths that begin alike, so that a reader never has to look ahead or backtrack."""
         # Free text takes everything up to a close, so the other ways are exits of the same place.
         for path in rest:
             if path and isinstance(path[0], FreeProse):
