@@ -170,7 +170,7 @@ def test_lone_surrogate_gives_its_own_rule_name() -> None:
 LARK_OF_REFUSED_KINDS = """
 from msgspec.structs import replace
 from autoparser.analysis.core.format_choice import Formats
-from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.grammar.request_grammar import make_grammar
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
