@@ -27,6 +27,7 @@ from .regex_nodes import (
     RegexSequence,
     SetCharacter,
     TextAnchor,
+    counted_places,
     flat_sequence,
     shortest_match,
     without_empty,
@@ -91,6 +92,10 @@ _INLINE = 16
 ASCII has 13."""
 _WRITTEN_OUT = 3
 """Maximum count of an item of a row: xgrammar makes a rule of any other count."""
+_FEW = 8
+"""Maximum count of a part with what follows it written behind each number of repetitions."""
+_PLACES = 256
+"""Maximum number of places in a text that are written with what follows them."""
 
 
 class RegexWriter(Struct, frozen=True):
@@ -117,12 +122,12 @@ class RegexWriter(Struct, frozen=True):
 
     def character(self, points: CodePoints) -> str:
         """Return a literal, a class, a group or the name of a rule for one character."""
-        ways = self._ways(points)
+        ways = self.ways(points)
         if points == ANY and len(ways) > 1:
             return self.rules.add("char", " | ".join(ways))
         return join_alternatives(ways)
 
-    def _ways(self, points: CodePoints) -> list[str]:
+    def ways(self, points: CodePoints) -> list[str]:
         """Return the ways to write one character, each a row of literals and classes if few."""
         if points.single is not None:
             return [gbnf_literal(self.quoting.text(points.single))]
@@ -132,32 +137,19 @@ class RegexWriter(Struct, frozen=True):
         return [*plain, *escaped]
 
     def quoted(self, regex: Regex) -> str:
-        """Return an expression for texts and the quotes around them.
-
-        Where a rule may call itself, the text at the end is one: in xgrammar a mask then takes a
-        third of what it takes with a repetition.
-        """
+        """Return an expression for texts and the quotes around them."""
         quote = gbnf_literal(self.quoting.quote)
-        parts = flat_sequence(regex)
-        last = parts[-1] if parts else None
-        if (
-            not self.rules.calls_itself
-            or not isinstance(last, RegexRepeat)
-            or not isinstance(last.item, SetCharacter)
-            or last.most is not None
-        ):
-            return f"{quote} {self.write(regex)} {quote}"
-        ways = self._ways(last.item.points)
-        rest = self.rules.recursive(
-            ("rest", *ways),
-            "rest",
-            lambda name: " | ".join([quote, *(f"{way} {name}" for way in ways)]),
-        )
-        before = [*parts[:-1], *[replace(last, most=last.least - 1)] * (last.least > 1)]
-        if last.least:
-            # The first character and the rest form a rule, which compiles in a third of the time.
-            rest = self.rules.add("filled", " | ".join(f"{way} {rest}" for way in ways))
-        return " ".join([quote, *[self.write(RegexSequence(tuple(before)))] * bool(before), rest])
+        return f"{quote} {self.closed(regex, quote)}"
+
+    def closed(self, regex: Regex, close: str) -> str:
+        """Return an expression for texts, and the expression of their close.
+
+        Where a rule may call itself, what follows a part is in the rule of that part. Of a rule
+        that may end within a token, xgrammar looks at that token again for each mask.
+        """
+        if not self.rules.calls_itself or counted_places(regex) > _PLACES:
+            return f"{self.write(regex)} {close}"
+        return _ClosedText(self, close).onward((regex,))
 
     def _sequence(self, parts: tuple[Regex, ...]) -> str:
         pieces: list[str] = []
@@ -182,7 +174,7 @@ class RegexWriter(Struct, frozen=True):
         """
         match regex:
             case SetCharacter(points):
-                return self._ways(points)
+                return self.ways(points)
             case RegexSequence():
                 found = [self._rows(part) for part in flat_sequence(regex)]
             case RegexRepeat(item, least, most) if least == most and least <= _WRITTEN_OUT:
@@ -203,7 +195,7 @@ class RegexWriter(Struct, frozen=True):
         if not isinstance(regex, RegexChoice):
             return None
         plain = [option for option in regex.options if isinstance(option, SetCharacter)]
-        ways = [way for option in plain for way in self._ways(option.points)]
+        ways = [way for option in plain for way in self.ways(option.points)]
         escapes = [option for option in regex.options if option not in plain]
         if len(ways) != 1 or not escapes:
             return None
@@ -238,6 +230,60 @@ class RegexWriter(Struct, frozen=True):
             simple = most is None or most == 1
             written = f"({written})" if simple else self.rules.add("part", written)
         return repeat_items(written, least, most, self.rules)
+
+
+class _ClosedText:
+    """Writes each part of a text in a rule with what follows it, up to the close."""
+
+    def __init__(self, writer: RegexWriter, close: str) -> None:
+        self.writer, self.close = writer, close
+        self.rows_by_parts: dict[tuple[Regex, ...], list[str]] = {(): [close]}
+        """The ways to write parts and the close."""
+
+    def onward(self, parts: tuple[Regex, ...]) -> str:
+        """Return an expression for parts and the close."""
+        rows = self._rows(parts)
+        return rows[0] if len(rows) == 1 else self.writer.rules.add("rest", " | ".join(rows))
+
+    def _rows(self, *ways: tuple[Regex, ...]) -> list[str]:
+        for parts in ways:
+            if parts not in self.rows_by_parts:
+                self.rows_by_parts[parts] = self._rows_of(parts[0], parts[1:])
+        return [*dict.fromkeys(row for parts in ways for row in self.rows_by_parts[parts])]
+
+    def _rows_of(self, first: Regex, rest: tuple[Regex, ...]) -> list[str]:
+        match first:
+            case SetCharacter(points):
+                behind = self.onward(rest)
+                return [f"{way} {behind}" for way in self.writer.ways(points)]
+            case RegexSequence(parts):
+                return self._rows((*parts, *rest))
+            case RegexChoice(options):
+                return self._rows(*((option, *rest) for option in options))
+            case RegexRepeat(_, least, most) if max(least, most or 0) > _FEW:
+                return [f"{self.writer.write(first)} {self.onward(rest)}"]
+            case RegexRepeat():
+                return self._repeated(first, rest)
+            case TextAnchor():
+                raise ValueError("anchors must be resolved before")
+
+    def _repeated(self, first: RegexRepeat, rest: tuple[Regex, ...]) -> list[str]:
+        least, most = first.least, first.most
+        filled = None if most == 0 else without_empty(first.item)
+        if filled is None:
+            return self._rows(rest)
+        fewer = replace(first, least=max(least - 1, 0), most=most and most - 1)
+        ways = [rest] if not least or filled != first.item else []
+        ways.append((filled, fewer, *rest))
+        if least or most is not None:
+            return self._rows(*ways)
+
+        def loop(name: str) -> str:
+            self.rows_by_parts[first, *rest] = [name]
+            return " | ".join(self._rows(*ways))
+
+        key = (self.writer.quoting, first, rest, self.close)
+        return [self.writer.rules.recursive(key, "rest", loop)]
 
 
 def _any_number(rows: Sequence[str]) -> str:

@@ -79,9 +79,10 @@ class SchemaTable(GbnfRules):
         """Return the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
         return schema_rules(value.schema, self, value.style or JsonStyle())
 
-    def bare(self, regex: Regex) -> str:
-        """Return the expression of the texts that a regular expression matches, unquoted."""
-        return RegexWriter(self, CharacterQuoting.BARE).write(regex)
+    def bare(self, regex: Regex, close: str = "") -> str:
+        """Return the expression of unquoted texts, and of what closes them, if anything does."""
+        writer = RegexWriter(self, CharacterQuoting.BARE)
+        return writer.closed(regex, close) if close else writer.write(regex)
 
 
 NO_TOKENS = OpaqueTokens()
@@ -218,11 +219,11 @@ class GbnfWriter:
             self._names_kept_apart[node] = self.table.add("other-name", written)
         return self._names_kept_apart[node]
 
-    def shaped(self, shape: StringShape) -> str:
-        """Write the texts of a shape that nothing else delimits."""
+    def shaped(self, shape: StringShape, close: str = "") -> str:
+        """Write the texts of a shape, and what closes them, if anything does."""
         ensure_short(shape, self.table)
         regex = shape.single()
-        return self.table.never if regex is None else self.table.bare(regex)
+        return self.table.never if regex is None else self.table.bare(regex, close)
 
     def free_text(self, node: FreeTextNode) -> str:
         """Write a place where free text may begin: its states, then the ways without text."""
@@ -264,12 +265,14 @@ class GbnfWriter:
         none of the characters in `taken_chars`.
         """
         if prose.shape is not None:
-            text = self.shaped(_told_apart(prose, prose.shape))
+            shape = _told_apart(prose, prose.shape)
             every = {**thens, **({"": ends} if ends else {})}
             # A separate rule that includes the close: llguidance reads such a rule as one;
             # otherwise the part of the text that may be the longest would decide about the others.
             closed = {
-                close: self.table.add(prose.part, gbnf_row(text, self.literal(close)))
+                close: self.table.add(
+                    prose.part, self.shaped(shape, self.literal(close) if close else "")
+                )
                 for close in every
             }
             return join_alternatives(

@@ -368,8 +368,8 @@ def key_path(text: StringText, declared: Sequence[str], ends: str) -> Path:
         repeated = f"(?:\\x{{10ffff}}?{letter})+"
         names = PatternNode(f"{letter}+", tuple(declared), begun=((repeated, repeated),))
     else:
-        regex = f"{letter}+(?: {letter}+)*"
-        names = PatternNode(regex, tuple(declared), begun=_words(letter))
+        begun = _words(letter)
+        names = PatternNode(begun[0][0], tuple(declared), begun=begun)
     return join_path(opening, names, close)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from autoparser.analysis.core.schema_document import ROOT, SchemaDocument
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.code_points import ANY, CodePoints
 from autoparser.analysis.grammar.gbnf_numbers import integer_range, number_range
-from autoparser.analysis.grammar.gbnf_patterns import repeat_items
+from autoparser.analysis.grammar.gbnf_patterns import RegexWriter, repeat_items
 from autoparser.analysis.grammar.gbnf_rules import (
     GbnfRules,
     JsonTokens,
@@ -26,8 +26,9 @@ from autoparser.analysis.grammar.gbnf_rules import (
     gbnf_literal,
 )
 from autoparser.analysis.grammar.gbnf_schemas import Converter, schema_rules
-from autoparser.analysis.grammar.grammar_rules import JsonStyle
+from autoparser.analysis.grammar.grammar_rules import CharacterQuoting, JsonStyle
 from autoparser.analysis.grammar.schema_numbers import Interval
+from autoparser.analysis.grammar.string_shape import PATTERNS, whole_pattern
 from tests.analysis.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES
 from tests.offers import tool
@@ -313,3 +314,25 @@ def test_fixture_structural_tags_repeat_no_choice_of_rules() -> None:
                 repeated[path.stem] = found
     assert seen > 50
     assert repeated == {}
+
+
+@pytest.mark.parametrize("pattern", ["(a|%[0-9])*b?(c+d)?e{2,3}", "(x?y?)+z*", PATTERNS["uri"]])
+def test_a_pattern_in_a_tag_refers_to_a_rule_at_the_end_alone(pattern: str) -> None:
+    """A rule that ends within a token has xgrammar look at that token again for each mask."""
+    rules, regex = _Calling(), whole_pattern(pattern)
+    root = RegexWriter(rules, CharacterQuoting.JSON).quoted(regex)
+    bodies = [re.sub(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]', "'", body) for _, body in rules]
+    assert bodies, root
+    assert not [body for body in bodies if re.search(r"[a-z0-9][)*+?{ ]+[^| ]|[(]", body)]
+
+
+@pytest.mark.parametrize("pattern", ["^(a|%[0-9])*b?(c+d)?e{2,3}$", "^(x?y?)+z*$", "^a{9,12}b?$"])
+def test_a_pattern_in_a_tag_matches_the_same_texts(pattern: str) -> None:
+    rules, regex = _Calling(), whole_pattern(pattern)
+    judge = Judge(rules.text(RegexWriter(rules, CharacterQuoting.JSON).quoted(regex)))
+    alphabet = sorted(set("abcde%5xyz") & set(pattern)) + ["5"] * ("0-9" in pattern)
+    texts = ["".join(row) for size in range(7) for row in product(alphabet[:6], repeat=size)]
+    texts += ["a" * count + end for count in range(14) for end in ("", "b")]
+    wrong = [text for text in texts if judge.takes(text) is not bool(re.fullmatch(pattern, text))]
+    assert not wrong
+    assert any(map(judge.takes, texts))
