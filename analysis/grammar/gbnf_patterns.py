@@ -269,11 +269,12 @@ class _ClosedText:
 
     def _repeated(self, first: RegexRepeat, rest: tuple[Regex, ...]) -> list[str]:
         least, most = first.least, first.most
-        filled = None if most == 0 else without_empty(first.item)
-        if filled is None:
+        may_be_empty = shortest_match(first.item) == 0
+        filled = without_empty(first.item) if may_be_empty else first.item
+        if filled is None or most == 0:
             return self._rows(rest)
         fewer = replace(first, least=max(least - 1, 0), most=most and most - 1)
-        ways = [rest] if not least or filled != first.item else []
+        ways = [rest] if not least or may_be_empty else []
         ways.append((filled, fewer, *rest))
         if least or most is not None:
             return self._rows(*ways)

@@ -326,7 +326,7 @@ def test_a_pattern_in_a_tag_refers_to_a_rule_at_the_end_alone(pattern: str) -> N
     assert not [body for body in bodies if re.search(r"[a-z0-9][)*+?{ ]+[^| ]|[(]", body)]
 
 
-@pytest.mark.parametrize("pattern", ["^(a|%[0-9])*b?(c+d)?e{2,3}$", "^(x?y?)+z*$", "^a{9,12}b?$"])
+@pytest.mark.parametrize("pattern", ["^(a|b)*(ab?)+$", "^(x?y?)+z*$", "^a{9,12}b?$"])
 def test_a_pattern_in_a_tag_matches_the_same_texts(pattern: str) -> None:
     rules, regex = _Calling(), whole_pattern(pattern)
     judge = Judge(rules.text(RegexWriter(rules, CharacterQuoting.JSON).quoted(regex)))
