@@ -47,7 +47,7 @@ if not (_FOLDER / "analysis").is_dir():
 
 
 def _presenter() -> Presenter:
-    return cast("Presenter", import_module("autoparser.reports.presented").presented)
+    return cast("Presenter", import_module("autoparser.reports.presented").present_value)
 
 
 present_by(_presenter)

@@ -34,7 +34,7 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
-from .blocks import Blocks, Row, blank, entry_blocks, joined, prose, rows, sentence
+from .blocks import Blocks, Row, blank, entry_blocks, join_texts, prose, rows, sentence
 from .example import (
     ExampleSpan,
     call_part_spans,
@@ -68,7 +68,7 @@ from .terminal import (
 from .tested_range import bounds_section
 from .tools_in_prompt import tools_in_prompt_section
 from .verdict import check_section, format_verdict, gate_section, verdict_text
-from .visible import doubt, quoted, setting_words, template_word, visible
+from .visible import doubt, quote_marker, setting_words, template_word, visible
 
 
 def analysis_report(
@@ -335,10 +335,10 @@ def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = 
     for most in (cells, LINE_LONGEST):
         # Joining the longest part first saves most lines, and leaves short parts as they are.
         for at in sorted(range(len(parts)), key=lambda at: -len(parts[at][1])):
-            if len(_drawn(parts, width, column)) > room:
+            if len(_draw_parts(parts, width, column)) > room:
                 name, lines = parts[at]
                 parts[at] = name, packed_lines(lines, most)
-    drawn = _drawn(parts, width, column)
+    drawn = _draw_parts(parts, width, column)
     if cut and len(drawn) > room:
         left = len(drawn) - room + 1
         # The middle is cut: the turn's opening and its end are at the edges.
@@ -348,7 +348,7 @@ def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = 
     return [title, *drawn, *notes]
 
 
-def _drawn(parts: Sequence[Part], width: int, column: int) -> Lines:
+def _draw_parts(parts: Sequence[Part], width: int, column: int) -> Lines:
     rows_ = [("" if at else name, line) for name, lines in parts for at, line in enumerate(lines)]
     return fact_lines(rows_, width, words=False, label=column)
 
@@ -407,9 +407,11 @@ def _second_call(format_: TurnFormat, message: Message) -> Text | None:
     changed = [new for old, new in zip(*pairs, strict=True) if old.text != new.text]
     if any(piece.label not in (RowSlot.ID, RowSlot.INDEX) for piece in changed):
         return None
-    between = sentence("after ", quoted(calls.separator)) if calls.separator else "right after it"
-    differing = [sentence(f"{piece.label} ", quoted(piece.text)) for piece in changed]
-    with_ = sentence(", with ", joined(differing, " and ")) if differing else ""
+    between = (
+        sentence("after ", quote_marker(calls.separator)) if calls.separator else "right after it"
+    )
+    differing = [sentence(f"{piece.label} ", quote_marker(piece.text)) for piece in changed]
+    with_ = sentence(", with ", join_texts(differing, " and ")) if differing else ""
     return sentence("like call 1, ", between, with_)
 
 
@@ -448,14 +450,14 @@ def _lines(spans: Sequence[ExampleSpan], markup: str) -> Lines:
             if line_text.endswith("\n") and line.plain.strip("↵"):
                 drawn.append(line)
                 line = Text()
-    return [*map(_edged, [*drawn, line] if line else drawn)]
+    return [*map(_show_edge_spaces, [*drawn, line] if line else drawn)]
 
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _EDGE = re.compile(r"^ +| +(?=↵*$)")
 
 
-def _edged(line: Text) -> Text:
+def _show_edge_spaces(line: Text) -> Text:
     """Make the spaces at the edges of a line visible."""
     line.plain = _EDGE.sub(lambda match: "␣" * len(match.group()), line.plain)
     return line

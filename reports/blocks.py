@@ -450,7 +450,7 @@ def sentence(*pieces: str | Text | tuple[str, str | Style]) -> Text:
     return Text.assemble(*pieces)
 
 
-def joined(texts: Sequence[Text], separator: str) -> Text:
+def join_texts(texts: Sequence[Text], separator: str) -> Text:
     """Join texts with a separator."""
     return Text(separator).join(texts)
 
@@ -464,29 +464,29 @@ def difference(
     return [ShownDifference(tuple(pieces), indent, origins)]
 
 
-def tagged(words: str, tag: str, **attributes: str) -> Text:
+def tag_text(words: str, tag: str, **attributes: str) -> Text:
     """Return words that a page puts into an element; other painters ignore the element."""
     return Text(words, Style(meta={"tag": tag, **attributes}))
 
 
 def badge(words: str, kind: str) -> Text:
     """Return a verdict as a badge; `kind` is good, bad, doubt or plain."""
-    return tagged(words, "span", **{"class": f"badge {kind}"})
+    return tag_text(words, "span", **{"class": f"badge {kind}"})
 
 
 def code(words: str) -> Text:
     """Return a name that can be typed."""
-    return tagged(words, "code")
+    return tag_text(words, "code")
 
 
 def link(words: str, address: str) -> Text:
     """Return words that link to a place in the page, or to a page beside it."""
-    return tagged(words, "a", href=address)
+    return tag_text(words, "a", href=address)
 
 
 def small(words: str) -> Text:
     """Return words in small print."""
-    return tagged(words, "small")
+    return tag_text(words, "small")
 
 
 class StyledRun(Struct, frozen=True):
@@ -545,7 +545,7 @@ def compare_texts(left: str, right: str) -> list[DifferencePiece]:
             DifferencePiece(Side.RIGHT, middle_right),
         ]
     else:
-        pieces += _aligned(middle_left, middle_right)
+        pieces += _align_texts(middle_left, middle_right)
     pieces.append(DifferencePiece(Side.BOTH, left[len(left) - end :]))
     return [piece for piece in pieces if piece.text]
 
@@ -554,7 +554,7 @@ SHORTEST_MATCH = 4
 """Fewer equal characters between two differences are a coincidence."""
 
 
-def _aligned(left: str, right: str) -> Iterator[DifferencePiece]:
+def _align_texts(left: str, right: str) -> Iterator[DifferencePiece]:
     # By default, `difflib` ignores the frequent characters of a long text, such as spaces.
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     at_left = at_right = 0

@@ -122,7 +122,7 @@ def comparison_page(comparison: Comparison | FormatComparison, version: str) -> 
 
 def _whole(comparison: Comparison | FormatComparison) -> Blocks:
     if isinstance(comparison, FormatComparison):
-        return _learned(comparison)
+        return _format_comparison(comparison)
     asked = [(label, Text(words)) for label, words in asked_rows(comparison)]
     return [
         *_head(comparison),
@@ -132,7 +132,7 @@ def _whole(comparison: Comparison | FormatComparison) -> Blocks:
     ]
 
 
-def _learned(comparison: FormatComparison) -> Blocks:
+def _format_comparison(comparison: FormatComparison) -> Blocks:
     same = "the same text" if comparison.same_text else "different texts"
     alike = "The formats are equal" if comparison.equal else "They differ"
     words = f"{alike}; they were learned from {same}."
@@ -242,10 +242,10 @@ def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
 
 def difference_counts(comparison: Comparison) -> str:
     """Return the number of differences of each kind as a sentence."""
-    return f"Differences: {', '.join(_counted(comparison))}."
+    return f"Differences: {', '.join(_difference_counts(comparison))}."
 
 
-def _counted(comparison: Comparison) -> Iterator[str]:
+def _difference_counts(comparison: Comparison) -> Iterator[str]:
     if comparison.facts:
         yield f"{counted_noun(len(comparison.facts), 'fact')} of the format"
     if comparison.renders:

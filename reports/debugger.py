@@ -38,7 +38,7 @@ from .blocks import (
     sentence,
 )
 from .render_trace import line_words, seen_words, source_words
-from .terminal import Lines, drawn_lines, wrapped
+from .terminal import Lines, drawn_lines, wrap_line
 from .visible import marker_text, value_words, visible
 
 PIECE = "piece"
@@ -86,7 +86,7 @@ def drawn_prompt(trace: RenderTrace, width: int, current: int, marks: PromptMark
             flat.append("\n" if part.endswith("\n") else "")
         at += len(piece.text)
     # A window may be narrower than any text fits.
-    return DrawnText(*_broken(flat, begins, max(width, 10)))
+    return DrawnText(*_wrap_text(flat, begins, max(width, 10)))
 
 
 def _cuts(marks: PromptMarks) -> Sequence[int]:
@@ -108,10 +108,10 @@ def _parts(text: str, first: int, cuts: Sequence[int]) -> Iterator[tuple[int, st
 def _learned_style(marks: PromptMarks, at: int) -> Style:
     if marks.learned is None:
         return Style()
-    return _LEARNED if _learned(marks, at, at + 1) else _NOT_LEARNED
+    return _LEARNED if _count_learned(marks, at, at + 1) else _NOT_LEARNED
 
 
-def _learned(marks: PromptMarks, start: int, end: int) -> int:
+def _count_learned(marks: PromptMarks, start: int, end: int) -> int:
     """Count the characters of a range that a training run learns."""
     ranges = marks.learned or ()
     # The ranges are in order and apart, so their ends are in order, too.
@@ -120,14 +120,14 @@ def _learned(marks: PromptMarks, start: int, end: int) -> int:
     return sum(min(end, stop) - max(start, begin) for begin, stop in ranges[first:until])
 
 
-def _broken(flat: Text, marks: Sequence[int], width: int) -> tuple[Text, tuple[int, ...]]:
+def _wrap_text(flat: Text, marks: Sequence[int], width: int) -> tuple[Text, tuple[int, ...]]:
     """Break a text at a width, and return the row of each marked offset."""
     drawn: Lines = []
     begins: list[int] = []
     at = 0
     for line in flat.split("\n", allow_blank=True):
         start = at
-        for part in wrapped(line, width, words=False):
+        for part in wrap_line(line, width, words=False):
             drawn.append(part)
             begins.append(start)
             start += len(part)
@@ -168,7 +168,7 @@ def drawn_template(trace: RenderTrace, width: int, current: int) -> DrawnText:
         begins.append(len(drawn))
         # Tabs would be drawn as their sign, and an empty line would show no highlight.
         words = Text(visible(line.expandtabs(4)) or " ", style)
-        parts = wrapped(words, max(width - _MARGIN, 10), words=False)
+        parts = wrap_line(words, max(width - _MARGIN, 10), words=False)
         for at, part in enumerate(parts):
             label = " " * _MARGIN if at else f"{margin}{number:>{_MARGIN - 2}} "
             text = sentence((label, _NUMBER), part)
@@ -195,7 +195,7 @@ def piece_text(trace: RenderTrace, current: int, width: int, marks: PromptMarks)
     drawn += _mark_rows(trace, current, marks)
     # The text of an encoder has no place: its Python code is not traced.
     if piece.site is None:
-        return _painted(drawn, width)
+        return _draw_text(drawn, width)
     drawn += rows([("written by", source_words(trace, piece.site))], words=False, label=12)
     wrote = _writing(trace, piece)
     if wrote is not None and wrote.seen:
@@ -207,7 +207,7 @@ def piece_text(trace: RenderTrace, current: int, width: int, marks: PromptMarks)
     # The innermost test or loop is next to the line that wrote the piece.
     for step in reversed(trace.reasons(piece)):
         drawn += rows([_reason(trace, step)], label=12)
-    return _painted(drawn, width)
+    return _draw_text(drawn, width)
 
 
 def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Blocks:
@@ -229,7 +229,7 @@ def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Blocks:
         words.append(f" {_BETWEEN} {left} more" if left > 0 else "", _NUMBER)
         found += rows([("tokens", words)], words=False, label=12)
     if marks.learned is not None:
-        learned = _learned(marks, start, end)
+        learned = _count_learned(marks, start, end)
         part = "trained on" if learned == end - start else f"{learned} of {end - start} characters"
         found += rows([("loss mask", Text(part if learned else "not trained on"))], label=12)
     return found
@@ -237,10 +237,10 @@ def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Blocks:
 
 def learned_length(marks: PromptMarks) -> int:
     """Return how many characters of a prompt a training run learns."""
-    return _learned(marks, 0, len(marks.text))
+    return _count_learned(marks, 0, len(marks.text))
 
 
-def _painted(blocks: Blocks, width: int) -> Text:
+def _draw_text(blocks: Blocks, width: int) -> Text:
     return Text("\n").join(drawn_lines(blocks, width))
 
 
@@ -278,7 +278,7 @@ def failure_text(trace: RenderTrace, width: int) -> Text:
         drawn += rows([(label, source_words(trace, open_site.site))], words=False, label=12)
         if open_site.seen:
             drawn += rows([("where", seen_words(open_site.seen))], label=12)
-    return _painted(drawn, width)
+    return _draw_text(drawn, width)
 
 
 def switched_text(
@@ -301,7 +301,7 @@ def switched_text(
             origins = _origins(trace), _origins(other)
             drawn += difference(pieces, indent=2, origins=origins)
         drawn += blank()
-    return _painted(drawn, width)
+    return _draw_text(drawn, width)
 
 
 def beside_text(left: RenderTrace, right: RenderTrace, width: int) -> tuple[Text, Text]:
@@ -324,10 +324,10 @@ def _side(trace: RenderTrace, pieces: Sequence[DifferencePiece], side: Side, wid
         line.append(visible(text), style)
         at += len(text)
         if text.endswith("\n"):
-            drawn += _numbered(label, line, width)
+            drawn += _number_lines(label, line, width)
             line, label = Text(), ""
     if line.plain:
-        drawn += _numbered(label, line, width)
+        drawn += _number_lines(label, line, width)
     return Text("\n").join(drawn)
 
 
@@ -338,8 +338,8 @@ def _styled_lines(pieces: Sequence[DifferencePiece], side: Side) -> Iterator[tup
                 yield line, _SIDES.get(piece.side, "")
 
 
-def _numbered(label: str, line: Text, width: int) -> Lines:
-    parts = wrapped(line, max(width - 6, 10), words=False)
+def _number_lines(label: str, line: Text, width: int) -> Lines:
+    parts = wrap_line(line, max(width - 6, 10), words=False)
     return [
         sentence((f"{label if not at else '':>5} ", _NUMBER), part) for at, part in enumerate(parts)
     ]

@@ -26,7 +26,7 @@ from autoparser.analysis.decoding.message_rendering import MessageRendering
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text
-from .visible import marker_text, shortened, visible
+from .visible import marker_text, shorten_middle, visible
 
 LONGEST = 240
 """Longest answer shown, in characters."""
@@ -164,8 +164,8 @@ def _differences(report: DecodingReport) -> Blocks:
 
 def _example(word: str, example: AnswerExample) -> Blocks:
     pairs = [
-        (word, Text(visible(shortened(example.detail, LONGEST)))),
-        ("answer", Text(marker_text(shortened(example.text, LONGEST)))),
+        (word, Text(visible(shorten_middle(example.detail, LONGEST)))),
+        ("answer", Text(marker_text(shorten_middle(example.text, LONGEST)))),
     ]
     return rows(pairs, words=False)
 
@@ -322,7 +322,7 @@ def decode_document(
 ) -> dict[str, Json]:
     """Return everything as JSON values."""
     figures = setting.model
-    unmasked = UNSET if figures is None else _decoded(figures.unmasked)
+    unmasked = UNSET if figures is None else _decoding_document(figures.unmasked)
     document = copy_fields(
         DecodeDocument,
         setting,
@@ -332,12 +332,12 @@ def decode_document(
         if figures is None
         else copy_fields(DecodingModelDocument, figures, unmasked=unmasked),
         # The results are beside their conditions, not in an object of their own.
-        **structs.asdict(_decoded(report)),
+        **structs.asdict(_decoding_document(report)),
     )
     return document_json(document)
 
 
-def _decoded(report: DecodingReport) -> DecodedDocument:
+def _decoding_document(report: DecodingReport) -> DecodedDocument:
     return copy_fields(
         DecodedDocument,
         report,

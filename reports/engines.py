@@ -24,7 +24,7 @@ from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, P
 
 from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
 from .terminal import drawn_lines, joined_lines, next_line, report_text
-from .visible import counted_noun, marker_text, shell_word, shortened, visible
+from .visible import counted_noun, marker_text, shell_word, shorten_middle, visible
 
 SHOWN = 3
 """Pairs shown for an engine."""
@@ -127,13 +127,13 @@ def _engine(ranking: EngineRanking) -> Blocks:
         # A name may fail both as a tool parser and as a reasoning parser.
         names += [parser.name] * (parser.name not in names)
     lines = [
-        f"{', '.join(names)} skipped: {shortened(reason, _LONGEST)}"
+        f"{', '.join(names)} skipped: {shorten_middle(reason, _LONGEST)}"
         for reason, names in reasons.items()
     ]
     if ranking.left_out:
         first = next(iter(ranking.left_out.values()))
         skipped = counted_noun(len(ranking.left_out), "text")
-        lines.append(f"{skipped} skipped, first: {shortened(first, _LONGEST)}")
+        lines.append(f"{skipped} skipped, first: {shorten_middle(first, _LONGEST)}")
     drawn += blank() if lines else []
     for line in lines:
         drawn += prose(visible(line), hang=2)
@@ -162,8 +162,8 @@ def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]]) -> Blocks
 def _failure(failure: ParserFailure) -> Blocks:
     verdict = failure.verdict
     words = Text(visible(f"{failure.title}, {failure.delivery}: {verdict.part}"))
-    expected, got = _parted(verdict.expected, verdict.actual)
-    texts = (("text", shortened(failure.text, _LONGEST)), ("expected", expected), ("got", got))
+    expected, got = _differing_excerpts(verdict.expected, verdict.actual)
+    texts = (("text", shorten_middle(failure.text, _LONGEST)), ("expected", expected), ("got", got))
     pairs = [(name, Text(marker_text(text))) for name, text in texts]
     column = max(len(name) for name, _ in texts)
     return [
@@ -172,7 +172,7 @@ def _failure(failure: ParserFailure) -> Blocks:
     ]
 
 
-def _parted(one: str, other: str) -> tuple[str, str]:
+def _differing_excerpts(one: str, other: str) -> tuple[str, str]:
     """Cut two texts to the surroundings of their departure."""
     start = max(0, prefix_length(one, other) - _AROUND)
     before = "… " if start else ""

@@ -32,8 +32,8 @@ from autoparser.analysis.core.turn_parts import TurnLayout, TurnPart
 from autoparser.analysis.formats.format_view import MarkerRegistry
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
-from .blocks import Blocks, Paragraph, Picture, Row, heading, joined, rows, sentence
-from .visible import lines, quoted
+from .blocks import Blocks, Paragraph, Picture, Row, heading, join_texts, rows, sentence
+from .visible import lines, quote_marker
 
 _FULL = Message("Let me look.", "Two cities, so two lookups.")
 _PART_OF = {TurnPart.REASONING: "reasoning", TurnPart.CONTENT: "content", TurnPart.CALLS: "calls"}
@@ -215,10 +215,12 @@ def _call(
             label = _between(row, at, "call")
             # Free words are counted by the pieces of the usual row.
             free = [(word.start, word.end) for word in calls.free_words if word.piece == at]
-            yield from _cut(label, piece, free if row == calls.row else [], "usual word")
+            yield from _cut_words(label, piece, free if row == calls.row else [], "usual word")
 
 
-def _cut(label: str, text: str, words: list[tuple[int, int]], name: str) -> Iterator[ExampleSpan]:
+def _cut_words(
+    label: str, text: str, words: list[tuple[int, int]], name: str
+) -> Iterator[ExampleSpan]:
     """Cut the words that vary out of a literal."""
     cut_end = 0
     for start, end in sorted(words):
@@ -255,7 +257,7 @@ def _arguments(arguments: ArgumentFormat, call: ToolCall) -> Iterator[ExampleSpa
                 spans.append(ExampleSpan(f"argument's {piece.value}", pieces[piece], written=True))
             else:
                 label = _between(row, at, "argument")
-                spans += _cut(label, piece, _type_in(words, piece, at), "type")
+                spans += _cut_words(label, piece, _type_in(words, piece, at), "type")
     last = f"\n{arguments.margin}" if members.indent else ""
     spans.append(ExampleSpan("arguments close", last + members.close))
     if "".join(span.text for span in spans) == text:
@@ -321,7 +323,7 @@ def type_words(arguments: ArgumentFormat) -> TypeWords:
         if found is None:
             return TypeWords()
         edges[at] = found
-    return TypeWords(edges, _spoken(rows, edges))
+    return TypeWords(edges, _kinds_by_word(rows, edges))
 
 
 def _slots(row: FormatRow) -> list[RowSlot | None]:
@@ -332,19 +334,19 @@ def _word_edges(texts: Sequence[str]) -> tuple[int, int] | None:
     """Return the lengths of the common text before and after a word, or None without one."""
     before = min(prefix_length(texts[0], text) for text in texts)
     # Words may share a prefix, like `string` and `structure`: go back to the beginning of the word.
-    before -= len(_matched(_WORD_END.search(texts[0][:before])))
+    before -= len(_match_text(_WORD_END.search(texts[0][:before])))
     rests = [text[before:] for text in texts]
     after = min(suffix_length(rests[0], rest) for rest in rests)
-    after -= len(_matched(_WORD_START.match(rests[0][len(rests[0]) - after :])))
+    after -= len(_match_text(_WORD_START.match(rests[0][len(rests[0]) - after :])))
     words = [rest[: len(rest) - after] for rest in rests]
     return (before, after) if all(_WORD.fullmatch(word) for word in words) else None
 
 
-def _matched(match: re.Match[str] | None) -> str:
+def _match_text(match: re.Match[str] | None) -> str:
     return match.group() if match else ""
 
 
-def _spoken(
+def _kinds_by_word(
     rows: Mapping[JsonType, FormatRow], edges: Mapping[int, tuple[int, int]]
 ) -> tuple[tuple[str, tuple[JsonType, ...]], ...]:
     word_kinds: dict[str, list[JsonType]] = {}
@@ -477,17 +479,17 @@ def _varying(format_: TurnFormat, message: Message) -> Iterator[Text]:
         return
     for word in calls.free_words:
         usual = str(calls.row[word.piece])[word.start : word.end]
-        yield sentence(quoted(usual), " is the usual value; the model may write another.")
+        yield sentence(quote_marker(usual), " is the usual value; the model may write another.")
     if calls.naming is not None:
         yield Text("The id contains the function's name.")
     spoken = type_words(calls.arguments).spoken
     # Describe the word of the most types last, as the one for any other type.
     most = max(spoken, key=lambda pair: len(pair[1]), default=None)
     type_meanings = [
-        sentence(quoted(word), f" for {'any other type' if other else ', '.join(kinds)}")
+        sentence(quote_marker(word), f" for {'any other type' if other else ', '.join(kinds)}")
         for pair in sorted(spoken, key=lambda pair: pair == most)
         for word, kinds in [pair]
         for other in [pair == most and len(kinds) > 1]
     ]
     if type_meanings:
-        yield sentence("The type word: ", joined(type_meanings, ", "), ".")
+        yield sentence("The type word: ", join_texts(type_meanings, ", "), ".")

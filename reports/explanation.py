@@ -23,10 +23,10 @@ from autoparser.analysis.formats.output_explanation import (
     PossibleCause,
 )
 
-from .blocks import Blocks, Excerpt, blank, excerpt, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Excerpt, blank, excerpt, heading, join_texts, prose, rows, sentence
 from .engines import parser_flags
 from .terminal import report_text
-from .visible import counted_noun, first_names, quoted, setting_words, visible
+from .visible import counted_noun, first_names, quote_marker, setting_words, visible
 
 MOST = 12
 """Explanations that are shown; the rest are counted."""
@@ -170,14 +170,14 @@ def _reason_words(explained: ExplainedOutput, text: str) -> Text:
         where = f" (line {line}, column {column})"
     match cause.reason:
         case LossReason.STRIPPED if place is not None and place.cause:
-            markers = joined([quoted(marker) for marker in place.cause.markers], ", ")
+            markers = join_texts([quote_marker(marker) for marker in place.cause.markers], ", ")
             return sentence(markers, " were stripped; with them put back, it parses cleanly")
         case LossReason.OTHER_PROMPT if place is not None and place.cause:
             return cause_words(place.cause, place.deviation)
         case LossReason.SCHEMA if place is not None:
             return sentence(visible(place.found), where)
         case LossReason.UNKNOWN_TOOL if place is not None:
-            return sentence(quoted(place.found), " was not offered", where)
+            return sentence(quote_marker(place.found), " was not offered", where)
         case LossReason.PARSER:
             # The reason `PARSER` implies an engine that reads the output wrong.
             wrong = next(outcome for outcome in explained.engines if outcome.wrong)
@@ -306,7 +306,7 @@ def _place_section(explanation: DeviationExplanation, text: str, *, same_cause: 
     drawn = prose(sentence(where, _TITLES[explanation.deviation]))
     drawn += excerpt(_place_lines(text, explanation.offset, line, column), 4, broken=False)
     pairs = [
-        ("expected", _expected(explanation)),
+        ("expected", _expected_text(explanation)),
         ("found", _found_text(explanation, text)),
     ]
     if explanation.more:
@@ -327,7 +327,7 @@ def _found_text(explanation: DeviationExplanation, text: str) -> Text:
     return _piece(explanation.found)
 
 
-def _expected(explanation: DeviationExplanation) -> Text:
+def _expected_text(explanation: DeviationExplanation) -> Text:
     if explanation.deviation is not OutputDeviation.UNKNOWN_TOOL:
         return _piece(explanation.expected)
     # A name that is unlike all offered ones has no closest tool.
@@ -339,12 +339,12 @@ def _expected(explanation: DeviationExplanation) -> Text:
 def _piece(text: str) -> Text:
     if not text:
         return Text("nothing", style="dim")
-    return sentence(quoted(text[:SHOWN]), " …") if len(text) > SHOWN else quoted(text)
+    return sentence(quote_marker(text[:SHOWN]), " …") if len(text) > SHOWN else quote_marker(text)
 
 
 def cause_words(cause: PossibleCause, deviation: OutputDeviation) -> Text:
     """Return a possible cause as a sentence."""
-    markers = joined([quoted(marker) for marker in cause.markers], ", ")
+    markers = join_texts([quote_marker(marker) for marker in cause.markers], ", ")
     match cause.kind:
         case CauseKind.STRIPPED if len(cause.markers) == 1 and deviation is OutputDeviation.NO_END:
             return sentence(

@@ -24,7 +24,7 @@ from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.registry import find_rule
 from autoparser.analysis.lint.rule import Profile
 
-from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Row, heading, join_texts, prose, rows, sentence
 from .places import place_in_line, place_text
 from .summary import LIMIT_WORDS
 from .terminal import report_text
@@ -166,7 +166,7 @@ def findings_words(learned: LearnedFormat, found: Sequence[OwnFinding]) -> Text:
     ]
     worst = " so far: " if counts.total() == 1 else " so far; worst: "
     words = _finding_words(learned, found[0], PLACE_ROOM)
-    return sentence(joined(level_counts, ", "), worst, words)
+    return sentence(join_texts(level_counts, ", "), worst, words)
 
 
 def findings_section(learned: LearnedFormat) -> Blocks:

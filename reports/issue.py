@@ -19,7 +19,7 @@ from autoparser.analysis.formats.lost_calls import LossReason
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, all_read
 
 from .explanation import cause_sentence, departures, outcome_words, way_out
-from .markdown import code_span, fenced, inline, markdown_lines, plain
+from .markdown import code_span, fence_lines, inline, markdown_lines, plain
 from .visible import counted_noun, shell_word, visible_lines
 
 MOST_SHOWN = 8_000
@@ -139,7 +139,7 @@ def _fence(text: str, at: int, language: str = "text") -> Iterator[str]:
     if start:
         yield from (f"_{counted_noun(start, 'character')} before this are left out._", "")
     # A line feed alone is a line end in Markdown; all other control characters are escaped.
-    yield from fenced(visible_lines(shown).split("\n"), language)
+    yield from fence_lines(visible_lines(shown).split("\n"), language)
     if left:
         yield from ("", f"_{counted_noun(left, 'character')} after this are left out._")
 

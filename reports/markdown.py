@@ -57,10 +57,10 @@ def markdown_text(title: str, blocks: Iterable[Block]) -> str:
 def markdown_lines(blocks: Iterable[Block]) -> Iterator[str]:
     """Return the lines of a report in Markdown."""
     for block in blocks:
-        yield from _painted(block)
+        yield from _block_lines(block)
 
 
-def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a kind
+def _block_lines(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a kind
     """Yield the lines of one block of any kind, for a comment on GitHub."""
     match block:
         case Gap():
@@ -74,11 +74,11 @@ def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a
             for label, text in block.rows:
                 yield f"- {_label(str(label))}{inline(text)}"
         case Excerpt():
-            yield from ("", *fenced([line.plain for line in block.lines]))
+            yield from ("", *fence_lines([line.plain for line in block.lines]))
         case ShownDifference():
             drawn = difference_lines(block.pieces, WIDTH, 0, block.origins)
             # In a fence of `diff`, GitHub colors the lines by their signs.
-            yield from ("", *fenced([line.plain for line in drawn], "diff"))
+            yield from ("", *fence_lines([line.plain for line in drawn], "diff"))
         case Departure():
             yield from _departure(block)
         case ValueChanges():
@@ -89,13 +89,13 @@ def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a
         case Table():
             yield from _table(block)
         case Fold():
-            yield from _folded(inline(block.summary), block.blocks)
+            yield from _folded_lines(inline(block.summary), block.blocks)
         case Entries():
             for entry in block.entries:
                 yield from _entry(entry)
         case ComparedTexts():
             drawn = drawn_lines([block], WIDTH)
-            yield from ("", *fenced([line.plain for line in drawn], "diff"))
+            yield from ("", *fence_lines([line.plain for line in drawn], "diff"))
         case Picture():
             # A comment can show no drawing of a page.
             yield from markdown_lines(block.instead)
@@ -113,10 +113,10 @@ def _label(label: str) -> str:
 
 def _entry(entry: Entry) -> Iterator[str]:
     line = f"{plain(entry.name)}: {inline(entry.text)}"
-    yield from _folded(line, entry.blocks) if entry.blocks else ("", line)
+    yield from _folded_lines(line, entry.blocks) if entry.blocks else ("", line)
 
 
-def _folded(summary: str, blocks: Blocks) -> Iterator[str]:
+def _folded_lines(summary: str, blocks: Blocks) -> Iterator[str]:
     # After a line of HTML, Markdown is parsed only from the next empty line on.
     yield from ("", "<details><summary>", "", summary, "", "</summary>")
     yield from (*markdown_lines(blocks), "", "</details>")
@@ -180,12 +180,12 @@ def plain(text: str) -> str:
     end = 0
     seen = visible(text)
     for match in _LIVE.finditer(seen):
-        pieces += [_escaped(seen[end : match.start()]), cell(match.group())]
+        pieces += [_escape_signs(seen[end : match.start()]), cell(match.group())]
         end = match.end()
-    return "".join([*pieces, _escaped(seen[end:])])
+    return "".join([*pieces, _escape_signs(seen[end:])])
 
 
-def _escaped(text: str) -> str:
+def _escape_signs(text: str) -> str:
     return _SIGN.sub(r"\\\1", text)
 
 
@@ -204,7 +204,7 @@ def code_span(text: str) -> str:
     return f"{fence}{space}{inside}{space}{fence}"
 
 
-def fenced(lines: list[str], language: str = "") -> Iterator[str]:
+def fence_lines(lines: list[str], language: str = "") -> Iterator[str]:
     """Return lines in a fence that none of them can close."""
     longest = max((len(run) for line in lines for run in _RUNS.findall(line)), default=0)
     fence = "`" * max(3, longest + 1)

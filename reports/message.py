@@ -27,9 +27,9 @@ from autoparser.analysis.parsing.parsed_message import (
 )
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 
-from .blocks import Blocks, Row, blank, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Row, blank, heading, join_texts, prose, rows, sentence
 from .terminal import packed_lines, report_text
-from .visible import LEGEND, lines, literal, quoted, visible
+from .visible import LEGEND, lines, literal, quote_marker, visible
 
 _STATUS_WORDS = {
     Status.OK: "everything was parsed",
@@ -61,7 +61,7 @@ def status_text(message: ParsedMessage) -> Text:
         return sentence((status.value, style), f": {_BROKEN_OFF}")
     # Yellow, not red: most engines strip the end of a turn.
     if status is Status.UNFINISHED and message.missing_end:
-        end = quoted(message.missing_end)
+        end = quote_marker(message.missing_end)
         words = sentence("everything was parsed, without an end of the turn (", end, ")")
         return sentence((status.value, "yellow"), ": ", words)
     return sentence((status.value, style), f": {_STATUS_WORDS[status]}")
@@ -115,7 +115,7 @@ def _text_rows(label: str, text: str | None) -> Iterator[Row]:
 def _call(label: str, call: ParsedCall) -> Iterator[Row]:
     head = sentence((visible(call.name), WRITTEN_STYLE))
     if call.id:
-        head = sentence(head, "  id ", quoted(call.id))
+        head = sentence(head, "  id ", quote_marker(call.id))
     if call.status is not Status.OK:
         head = sentence(head, "  ", (call.status.value, "red"))
     if call.schema_errors:
@@ -179,18 +179,20 @@ def _line(chunk: Text, deltas: Sequence[Delta], size: int) -> Text:
     # Chunks of one size begin the deltas in one column.
     column = max(size, len(END))
     space = " " * max(column - cell_len(chunk.plain), 0)
-    given = joined([_delta(delta) for delta in deltas], ", ") if deltas else Text("-", style="dim")
+    given = (
+        join_texts([_delta(delta) for delta in deltas], ", ") if deltas else Text("-", style="dim")
+    )
     return sentence(chunk, space, (_ARROW, "dim"), given)
 
 
 def _delta(delta: Delta) -> Text:
     match delta.kind:
         case DeltaKind.REASONING | DeltaKind.CONTENT:
-            return sentence(f"{delta.kind.value} ", quoted(delta.text))
+            return sentence(f"{delta.kind.value} ", quote_marker(delta.text))
         case DeltaKind.CALL:
             words = sentence(f"call {delta.index + 1} ", (visible(delta.text), "bold"))
-            return sentence(words, " id ", quoted(delta.id)) if delta.id else words
+            return sentence(words, " id ", quote_marker(delta.id)) if delta.id else words
         case DeltaKind.FINISH:
             return Text(f"finish {delta.text}")
         case DeltaKind.ARGUMENTS:
-            return sentence(f"arguments {delta.index + 1} ", quoted(delta.text))
+            return sentence(f"arguments {delta.index + 1} ", quote_marker(delta.text))

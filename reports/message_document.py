@@ -315,7 +315,7 @@ def parsed_document(
             "call_statuses": [call.status for call in message.tool_calls],
             **_facts(message),
             "spans": spans,
-            **_explained(why, text),
+            **_explanation_fields(why, text),
         },
         ParsedDocument,
     )
@@ -341,7 +341,7 @@ def end_document(
             template=named_template(template),
             **_outcome(message),
             **_facts(message),
-            **_explained(why, text),
+            **_explanation_fields(why, text),
         )
     )
 
@@ -355,8 +355,8 @@ def _outcome(message: ParsedMessage) -> dict[str, Any]:
     return {
         "status": message_status(message),
         "missing_end": message.missing_end or None,
-        "partial_call": None if partial is None else _unfinished(partial),
-        "malformed_calls": tuple(map(_unfinished, message.malformed_calls)),
+        "partial_call": None if partial is None else _unfinished_document(partial),
+        "malformed_calls": tuple(map(_unfinished_document, message.malformed_calls)),
     }
 
 
@@ -377,12 +377,12 @@ def _facts(message: ParsedMessage) -> dict[str, Any]:
     return {"schema_errors": tuple(found), **recovered, **unread}
 
 
-def _unfinished(call: ParsedCall) -> UnfinishedCallDocument:
+def _unfinished_document(call: ParsedCall) -> UnfinishedCallDocument:
     # Null for a missing id, which some formats do not write at all.
     return UnfinishedCallDocument(call.id or None, call.name, call.arguments)
 
 
-def _explained(why: ExplainedOutput | None, text: str) -> dict[str, Any]:
+def _explanation_fields(why: ExplainedOutput | None, text: str) -> dict[str, Any]:
     # Absent without `--explain`: null means that no cause was found.
     if why is None:
         return {}

@@ -41,11 +41,11 @@ from .blocks import (
     rows,
     sentence,
     small,
-    tagged,
+    tag_text,
 )
 from .render_trace import line_words, source_words
 from .roundtrip import ABOUT, verdict_conditions
-from .visible import quoted, setting_words, visible
+from .visible import quote_marker, setting_words, visible
 
 Bar = tuple[float, str, str]
 """A piece of a bar: its size, its style, and its label."""
@@ -201,7 +201,7 @@ def _strip(at: int, row: TripRow, strip: TokenStrip) -> Block:
     unit = "tokens" if strip.tokens else "pieces"
     about = small(f" {visible(row.scenario.about)}") if row.scenario.about else ""
     caption = sentence(
-        tagged(visible(row.scenario.name), "b"),
+        tag_text(visible(row.scenario.name), "b"),
         f", next {row.next.value}: {strip.reused} of {len(strip.pieces)} {unit} reused",
         about,
     )
@@ -306,11 +306,11 @@ def _bridged_before(step: PortraitStep, talk: PortraitConversation) -> int:
 def _break(step: PortraitStep) -> tuple[str, Text]:
     return f"After turn {step.turn}", sentence(
         "after ",
-        quoted(step.before[-24:]),
+        quote_marker(step.before[-24:]),
         " the cache has ",
-        tagged(visible(step.cached_text), "del"),
+        tag_text(visible(step.cached_text), "del"),
         " and the prompt ",
-        tagged(visible(step.instead) or "the end", "ins"),
+        tag_text(visible(step.instead) or "the end", "ins"),
     )
 
 

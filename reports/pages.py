@@ -38,7 +38,7 @@ from .blocks import (
     Heading,
     StyledRun,
     Words,
-    joined,
+    join_texts,
     styled_runs,
 )
 from .visible import counted_noun, runs, visible, visible_lines
@@ -113,7 +113,7 @@ def page(
         .get_template("page.jinja")
         .render(
             top=top,
-            badges=joined(top.badges, " "),
+            badges=join_texts(top.badges, " "),
             sections=list(_sections(blocks)),
             # By digest: even markup that got onto the page could run no script and no style.
             policy=f"default-src 'none'; style-src {_digest(style)};{allowed} img-src data:;"
@@ -167,7 +167,7 @@ def _environment() -> Environment:
     )
     filters: dict[str, Callable[..., object]] = {
         "address": address,
-        "chosen": _chosen,
+        "chosen": _choose_blocks,
         "edges": _edges,
         "kind": _kind,
         "own_text": _own_text,
@@ -184,7 +184,7 @@ def _kind(block: Block) -> str:
     return type(block).__name__
 
 
-def _chosen(block: Fitted) -> Blocks:
+def _choose_blocks(block: Fitted) -> Blocks:
     return block.choose(_WIDTH)
 
 
@@ -207,10 +207,10 @@ def _styled_words(words: Words) -> Markup:
     """Return words with their styles."""
     if isinstance(words, str):
         return escape(visible_lines(words))
-    return Markup().join(map(_run, styled_runs(words)))
+    return Markup().join(map(_run_markup, styled_runs(words)))
 
 
-def _run(run: StyledRun) -> Markup:
+def _run_markup(run: StyledRun) -> Markup:
     # Other colors, e.g. for messages in a prompt, have no meaning on a page.
     classes = [_CLASSES.get(name, name) for name in run.styles if name in _CLASSES or name in _KEPT]
     found = escape(visible_lines(run.words))

@@ -26,13 +26,13 @@ from .blocks import (
     TableColumn,
     TextSide,
     code,
-    joined,
+    join_texts,
     lead,
     link,
     prose,
     sentence,
     table,
-    tagged,
+    tag_text,
 )
 from .visible import (
     DOUBT_STYLE,
@@ -40,7 +40,7 @@ from .visible import (
     doubt,
     literal,
     marker_text,
-    quoted,
+    quote_marker,
     setting_words,
     visible,
 )
@@ -72,11 +72,11 @@ def phase_entries(learned: LearnedFormat, opened: Collection[str] = ()) -> Itera
     for finding in learned.phases:
         words = Text(visible(finding.conclusion))
         found = [
-            sentence(code(name), " ", quoted(markers[name]))
+            sentence(code(name), " ", quote_marker(markers[name]))
             for name in finding.markers
             if name in markers
         ]
-        behind: Blocks = prose(sentence("markers: ", joined(found, ", "))) if found else []
+        behind: Blocks = prose(sentence("markers: ", join_texts(found, ", "))) if found else []
         evidence: Sequence[Evidence] = ()
         if isinstance(learned, Analysis) and isinstance(finding, Finding):
             evidence = learned.shown_evidence(finding)
@@ -114,7 +114,7 @@ def _render(name: str, probe: Probe) -> TextSide:
     said = Facts(tuple(dialogue_rows(probe.dialogue)), 6, at_words=False, label=9, look="said")
     error = None
     if probe.error is not None:
-        reason = tagged(visible(probe.error.reason), "q")
+        reason = tag_text(visible(probe.error.reason), "q")
         error = sentence("no text, the template raises: ", reason)
     conditions = render_conditions(probe)
     return TextSide(visible(name), conditions, [said], error, label=f"the render of {name}")
@@ -165,7 +165,11 @@ def marker_section(learned: LearnedFormat) -> Blocks:
     sources = {name: finding.phase for finding in learned.phases for name in finding.markers}
     markers = learned.markers.items()
     cells = [
-        (code(name), _phase_link(sources.get(name, "")), _doubted(learned, name, literal(text)))
+        (
+            code(name),
+            _phase_link(sources.get(name, "")),
+            _mark_unconfirmed(learned, name, literal(text)),
+        )
         for name, text in markers.items()
     ]
     # Stop strings do not belong to a part, so no phase derives them.
@@ -187,7 +191,7 @@ def _phase_link(phase: str) -> Text:
 _PARTS = {"reasoning": TurnPart.REASONING, "content": TurnPart.CONTENT}
 
 
-def _doubted(analysis: LearnedFormat, name: str, text: Text) -> Text:
+def _mark_unconfirmed(analysis: LearnedFormat, name: str, text: Text) -> Text:
     # All other names, such as `func_name_prefix`, belong to calls.
     part = _PARTS.get(name.partition("_")[0], TurnPart.CALLS)
     if part not in analysis.formats.united.unconfirmed:

@@ -12,7 +12,7 @@ from rich.text import Text
 from autoparser.shown import Shown
 
 
-def presented(value: Shown, width: int, *, full: bool) -> Text:
+def present_value(value: Shown, width: int, *, full: bool) -> Text:
     """Return the report on a value in lines of at most `width` cells; `full` omits nothing."""
     return _report(value.shown_as, value, width, full=full)
 

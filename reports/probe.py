@@ -73,14 +73,14 @@ _ADVICE = {
 def probe_report(probe: ServerProbe, template: str, width: int) -> Text:
     """Report on a probe; `template` is the template's name in messages."""
     drawn: Blocks = [
-        *rows([*_server(probe, template), *_counted(probe)], indent=0),
+        *rows([*_server(probe, template), *_summary_rows(probe)], indent=0),
         *_prompts(probe.prompts),
         *_read_otherwise(probe),
         *_at_edges(probe),
         *_streams(probe),
         *_blind(probe),
         *_ranking(probe),
-        *_installed(probe),
+        *_installed_parsers(probe),
         *_advice(probe, template),
     ]
     return report_text(drawn, width)
@@ -102,7 +102,7 @@ def _parsers(served: ServedModel) -> str:
     return ", ".join(f"{name or 'none'} for {what}" for what, name in pair)
 
 
-def _counted(probe: ServerProbe) -> Iterator[Row]:
+def _summary_rows(probe: ServerProbe) -> Iterator[Row]:
     same = sum(prompt.same for prompt in probe.prompts)
     prompts = f"{same} of {len(probe.prompts)} match the template"
     if probe.prompts_refused:
@@ -158,8 +158,8 @@ def _prompts(prompts: Sequence[ComparedPrompt]) -> Blocks:
         # Prompts with tools are long, and differ late.
         start = max(0, prompt.parting - AROUND)
         pairs = [
-            ("template", Text(marker_text(_cut(prompt.rendered[start:])))),
-            ("server", Text(marker_text(_cut(prompt.served[start:])))),
+            ("template", Text(marker_text(_shorten_text(prompt.rendered[start:])))),
+            ("server", Text(marker_text(_shorten_text(prompt.served[start:])))),
         ]
         drawn += rows(pairs, words=False)
     return drawn
@@ -178,7 +178,7 @@ def _read_otherwise(probe: ServerProbe) -> Blocks:
 
 
 def _text(text: ProbedText) -> Row:
-    return "text", Text(marker_text(_cut(text.known_text.text)))
+    return "text", Text(marker_text(_shorten_text(text.known_text.text)))
 
 
 def _parts(differences: Sequence[PartDifference]) -> Iterator[Row]:
@@ -192,7 +192,7 @@ def _value(value: Json) -> str:
     if value in ("", []):
         return "nothing"
     text = value if isinstance(value, str) else json_text(value)
-    return marker_text(_cut(text))
+    return marker_text(_shorten_text(text))
 
 
 def _at_edges(probe: ServerProbe) -> Blocks:
@@ -250,7 +250,7 @@ def _ranking(probe: ServerProbe) -> Blocks:
     return drawn
 
 
-def _installed(probe: ServerProbe) -> Blocks:
+def _installed_parsers(probe: ServerProbe) -> Blocks:
     best = probe.installed
     if best is None:
         return []
@@ -295,7 +295,7 @@ def _advice(probe: ServerProbe, template: str) -> Blocks:
     return drawn
 
 
-def _cut(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 

@@ -39,7 +39,7 @@ from autoparser.analysis.templates.render_trace import (
 )
 
 from .blocks import Blocks, Fitted, Row, blank, excerpt, heading, prose, rows, sentence
-from .terminal import report_text, wrapped
+from .terminal import report_text, wrap_line
 from .visible import LEGEND, counted_noun, lines, marker_text, visible
 
 MOST_OUTCOMES = 6
@@ -177,11 +177,11 @@ def _outcome(label: Text, words: Text) -> Blocks:
 
     # Values begin beside their label and wrap below it, so the layout depends on the width.
     def lines_at(width: int) -> Blocks:
-        first = wrapped(text, max(width - indent, 20), words=True)
+        first = wrap_line(text, max(width - indent, 20), words=True)
         drawn = [sentence(" " * indent, first[0])]
         rest = Text("").join(first[1:])
         if rest.plain:
-            broken = wrapped(rest, max(width - indent - column, 20), words=True)
+            broken = wrap_line(rest, max(width - indent - column, 20), words=True)
             drawn += [sentence(" " * (indent + column), line) for line in broken]
         return excerpt(drawn, broken=False)
 

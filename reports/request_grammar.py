@@ -59,12 +59,12 @@ from autoparser.analysis.parsing.turn_nodes import (
 from autoparser.analysis.parsing.turn_request import read_request
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .blocks import Blocks, Row, excerpt, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Row, excerpt, heading, join_texts, prose, rows, sentence
 from .explanation import line_and_column
 from .message import message_report
 from .message_document import ParsedDocument, parsed_document
 from .terminal import report_text
-from .visible import LEGEND, literal, marker_text, quoted, visible
+from .visible import LEGEND, literal, marker_text, quote_marker, visible
 
 _AROUND = 48
 """Characters of the line shown before a place, and after it."""
@@ -105,14 +105,14 @@ def _facts(acceptance: TextAcceptance, unit: str) -> list[Row]:
     # The most precise place that is known: argument, call, part.
     where = Text("at the beginning" if acceptance.part is None else _PARTS[acceptance.part])
     if acceptance.argument:
-        where = sentence("in the argument ", quoted(acceptance.argument))
+        where = sentence("in the argument ", quote_marker(acceptance.argument))
     if acceptance.call:
-        where = sentence(where, " of ", quoted(acceptance.call))
+        where = sentence(where, " of ", quote_marker(acceptance.call))
     facts: list[Row] = [("Where", where)]
     if acceptance.refused is not None:
-        refused = quoted(acceptance.refused)
+        refused = quote_marker(acceptance.refused)
         if acceptance.completes:
-            refused = sentence(refused, ", which completes ", quoted(acceptance.completes))
+            refused = sentence(refused, ", which completes ", quote_marker(acceptance.completes))
         facts.append(("Refused", refused))
     ways = [_way(*range_) for range_ in _ranges(acceptance.allowed)]
     # Too many choices to list, such as any letter.
@@ -120,7 +120,7 @@ def _facts(acceptance: TextAcceptance, unit: str) -> list[Row]:
         ways.append(Text(f"{acceptance.choices} {unit}s"))
     if acceptance.may_end:
         ways.append(Text("the end"))
-    facts.append(("Allowed", joined(ways, " or ") if ways else Text("nothing")))
+    facts.append(("Allowed", join_texts(ways, " or ") if ways else Text("nothing")))
     return facts
 
 
@@ -138,7 +138,11 @@ def _ranges(ways: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _way(first: str, last: str) -> Text:
-    return quoted(first) if first == last else sentence(quoted(first), " to ", quoted(last))
+    return (
+        quote_marker(first)
+        if first == last
+        else sentence(quote_marker(first), " to ", quote_marker(last))
+    )
 
 
 def _place_lines(text: str, acceptance: TextAcceptance) -> list[Text]:
@@ -283,7 +287,9 @@ def grammar_document(
     forms: dict[GrammarForm, object] = {"gbnf": gbnf, "lark": lark, "structural_tag": tag}
     # Each form can express other keywords, so each has a list of its own.
     loosened: dict[GrammarForm, tuple[LooseningDocument, ...]] = {
-        form: tuple(_loosened(grammar, form)) for form, text in forms.items() if text is not None
+        form: tuple(_loosening_documents(grammar, form))
+        for form, text in forms.items()
+        if text is not None
     }
     return document_json(
         GrammarDocument(
@@ -305,7 +311,7 @@ def grammar_document(
     )
 
 
-def _loosened(grammar: Grammar, form: GrammarForm) -> Iterator[LooseningDocument]:
+def _loosening_documents(grammar: Grammar, form: GrammarForm) -> Iterator[LooseningDocument]:
     for loosening in grammar.loosened(form):
         yield LooseningDocument(loosening.tool or None, loosening.pointer, loosening.reason)
 
@@ -384,7 +390,7 @@ def grammar_rows(turn: TurnTree) -> Iterator[Row]:
     if turn.calls is not None:
         yield from _section(turn.calls, (*turn.schemas,))
     if turn.ends:
-        yield "end", joined([_literal(end) for end in turn.ends], " / ")
+        yield "end", join_texts([_literal(end) for end in turn.ends], " / ")
 
 
 def _block(block: MarkerBlock) -> Text:
@@ -394,11 +400,11 @@ def _block(block: MarkerBlock) -> Text:
     pieces.append(Text("text"))
     if block.close.text:
         pieces.append(_literal(block.close))
-    return joined(pieces, " ")
+    return join_texts(pieces, " ")
 
 
 def _choice(literals: Sequence[TemplateLiteral]) -> Text:
-    found = joined([_literal(literal) for literal in literals], " / ")
+    found = join_texts([_literal(literal) for literal in literals], " / ")
     return sentence("(", found, ")") if len(literals) > 1 else found
 
 
@@ -412,10 +418,10 @@ def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
         later.append(Text("call"))
         if section.later_close.text:
             later.append(_literal(section.later_close))
-        pieces.append(sentence("(", joined(later, " "), ")*"))
+        pieces.append(sentence("(", join_texts(later, " "), ")*"))
     if section.close.text:
         pieces.append(_literal(section.close))
-    yield "calls", joined(pieces, " ")
+    yield "calls", join_texts(pieces, " ")
     call = section.call
     if isinstance(call, RowCall):
         yield "  call", _row(call)
@@ -434,10 +440,10 @@ def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
 
 
 def _row(call: RowCall) -> Text:
-    found = joined([_item(item) for item in call.loose_row or call.row], " ")
+    found = join_texts([_item(item) for item in call.loose_row or call.row], " ")
     if call.empty_row is None:
         return found
-    return sentence(found, " / ", joined([_item(item) for item in call.empty_row], " "))
+    return sentence(found, " / ", join_texts([_item(item) for item in call.empty_row], " "))
 
 
 def _item(item: RowItem) -> Text:
@@ -463,25 +469,25 @@ def _json(call: JsonCall) -> Text:
     else:
         members.append(_member(call.name_field, "name"))
         members.append(_member(call.arguments_field, "arguments"))
-    inside = sentence("{", joined(members, ", "), "}")
+    inside = sentence("{", join_texts(members, ", "), "}")
     if call.function_field:
-        inside = sentence("{", quoted(call.function_field), ": ", inside, "}")
+        inside = sentence("{", quote_marker(call.function_field), ": ", inside, "}")
     pieces = [_literal(call.before)] if call.before.text else []
     pieces.append(inside)
     if call.after.text:
         pieces.append(_literal(call.after))
     # Models write members in another order than the template, so the parser takes any.
-    return sentence(joined(pieces, " "), _note("  (JSON, members in any order)"))
+    return sentence(join_texts(pieces, " "), _note("  (JSON, members in any order)"))
 
 
 def _member(key: str, value: str) -> Text:
-    return sentence(quoted(key), f": {value}")
+    return sentence(quote_marker(key), f": {value}")
 
 
 def _name(offered: Sequence[str]) -> Text:
     if not offered:
         return Text("any word")
-    return joined([quoted(name) for name in offered], " / ")
+    return join_texts([quote_marker(name) for name in offered], " / ")
 
 
 def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
@@ -502,19 +508,20 @@ def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
 
 
 def _container(container: ContainerNotation, entry: str) -> Text:
-    pieces = [quoted(container.open)] if container.open else []
-    repetition = sentence(quoted(container.separator), " ") if container.separator else Text()
+    pieces = [quote_marker(container.open)] if container.open else []
+    repetition = sentence(quote_marker(container.separator), " ") if container.separator else Text()
     pieces.append(
         sentence(f"({entry} (", repetition, f"{entry})*)?") if repetition else Text(f"{entry}*")
     )
     if container.close:
-        pieces.append(quoted(container.close))
-    return joined(pieces, " ")
+        pieces.append(quote_marker(container.close))
+    return join_texts(pieces, " ")
 
 
 def _entry(row: FormatRow) -> Text:
-    return joined(
-        [Text(piece.value) if isinstance(piece, RowSlot) else quoted(piece) for piece in row], " "
+    return join_texts(
+        [Text(piece.value) if isinstance(piece, RowSlot) else quote_marker(piece) for piece in row],
+        " ",
     )
 
 
@@ -525,8 +532,8 @@ def _values(values: ValueNotation) -> Iterator[Row]:
     yield "      value", Text("string / number / boolean / null / array / object")
     yield "      string", _text(values.string)
     yield "      number", _around(values.number, "digits")
-    yield "      boolean", sentence(quoted(values.true), " / ", quoted(values.false))
-    yield "      null", quoted(values.null)
+    yield "      boolean", sentence(quote_marker(values.true), " / ", quote_marker(values.false))
+    yield "      null", quote_marker(values.null)
     yield "      array", _container(values.array, "value")
     member = sentence(_note("where member is "), _entry(values.object.entry))
     yield "      object", sentence(_container(values.object, "member"), " ", member)
@@ -537,15 +544,15 @@ def _text(text: StringText) -> Text:
 
 
 def _around(text: StringText, inside: str) -> Text:
-    pieces = [quoted(text.open)] if text.open else []
+    pieces = [quote_marker(text.open)] if text.open else []
     pieces.append(Text(inside))
     if text.close:
-        pieces.append(quoted(text.close))
-    return joined(pieces, " ")
+        pieces.append(quote_marker(text.close))
+    return join_texts(pieces, " ")
 
 
 def _literal(literal: TemplateLiteral) -> Text:
-    return quoted(literal.text)
+    return quote_marker(literal.text)
 
 
 def _note(words: str) -> Text:

@@ -61,7 +61,7 @@ from .blocks import (
     blank,
     excerpt,
     heading,
-    joined,
+    join_texts,
     prose,
     rows,
     sentence,
@@ -74,7 +74,7 @@ from .visible import (
     counted_noun,
     cut_text,
     first_names,
-    quoted,
+    quote_marker,
     setting_words,
     shown_count,
     template_word,
@@ -161,9 +161,11 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
         for kind, style in _STYLES.items()
         if kind in outcomes
     ]
-    drawn = prose(sentence(joined(counts or [Text("no scenario applies")], ", "), "."), indent=0)
+    drawn = prose(
+        sentence(join_texts(counts or [Text("no scenario applies")], ", "), "."), indent=0
+    )
     drawn += _conditions_played(round_trip)
-    drawn += _confirmed(round_trip)
+    drawn += _confirmed_turns(round_trip)
     if not round_trip.tokenized:
         # Equal texts may encode to different tokens, which only a tokenizer shows.
         drawn += prose("No tokenizer: --tokenizer PATH also compares tokens.", indent=0)
@@ -192,14 +194,14 @@ def _conditions_played(round_trip: RoundTrip) -> Blocks:
     for stop, size in round_trip.split_stops:
         warning = sentence(
             ("The stop string ", "yellow"),
-            quoted(stop),
+            quote_marker(stop),
             (f" is {size} tokens, so the tokenizer may not be the model's", "yellow"),
         )
         drawn += prose(warning, indent=0)
     return drawn
 
 
-def _confirmed(round_trip: RoundTrip) -> Blocks:
+def _confirmed_turns(round_trip: RoundTrip) -> Blocks:
     """Count the turns that the template itself confirms, before they are varied."""
     # An empty reason means that the template itself wrote the turn.
     reasons = Counter(row.verdict.unconfirmed for row in round_trip.rows)
@@ -310,12 +312,12 @@ def verdict_conditions(row: TripRow, round_trip: RoundTrip) -> Iterator[str]:
         groups.setdefault(words, []).append(changed_switches(usual, verdict.setting))
     for words, settings in groups.items():
         # If `a=1` alone has this verdict, `a=1, b=2` is redundant.
-        least = [setting for setting in settings if not _covered(setting, settings)]
+        least = [setting for setting in settings if not _is_covered(setting, settings)]
         named = " or ".join(setting_words(setting) or "default settings" for setting in least)
         yield f"{words} with {named}"
 
 
-def _covered(setting: Setting, others: Sequence[Setting]) -> bool:
+def _is_covered(setting: Setting, others: Sequence[Setting]) -> bool:
     """Return whether a part of this setting has the same verdict."""
     # The empty setting, all defaults, is a part of every other, and covers none.
     return any(other and other != setting and other.items() <= setting.items() for other in others)
@@ -487,7 +489,7 @@ def _why(round_trip: RoundTrip) -> Blocks:
         ]
         shown = shown_count(len(named), CAUSES_SHOWN)
         more = sum(n for _, n in causes.most_common()[shown:])
-        listed = joined([*named[:shown], *([Text(f"{more} more")] if more else [])], ", ")
+        listed = join_texts([*named[:shown], *([Text(f"{more} more")] if more else [])], ", ")
         title = (f"{words}: {causes.total()}", "bold")
         drawn += prose(sentence(title, " (", listed, ")"), indent=0, hang=2)
     return drawn

@@ -19,9 +19,9 @@ from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
-from .blocks import Blocks, Heading, Row, heading, joined, lead, prose, rows, sentence, table
+from .blocks import Blocks, Heading, Row, heading, join_texts, lead, prose, rows, sentence, table
 from .verdict import check_score
-from .visible import marker_text, quoted, setting_words
+from .visible import marker_text, quote_marker, setting_words
 
 
 def settings_section(analysis: LearnedFormat) -> Blocks:
@@ -48,12 +48,12 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
         settings = [Text(_of(begun.opening)) for begun in group if begun.opening is not None]
         prompt = group[0].opening
         if prompt is not None:
-            ends = quoted(prompt.text)
+            ends = quote_marker(prompt.text)
             same = sentence("Prompts that end with ", ends, " are alike with ")
             chosen = "the text before the end decides"
             if not all(begun.opening and begun.opening.signs for begun in group):
                 chosen = "the parser assumes the first, unless you pass the setting"
-            alike_words = sentence(same, joined(settings, " and "), f": {chosen}.")
+            alike_words = sentence(same, join_texts(settings, " and "), f": {chosen}.")
             drawn += prose(alike_words)
     # Combinations grow exponentially, so that not all are tried.
     if formats.untried:
@@ -75,7 +75,7 @@ def _writes(format_: TurnFormat) -> Text:
 def _ends(openings: Sequence[TurnOpening]) -> Text:
     # Several settings may end the prompt alike.
     texts = dict.fromkeys(opening.text for opening in openings)
-    return joined([quoted(text) if text else Text("nothing") for text in texts], " or ")
+    return join_texts([quote_marker(text) if text else Text("nothing") for text in texts], " or ")
 
 
 def _telling(format_: TurnFormat) -> list[str]:
@@ -109,7 +109,7 @@ INSIDE_WORDS = (
 
 def stops_words(learned: LearnedFormat) -> Text:
     """Name the stop strings, separately for content and calls if they differ."""
-    return _by_place(learned, lambda stop: quoted(stop.text))
+    return _by_place(learned, lambda stop: quote_marker(stop.text))
 
 
 def stop_notes(learned: LearnedFormat) -> Text:
@@ -121,21 +121,21 @@ def stop_notes(learned: LearnedFormat) -> Text:
 def _by_place(learned: LearnedFormat, words: Callable[[StopText], Text]) -> Text:
     texts = learned.stop_texts
     content, calls = (
-        joined([words(stop) for stop in stops], ", ") or Text("nothing")
+        join_texts([words(stop) for stop in stops], ", ") or Text("nothing")
         for stops in (texts.after_content, texts.after_calls)
     )
     # A model may end a turn with calls by another token, such as one that hands over to tools.
     if texts.after_calls and texts.after_calls != texts.after_content:
         also = [stop for stop in texts.after_calls if stop not in texts.after_content]
         if texts.after_content and set(texts.after_content) < set(texts.after_calls):
-            return sentence(content, "; after calls also ", joined([*map(words, also)], ", "))
+            return sentence(content, "; after calls also ", join_texts([*map(words, also)], ", "))
         return sentence(content, " after content, ", calls, " after calls")
     stops_by_text = {stop.text: stop for stop in texts.after_content}
     named = [
-        words(stops_by_text[text]) if text in stops_by_text else quoted(text)
+        words(stops_by_text[text]) if text in stops_by_text else quote_marker(text)
         for text in learned.formats.united.stop_strings
     ]
-    return joined(named, ", ") or Text("none (turns have no end marker)")
+    return join_texts(named, ", ") or Text("none (turns have no end marker)")
 
 
 def stops_section(learned: LearnedFormat) -> Blocks:
@@ -158,10 +158,10 @@ def _any_inside(learned: LearnedFormat) -> bool:
 
 
 def _stop_words(stop: StopText) -> Text:
-    words = quoted(stop.text)
+    words = quote_marker(stop.text)
     # An engine that stops at one token stops at the last marker.
     if stop.last != stop.text:
-        words = sentence(words, " (complete at ", quoted(stop.last), ")")
+        words = sentence(words, " (complete at ", quote_marker(stop.last), ")")
     return sentence(words, f" ({INSIDE})") if stop.inside else words
 
 

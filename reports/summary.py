@@ -38,7 +38,7 @@ from autoparser.analysis.formats.learned_format import LearnedFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.overview.format_facts import placeholder_text
 
-from .blocks import Blocks, Row, joined, rows, sentence
+from .blocks import Blocks, Row, join_texts, rows, sentence
 from .places import provenance_words
 from .settings import stop_notes
 from .verdict import (
@@ -49,7 +49,7 @@ from .verdict import (
     verdict_basis,
     wanted_words,
 )
-from .visible import doubt, quoted, setting_words, visible
+from .visible import doubt, quote_marker, setting_words, visible
 
 
 def summary_section(analysis: LearnedFormat) -> Blocks:
@@ -82,9 +82,9 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
     if analysis.formats.openings:
         yield "Turns", gate_words(analysis, " (listed at the end)")
     doubted = format_.unconfirmed
-    yield "Reasoning", _doubted(_reasoning(analysis), TurnPart.REASONING in doubted)
-    yield "Content", _doubted(_content(analysis), TurnPart.CONTENT in doubted)
-    yield "Tool calls", _doubted(_calls(analysis), TurnPart.CALLS in doubted)
+    yield "Reasoning", _add_doubt(_reasoning(analysis), TurnPart.REASONING in doubted)
+    yield "Content", _add_doubt(_content(analysis), TurnPart.CONTENT in doubted)
+    yield "Tool calls", _add_doubt(_calls(analysis), TurnPart.CALLS in doubted)
     if format_.calls is not None:
         yield "Arguments", _arguments(analysis, format_.calls)
         yield "Values", value_samples(format_.calls.arguments)
@@ -105,7 +105,7 @@ def summary_rows(analysis: LearnedFormat) -> Iterator[Row]:
         )
 
 
-def _doubted(words: Text, doubted: bool) -> Text:
+def _add_doubt(words: Text, doubted: bool) -> Text:
     return sentence(words, doubt()) if doubted else words
 
 
@@ -130,14 +130,16 @@ def _reasoning(analysis: LearnedFormat) -> Text:
     mode, markers, format_ = analysis.view.reasoning, analysis.markers, analysis.formats.united
     if mode is ReasoningMode.NONE:
         return sentence(absent_words(analysis, Presence(reasoning=True)), " ", _mode(mode))
-    opening = quoted(markers.reasoning_start) if markers.reasoning_start else Text("its beginning")
-    close = quoted(markers.reasoning_end) if markers.reasoning_end else Text("the next part")
+    opening = (
+        quote_marker(markers.reasoning_start) if markers.reasoning_start else Text("its beginning")
+    )
+    close = quote_marker(markers.reasoning_end) if markers.reasoning_end else Text("the next part")
     between = sentence("between ", opening, " and ", close)
     words: dict[ReasoningMode, Text] = {
         ReasoningMode.TAG_BASED: between,
         ReasoningMode.DELIMITER: sentence("from the beginning of the turn to ", close),
         ReasoningMode.FORCED_OPEN: sentence(between, "; the generation prompt opens it"),
-        ReasoningMode.FORCED_CLOSED: sentence(between, f"; {_forced(analysis.formats)}"),
+        ReasoningMode.FORCED_CLOSED: sentence(between, f"; {_forced_reasoning(analysis.formats)}"),
         ReasoningMode.TOOLS_ONLY: sentence(between, ", only in turns with tool calls"),
     }
     mode_words = sentence(words[mode], " ", _mode(mode))
@@ -153,7 +155,7 @@ def _reasoning(analysis: LearnedFormat) -> Text:
     return sentence(mode_words, kept_words(format_.retention))
 
 
-def _forced(formats: Formats) -> str:
+def _forced_reasoning(formats: Formats) -> str:
     """Name the settings under which the prompt opens the reasoning, and closes it."""
     by_setting = sorted(formats.openings, key=lambda opening: len(opening.setting))
     # Reversed, so that the setting with the fewest switches wins for each kind.
@@ -190,11 +192,11 @@ def _content(analysis: LearnedFormat) -> Text:
     mode, markers = analysis.view.content, analysis.markers
     if mode is ContentMode.PLAIN:
         return sentence("plain text, without markers ", _mode(mode))
-    between = sentence("between ", quoted(markers.content_start))
+    between = sentence("between ", quote_marker(markers.content_start))
     if markers.content_end:
-        between = sentence(between, " and ", quoted(markers.content_end))
+        between = sentence(between, " and ", quote_marker(markers.content_end))
     else:
-        between = sentence("after ", quoted(markers.content_start))
+        between = sentence("after ", quote_marker(markers.content_start))
     when = " next to reasoning " if mode is ContentMode.WRAPPED_WITH_REASONING else " "
     return sentence(between, when, _mode(mode))
 
@@ -240,10 +242,12 @@ def _around(markers: MarkerRegistry) -> Text:
         ("all", markers.tool_section_start, markers.tool_section_end),
     ):
         if opening and close:
-            return sentence(f", {which} between ", quoted(opening), " and ", quoted(close))
+            return sentence(
+                f", {which} between ", quote_marker(opening), " and ", quote_marker(close)
+            )
         # Calls at the end of a turn may have no closer of their own.
         if opening:
-            return sentence(f", {which} after ", quoted(opening))
+            return sentence(f", {which} after ", quote_marker(opening))
     return Text()
 
 
@@ -273,9 +277,9 @@ def _arguments(analysis: LearnedFormat, calls: CallFormat) -> Text:
 def _ids(analysis: LearnedFormat) -> Text:
     fields, calls = analysis.view.json_fields, analysis.formats.united.calls
     if fields is not None and fields.id_field:
-        return sentence("in the field ", quoted(fields.id_field))
+        return sentence("in the field ", quote_marker(fields.id_field))
     if fields is not None and fields.gen_id_field:
-        return sentence("numbered by the template in the field ", quoted(fields.gen_id_field))
+        return sentence("numbered by the template in the field ", quote_marker(fields.gen_id_field))
     if calls is None or not any(piece == "id" for piece in calls.row):
         return Text("none")
     words = {
@@ -292,14 +296,18 @@ def _prompt(beginning: PromptFormat) -> Text:
     opening = beginning.opening
     if opening is None or not opening.text:
         return Text("add_generation_prompt adds nothing")
-    end_words = sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")
+    end_words = sentence(
+        "ends with ", quote_marker(opening.text), f", which is {opening.written.value}"
+    )
     later = [
         later_opening
         for later_opening in beginning.format.later_openings
         if later_opening.setting == opening.setting
     ]
     for later_opening in later:
-        end_words = sentence(end_words, "; after earlier turns with ", quoted(later_opening.text))
+        end_words = sentence(
+            end_words, "; after earlier turns with ", quote_marker(later_opening.text)
+        )
         words = f"is {later_opening.written.value}" if later_opening.turn_begun else "opens no turn"
         end_words.append(f", which {words}")
     return end_words
@@ -348,7 +356,7 @@ def content_parts_words(parts: ContentParts) -> Text:
         words = _media_words(media)
         grouped.setdefault(words.plain, ([], words))[0].append(_NAMES[media.kind])
     media_words = [sentence(f"{', '.join(names)}: ", words) for names, words in grouped.values()]
-    return joined(media_words, "; ")
+    return join_texts(media_words, "; ")
 
 
 def _media_words(media: MediaTreatment) -> Text:
@@ -357,9 +365,9 @@ def _media_words(media: MediaTreatment) -> Text:
         return sentence(_SAID[media.outcome], lost, _why(media.reason))
     many = "for each part" if media.each else "once, however many there are"
     # Some templates number the parts only if there are several.
-    alone = sentence(" (", quoted(placeholder_text(media.alone)), " for the only one)")
+    alone = sentence(" (", quote_marker(placeholder_text(media.alone)), " for the only one)")
     only = alone if media.alone else ""
-    written = quoted(placeholder_text(media.placeholder))
+    written = quote_marker(placeholder_text(media.placeholder))
     place_words = sentence(written, f" {many}", only, f", {media.place}")
     if not media.earlier:
         place_words.append(", in the last message alone")
@@ -399,8 +407,8 @@ def value_samples(arguments: ArgumentFormat) -> Text:
         if arguments.members.row(json_type(value)) is None:
             dropped.append(kind.value)
         else:
-            texts.append(quoted(notation.write(value, arguments.margin)))
-    written = joined(texts, " ")
+            texts.append(quote_marker(notation.write(value, arguments.margin)))
+    written = join_texts(texts, " ")
     if dropped:
         written.append(f" (dropped: {', '.join(dropped)})")
     return written

@@ -18,9 +18,21 @@ from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVaria
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
-from .blocks import Blocks, Heading, Row, Words, code, heading, joined, lead, prose, sentence, table
+from .blocks import (
+    Blocks,
+    Heading,
+    Row,
+    Words,
+    code,
+    heading,
+    join_texts,
+    lead,
+    prose,
+    sentence,
+    table,
+)
 from .terminal import LABEL_STYLE, Lines, cut_at_word, drawn_lines
-from .visible import first_names, quoted, value_words, visible
+from .visible import first_names, quote_marker, value_words, visible
 
 ROOMY = 4
 """Lines of switches up to which variables without effect are named, too."""
@@ -99,7 +111,7 @@ def _weight(switch: Switch) -> tuple[bool, int]:
     return bool(switch.only), min(map(order.index, switch.changes), default=len(order))
 
 
-def _unmoved(variables: Sequence[UnmovedVariable]) -> Blocks:
+def _unmoved_variables(variables: Sequence[UnmovedVariable]) -> Blocks:
     return prose(sentence(f"{NO_EFFECT}: ", unmoved_words(variables))) if variables else []
 
 
@@ -123,7 +135,7 @@ def _switch_sentence(learned: LearnedFormat, switch: Switch) -> Row:
     raising = _raising(switch)
     if raising:
         switch_words.append(Text(f"{raising} raises"))
-    words = joined(switch_words, "; ")
+    words = join_texts(switch_words, "; ")
     if _common(switch):
         words.append(f"; only {switch.only}")
     return visible(switch.name), words
@@ -141,7 +153,7 @@ def switch_section(learned: LearnedFormat) -> Blocks:
         Heading(Text("Switches"), "switches", str(len(learned.switches))),
         *lead(words if cells else "None: no variable changes a render."),
         *table("Switches", ("switch", "value", "effect"), cells, grouped=True),
-        *_unmoved(learned.unmoved),
+        *_unmoved_variables(learned.unmoved),
     ]
 
 
@@ -167,7 +179,7 @@ def switch_rows(analysis: LearnedFormat, switch: Switch) -> Iterator[Row]:
         # A value of free text has no prompt of its own.
         prompt = None if value is None else analysis.formats.prompt_under({switch.name: value})
         if prompt is not None and not only and SwitchEffect.GENERATION_PROMPT in effects:
-            words.append(": ").append_text(quoted(prompt) if prompt else Text("empty"))
+            words.append(": ").append_text(quote_marker(prompt) if prompt else Text("empty"))
         yield label, words
     raising = _raising(switch)
     if raising:
@@ -247,7 +259,7 @@ def _does(
     if words is not None and (usual is None or usual.written is not opening.written):
         prompt_words = Text(f"the prompt {words}")
     else:
-        prompt_words = sentence("the prompt ends with ", quoted(opening.text))
+        prompt_words = sentence("the prompt ends with ", quote_marker(opening.text))
     return sentence(prompt_words, f", {_effects(others)}") if others else prompt_words
 
 

@@ -61,14 +61,14 @@ from .blocks import (
     code,
     compare_texts,
     heading,
-    joined,
+    join_texts,
     lead,
     prose,
     rows,
     sentence,
     small,
     table,
-    tagged,
+    tag_text,
 )
 from .example import call_section, turn_section
 from .page_pictures import conversation_section, mask_section, round_trip_section, trace_section
@@ -83,7 +83,7 @@ from .switches import NO_EFFECT, switch_section, switch_sentences, unmoved_words
 from .tested_range import bounds_section
 from .tools_in_prompt import tools_in_prompt_section
 from .verdict import check_score, check_section, gate_score, gate_section
-from .visible import counted_noun, first_names, quoted, setting_words, visible
+from .visible import counted_noun, first_names, quote_marker, setting_words, visible
 
 _CLOSING = (
     "This page is one file. It loads nothing; its only script links each piece of a prompt to the"
@@ -103,7 +103,7 @@ def report_page(portrait: Portrait, version: str, index: str | None = None) -> s
     name = short_name(portrait.analysis)
     badges = list(_badges(portrait))
     top = PageTop(f"{name} · autoparser report", "autoparser report", name, badges, index)
-    blocks = _folded(_sections(portrait, version), portrait.analysis)
+    blocks = _fold_sections(_sections(portrait, version), portrait.analysis)
     return page(top, blocks, version, script=PageScript.TRACED_LINES, closing=_CLOSING)
 
 
@@ -127,11 +127,13 @@ def saved_page(
         *_provenance(saved, "", version),
     ]
     return page(
-        PageTop(f"{name} · autoparser report", kind, name, badges), _folded(blocks, saved), version
+        PageTop(f"{name} · autoparser report", kind, name, badges),
+        _fold_sections(blocks, saved),
+        version,
     )
 
 
-def _folded(blocks: Iterable[Block], learned: LearnedFormat) -> Iterator[Block]:
+def _fold_sections(blocks: Iterable[Block], learned: LearnedFormat) -> Iterator[Block]:
     """Fold all sections except introductory ones and those with faults."""
     opened = {"screen", "conversation", "serve", "findings"}
     opened |= {"check"} if not learned.check.ok else set()
@@ -194,7 +196,7 @@ def _badges(portrait: Portrait) -> Iterator[Text]:
         held = sum(verdict.holds for verdict in verdicts)
         kind = "good" if held == len(verdicts) else "doubt"
         yield _badge(f"round trip {held}/{len(verdicts)}", kind, "round-trip-inside")
-    count = len(_released(portrait.lint))
+    count = len(_release_findings(portrait.lint))
     yield _badge(counted_noun(count, "finding"), "doubt" if count else "good", "findings")
     yield from _mode_badges(portrait.analysis)
 
@@ -211,7 +213,7 @@ def _verdict_badges(learned: LearnedFormat) -> Iterator[Text]:
 
 def _badge(words: str, kind: str, place: str) -> Text:
     """Return a verdict that links to its section."""
-    return tagged(words, "a", href=f"#{place}", **{"class": f"badge {kind}"})
+    return tag_text(words, "a", href=f"#{place}", **{"class": f"badge {kind}"})
 
 
 def _mode_badges(learned: LearnedFormat) -> Iterator[Text]:
@@ -264,9 +266,9 @@ def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
     if len(own) == 1 and len(own[0].text) < SHORTEST_MATCH:
         # The difference is less than a marker, as in `<think>` and `</think>`: show both whole.
         start, end = prefix_length(left, right), 0
-        start -= _matched(_MARKER_BEGUN.search(left, 0, start))
+        start -= _match_length(_MARKER_BEGUN.search(left, 0, start))
         end = suffix_length(left[start:], right[start:])
-        end -= _matched(_MARKER_LEFT.match(left, len(left) - end))
+        end -= _match_length(_MARKER_LEFT.match(left, len(left) - end))
         pieces = [
             DifferencePiece(Side.BOTH, left[:start]),
             DifferencePiece(Side.LEFT, left[start : len(left) - end]),
@@ -281,7 +283,7 @@ _MARKER_BEGUN = re.compile(r"[^\w\s]*\Z")
 _MARKER_LEFT = re.compile(r"\w*[^\w\s]*")
 
 
-def _matched(match: re.Match[str] | None) -> int:
+def _match_length(match: re.Match[str] | None) -> int:
     return len(match.group()) if match else 0
 
 
@@ -295,7 +297,7 @@ def _settings_words(prompt: PlainPrompt) -> list[str]:
     return [setting_words(setting) or "nothing set" for setting in prompt.settings]
 
 
-def _released(report: LintReport) -> Sequence[LintFinding]:
+def _release_findings(report: LintReport) -> Sequence[LintFinding]:
     """Return the findings that a page shows unfolded: the ones in lint's default profile."""
     return [finding for finding in report.findings if FindingFilter(Profile.RELEASE).shows(finding)]
 
@@ -308,18 +310,18 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
 
     Findings outside the default profile are folded, as in `autoparser lint`.
     """
-    at_once = _released(report)
+    at_once = _release_findings(report)
     # Conventions of most templates would bury the faults.
     folded = [finding for finding in report.findings if finding not in at_once]
     drawn: Blocks = [Heading(Text("Findings"), "findings", str(len(at_once)))]
     if at_once:
-        drawn.append(_listed(at_once, template))
+        drawn.append(_finding_entries(at_once, template))
     else:
         nothing = f"No findings in the profile {Profile.RELEASE}."
         drawn += lead(nothing if folded else "No findings.")
     if folded:
         words = f"{counted_noun(len(folded), 'finding')} outside the profile {Profile.RELEASE}"
-        drawn.append(Fold(Text(words), [_listed(folded, template)]))
+        drawn.append(Fold(Text(words), [_finding_entries(folded, template)]))
     if report.left_out:
         left_out = [
             (code(rule.code), Text(f"{rule.summary}: needs {need.value}"))
@@ -329,7 +331,7 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
     return drawn
 
 
-def _listed(findings: Sequence[LintFinding], template: ChatTemplate) -> Entries:
+def _finding_entries(findings: Sequence[LintFinding], template: ChatTemplate) -> Entries:
     return Entries(tuple(_finding(finding, template) for finding in findings))
 
 
@@ -371,7 +373,7 @@ def _text_side(shown: ShownText) -> TextSide:
     messages = json.dumps(list(shown.messages), indent=2, ensure_ascii=False)
     return TextSide(
         visible(shown.label),
-        error=sentence("raises ", tagged(visible(shown.error), "q")) if shown.error else None,
+        error=sentence("raises ", tag_text(visible(shown.error), "q")) if shown.error else None,
         below=[_whole_text("The conversation", messages)] if shown.messages else [],
         label=shown.label,
     )
@@ -412,7 +414,7 @@ def _openings(learned: LearnedFormat) -> Blocks:
     cells = [
         (
             setting_words(opening.setting) or "nothing set",
-            quoted(opening.text) if opening.text else "empty",
+            quote_marker(opening.text) if opening.text else "empty",
             opening.written.value,
         )
         for opening in openings
@@ -426,7 +428,7 @@ def _joints(learned: LearnedFormat) -> Blocks:
     cells = [
         (
             f"{before} → {after}",
-            quoted(text) if text else "nothing",
+            quote_marker(text) if text else "nothing",
             ", ".join(map(str, presences)),
         )
         for (before, after), texts in format_joints(learned.formats.united).items()
@@ -501,7 +503,7 @@ def _switch_views(views: Sequence[SwitchView]) -> Blocks:
     drawn += [_view(view) for view in (usual, *changing)]
     if alike:
         names = [code(setting_words(view.setting)) for view in alike]
-        drawn += prose(sentence("The same as with nothing set: ", joined(names, " ")))
+        drawn += prose(sentence("The same as with nothing set: ", join_texts(names, " ")))
     return drawn
 
 
@@ -516,7 +518,7 @@ def _view(view: SwitchView) -> Fold:
     if not refusal:
         whole = (DifferencePiece(Side.BOTH, text),)
         shown = ShownDifference(whole, label=f"The turn, {name}")
-    return Fold(tagged(name, "b", **{"class": "what"}), [shown])
+    return Fold(tag_text(name, "b", **{"class": "what"}), [shown])
 
 
 def _parser(learned: LearnedFormat) -> Blocks:
@@ -563,4 +565,4 @@ def _grammar(grammar: GrammarForms, tools: Sequence[Tool]) -> Blocks:
 
 
 def _texts(texts: Sequence[str], none: str) -> Text:
-    return joined([quoted(text) for text in texts], " ") if texts else Text(none)
+    return join_texts([quote_marker(text) for text in texts], " ") if texts else Text(none)

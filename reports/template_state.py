@@ -21,8 +21,8 @@ from autoparser.analysis.overview.template_state import (
 )
 
 from .fixing import counted_edits
-from .markdown import cell, code_span, fenced, plain
-from .visible import counted_noun, shortened
+from .markdown import cell, code_span, fence_lines, plain
+from .visible import counted_noun, shorten_middle
 
 _CLAIMS: Mapping[StateClaim, tuple[str, str]] = {
     StateClaim.ERRORS: (
@@ -279,12 +279,12 @@ def _mistakes(state: TemplateState) -> Iterator[str]:
     yield from ("", "| | mistake | errors | warnings | fix |", "|--:|---|--:|--:|---|")
     for at, row in enumerate(state.mistakes, 1):
         words = f"{row.code}: {find_rule(row.code).summary}"
-        yield f"| {at} | {words} | {row.errors} | {row.warnings} | {_proven(row)} |"
+        yield f"| {at} | {words} | {row.errors} | {row.warnings} | {_proof_words(row)} |"
     for at, row in enumerate(state.mistakes, 1):
         yield from _mistake(at, row)
 
 
-def _proven(row: Mistake) -> str:
+def _proof_words(row: Mistake) -> str:
     if not find_rule(row.code).fixable:
         return "by hand"
     if not row.tried:
@@ -304,11 +304,11 @@ def _mistake(at: int, row: Mistake) -> Iterator[str]:
     yield from ("", f"### {at}. {row.code}: {rule.summary}", "")
     yield " ".join(_SENTENCE_END.split(why)[:_SENTENCES])
     place = "" if row.finding.line is None else f", line {row.finding.line}"
-    message = plain(shortened(row.finding.message, _MESSAGE))
+    message = plain(shorten_middle(row.finding.message, _MESSAGE))
     yield from ("", f"**Example:** {_name(row.example)}{place}: {message}.")
     yield from ("", f"**Fix:** {rule.fix}. {_outcome(row)}" if rule.fix else _outcome(row), "")
     fragments = f"{rule.before.strip()}\n\n{{# fixed #}}\n{rule.after.strip()}"
-    yield from fenced(fragments.splitlines(), "jinja")
+    yield from fence_lines(fragments.splitlines(), "jinja")
 
 
 def _outcome(row: Mistake) -> str:
@@ -332,7 +332,7 @@ def _name(record: SurveyRecord) -> str:
 
 def _ending() -> Iterator[str]:
     yield from ("", "## Make this page of your own templates", "")
-    yield from fenced(
+    yield from fence_lines(
         ["autoparser survey DIRECTORY --lint --records templates.jsonl -f markdown -o state.md"],
         "sh",
     )

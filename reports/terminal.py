@@ -98,7 +98,7 @@ def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a 
             title = block.title.copy()
             title.style = HEADING_STYLE
             hint = prose(block.hint) if block.hint else []
-            return [Text(), *wrapped(title, width, words=True), *drawn_lines(hint, width)]
+            return [Text(), *wrap_line(title, width, words=True), *drawn_lines(hint, width)]
         case Paragraph():
             return _paragraph(block, width)
         case Facts():
@@ -124,7 +124,7 @@ def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a 
         case Entries():
             return _entries(block, width)
         case ComparedTexts():
-            return drawn_lines(_compared(block), width)
+            return drawn_lines(_compared_texts(block), width)
         case Picture():
             return drawn_lines(block.instead, width)
         case Fitted():
@@ -138,7 +138,7 @@ def _paragraph(block: Paragraph, width: int) -> Lines:
     room = max(width - block.indent - block.hang, NARROWEST)
     return [
         sentence(" " * (block.indent + block.hang * bool(at)), line)
-        for at, line in enumerate(wrapped(block.words, room, words=True))
+        for at, line in enumerate(wrap_line(block.words, room, words=True))
     ]
 
 
@@ -162,8 +162,8 @@ def fact_lines(
     found: Lines = []
     for name, text in pairs:
         title = Text(name, style=LABEL_STYLE) if isinstance(name, str) else name
-        left = wrapped(title, column, words=True)
-        right = wrapped(text, rest, words=words)
+        left = wrap_line(title, column, words=True)
+        right = wrap_line(text, rest, words=words)
         for at in range(max(len(left), len(right))):
             line = Text(" " * indent)
             if at < len(left):
@@ -202,7 +202,7 @@ def _excerpt(block: Excerpt, width: int) -> Lines:
     return [
         sentence(" " * block.indent, piece)
         for line in block.lines
-        for piece in (wrapped(line, room, words=False) if block.broken else [line])
+        for piece in (wrap_line(line, room, words=False) if block.broken else [line])
     ]
 
 
@@ -254,7 +254,7 @@ def _entries(block: Entries, width: int) -> Lines:
     return drawn + drawn_lines(full, width)
 
 
-def _compared(block: ComparedTexts) -> Blocks:
+def _compared_texts(block: ComparedTexts) -> Blocks:
     """Show the origin of each text, and the differences below both."""
     # A text alone is neither the old nor the new one.
     signs = ("- ", "+ ") if len(block.sides) > 1 else ("",)
@@ -319,7 +319,7 @@ def _table_row(
 ) -> Lines:
     """Draw a row; text too wide for its column is cut, or continued in the next line."""
     pieces = [
-        [_fitting(cell, size)] if column.cut else wrapped(cell, size, words=column.at_words)
+        [_fitting(cell, size)] if column.cut else wrap_line(cell, size, words=column.at_words)
         for cell, column, size in zip(cells, columns, sizes, strict=True)
     ]
     drawn: Lines = []
@@ -371,11 +371,11 @@ def difference_lines(
             texts = _context(piece.text, first=at == 0, last=at == len(pieces) - 1)
         else:
             # A side's own text is shown from its beginning, where the departure is.
-            texts = _limited(piece.text, style)
+            texts = _limit_lines(piece.text, style)
             if origins is not None:
                 number = line_at(origins[piece.side is Side.RIGHT], reached[piece.side])
         for text in texts:
-            for line in wrapped(text, max(width - indent - 2 - margin, 10), words=False):
+            for line in wrap_line(text, max(width - indent - 2 - margin, 10), words=False):
                 label = (f"{number:>{margin - 1}} " if margin else "", "dim")
                 drawn.append(sentence(" " * indent, label, (f"{piece.side.value} ", style), line))
                 # Number only the first line of a piece.
@@ -385,7 +385,7 @@ def difference_lines(
     return drawn
 
 
-def _limited(text: str, style: str) -> Lines:
+def _limit_lines(text: str, style: str) -> Lines:
     left = len(text) - DIFFERENT_CHARACTERS
     if left <= 0:
         return lines(text, style)
@@ -414,7 +414,7 @@ def _end(text: str) -> str:
     return "".join(text.splitlines(keepends=True)[-ALIKE_LINES:])[-ALIKE_CHARACTERS:]
 
 
-def wrapped(text: Text, width: int, *, words: bool) -> Lines:
+def wrap_line(text: Text, width: int, *, words: bool) -> Lines:
     """Break one line into lines of at most `width` cells.
 
     Without `words` no character is lost: a line is broken before a bracket or a space in its second

@@ -44,7 +44,7 @@ from .blocks import (
     code,
     compare_texts,
     heading,
-    joined,
+    join_texts,
     lead,
     prose,
     rows,
@@ -206,7 +206,9 @@ def _check_blocks(check: Check) -> Blocks:
     drawn += [Entries(tuple(shown))] if shown else []
     if len(by_size) > MOST_FAILURES:
         drawn += prose(f"And {len(by_size) - MOST_FAILURES} more.")
-    return drawn + [_spoiled(form, form.fault) for form in check.forms if form.fault is not None]
+    return drawn + [
+        _altered_messages(form, form.fault) for form in check.forms if form.fault is not None
+    ]
 
 
 def _failure(failure: Failure, *, opened: bool) -> Entry:
@@ -232,7 +234,7 @@ def _failure(failure: Failure, *, opened: bool) -> Entry:
     return Entry(visible(failure.title), reason, blocks=behind, opened=opened)
 
 
-def _spoiled(form: AskedForm, fault: FormFault) -> Entries:
+def _altered_messages(form: AskedForm, fault: FormFault) -> Entries:
     """Name the altered OpenAI-style messages, and show the first in both forms."""
     sides = tuple(TextSide(form_name, label=form_name) for form_name in (form.usual, form.wanted))
     pieces = tuple(compare_texts(fault.usual, fault.wanted))
@@ -323,7 +325,7 @@ def format_verdict(learned: LearnedFormat) -> Text:
     elif misread:
         judged = (f"parsing and so serving fail for {_faulty_turns(learned.gate)}", "bold red")
     # The sandbox is transformers' own; other engines may render the template.
-    elif _freed(learned.check) == learned.check.total:
+    elif _count_freed(learned.check) == learned.check.total:
         judged = ("parsing works outside transformers' sandbox", "bold green")
     elif any(check.failures for check in checks):
         judged = ("parsing works where the template does not crash", "bold green")
@@ -331,10 +333,10 @@ def format_verdict(learned: LearnedFormat) -> Text:
         judged = ("parsing works", "bold green")
     consequences = _consequences(learned, served=not different and not misread)
     clauses = [sentence(judged, f": {_scores(learned)}"), *map(Text, consequences)]
-    return joined(clauses, "; ")
+    return join_texts(clauses, "; ")
 
 
-def _freed(check: Check) -> int:
+def _count_freed(check: Check) -> int:
     """Count the messages that match outside transformers' sandbox; 0 if it rejects nothing."""
     return 0 if check.forbidden is None else check.freed + check.equal
 
@@ -352,7 +354,7 @@ def _scores(learned: LearnedFormat) -> str:
     Example: `47/47 test messages match the template (self-check), grammar and parser 26/28 turns`.
     """
     check, gate, checks = learned.check, learned.gate, learned.checks
-    free = f"; {freed}/{check.total} outside the sandbox" if (freed := _freed(check)) else ""
+    free = f"; {freed}/{check.total} outside the sandbox" if (freed := _count_freed(check)) else ""
     scores = [f"{check.passed}/{check.total} test messages match the template (self-check{free})"]
     if gate.asked:
         scores.append(f"grammar and parser {gate.passed}/{gate.asked} turns")
@@ -379,7 +381,7 @@ def _consequences(learned: LearnedFormat, *, served: bool) -> Iterator[str]:
     faults: list[str] = []
     if any(failure.foretold for check in learned.checks for failure in check.failures):
         crashing = "the template crashes on messages that agents send"
-        if _freed(learned.check) == learned.check.total:
+        if _count_freed(learned.check) == learned.check.total:
             crashing = "transformers' sandbox rejects messages that agents send"
         faults.append(f"serving and training: {crashing}")
     if form is not None:

@@ -92,7 +92,7 @@ def marker_text(text: str) -> str:
     return visible(_EDGE_SPACES.sub(lambda match: _SPACE * len(match.group()), text))
 
 
-def shortened(text: str, longest: int) -> str:
+def shorten_middle(text: str, longest: int) -> str:
     """Return a text, or the beginning and end of a longer one."""
     return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
 
@@ -130,7 +130,7 @@ def literal(text: str, style: str = LITERAL_STYLE) -> Text:
     return Text(marker_text(text), style=style)
 
 
-def quoted(text: str) -> Text:
+def quote_marker(text: str) -> Text:
     """Return a marker quoted inside a sentence."""
     # If the text contains a backquote, quotes would not show where the text ends.
     quote = "" if "`" in text else "`"

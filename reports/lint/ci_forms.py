@@ -36,7 +36,7 @@ def _lines(run: LintRun) -> Iterator[str]:
             # A template inside of JSON has no lines of the file.
             line = template.line_in_file(finding.line)
             yield _command(_COMMANDS[finding.severity], template.path, line, title, words)
-        yield from _unused(template)
+        yield from _unused_ignore_notices(template)
     for problem in run.problems:
         words = problem_words(problem)
         yield _command("error", problem.path, problem.line, "autoparser lint", words)
@@ -45,7 +45,7 @@ def _lines(run: LintRun) -> Iterator[str]:
         yield f"autoparser lint: {words}"
 
 
-def _unused(template: InspectedTemplate) -> Iterator[str]:
+def _unused_ignore_notices(template: InspectedTemplate) -> Iterator[str]:
     for ignore in template.unused:
         line = template.line_in_file(ignore.line)
         words = f"{template_title(template)}: {unused_words(ignore)}"

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.project_settings import FailOn
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 
-from .text import counted
+from .text import count_findings
 from .words import line_place
 
 
@@ -230,7 +230,7 @@ def lint_document(run: LintRun) -> dict[str, Json]:
         BaselineDocument(run.vanished) if run.baseline else None,
         tuple(
             copy_fields(StatisticDocument, count, code=count.rule.code, name=count.rule.name)
-            for count in counted(run)
+            for count in count_findings(run)
         ),
     )
     return document_json(document)

@@ -10,7 +10,7 @@ from rich.text import Text
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.rule import Rule, RuleGroup, rule_profiles
 from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
-from autoparser.reports.markdown import fenced
+from autoparser.reports.markdown import fence_lines
 from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible
 
@@ -109,13 +109,13 @@ def rule_table(rules: Sequence[Rule], width: int) -> Text:
         # A selection of rules may leave groups empty.
         if of_group:
             drawn += heading(f"{group.value} (AP{group.digit})")
-            drawn += _listed(of_group)
+            drawn += _rule_list(of_group)
     words = "'autoparser rule CODE' shows a rule's page."
     drawn += [*blank(), *prose(Text(words, style="dim"), indent=0)]
     return report_text(drawn, width, first_gap=False)
 
 
-def _listed(rules: Sequence[Rule]) -> Blocks:
+def _rule_list(rules: Sequence[Rule]) -> Blocks:
     drawn: Blocks = []
     for rule in rules:
         head = sentence((f"{rule.code} ", SEVERITY_STYLES[rule.severity]), (rule.name, "bold"))
@@ -161,7 +161,7 @@ def _page(rule: Rule) -> Iterator[str]:
         yield ""
         yield f"## {title}"
         yield ""
-        yield from fenced([code], "jinja")
+        yield from fence_lines([code], "jinja")
     yield ""
     yield "## Fix"
     if rule.fix:
@@ -186,7 +186,7 @@ def _page(rule: Rule) -> Iterator[str]:
     yield ""
     yield "## To accept it"
     yield ""
-    yield from fenced([f"{{#- autoparser: ignore {rule.code} the reason -#}}"], "jinja")
+    yield from fence_lines([f"{{#- autoparser: ignore {rule.code} the reason -#}}"], "jinja")
 
 
 _CODE_OR_SIGN = re.compile(r"(`[^`]*`)|([<*|\[\]])")

@@ -359,7 +359,7 @@ class Counted(Struct, frozen=True):
     """Findings of other rules with the same cause, merged into this rule's, e.g. `0`."""
 
 
-def counted(run: LintRun) -> list[Counted]:
+def count_findings(run: LintRun) -> list[Counted]:
     """Count the findings of each rule, the most frequent first, then by code."""
     findings: dict[str, int] = {}
     templates: dict[str, set[int]] = {}
@@ -395,7 +395,7 @@ def statistics_report(run: LintRun, width: int) -> Text:
                 f" {rule_count.rule.name}",
             ),
         )
-        for rule_count in counted(run)
+        for rule_count in count_findings(run)
     )
     drawn: Blocks = [Table(_COLUMNS, counts, head="bold")] if counts else []
     for words in (*notes(run), f"{summary_words(run)}."):

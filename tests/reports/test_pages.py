@@ -54,14 +54,14 @@ from autoparser.reports.blocks import (
     link,
     sentence,
     small,
-    tagged,
+    tag_text,
 )
 from autoparser.reports.comparison import comparison_page, comparison_report
 from autoparser.reports.page_pictures import conversation_section, trace_section
 from autoparser.reports.pages import PageTop, address, page
 from autoparser.reports.survey import survey_page
 from autoparser.reports.template_page import report_page
-from autoparser.reports.visible import quoted
+from autoparser.reports.visible import quote_marker
 from tests.analysis.history.vocabularies import tiny
 from tests.case_tables import load_cases
 from tests.fixture_analyses import analyzed
@@ -347,7 +347,7 @@ def test_every_kind_of_block_escapes_markup() -> None:
     column = TableColumn(bad, title=bad, bar_of=2)
     pieces = tuple(compare_texts(bad, f"x{bad}"))
     side = TextSide(bad, bad, [Paragraph(text)], label=bad)
-    named = sentence(small(bad), tagged(bad, "q"), quoted(bad))
+    named = sentence(small(bad), tag_text(bad, "q"), quote_marker(bad))
     shown = body(
         Heading(text, lead=bad),
         Facts(((bad, text),), asides=(bad,)),
@@ -383,7 +383,7 @@ def test_entry_unfolds_to_two_texts_side_by_side() -> None:
 
 
 def test_words_keep_their_styles_and_line_ends_are_marked() -> None:
-    words = sentence(quoted("<a>"), (" no", "bold red"), " ", link("there", "#x"))
+    words = sentence(quote_marker("<a>"), (" no", "bold red"), " ", link("there", "#x"))
     assert body(Paragraph(words)) == (
         '<p><code class="mark">&lt;a&gt;</code><span class="bold bad"> no</span>'
         ' <a href="#x">there</a></p>'

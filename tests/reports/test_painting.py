@@ -45,7 +45,7 @@ from autoparser.reports.terminal import (
     difference_lines,
     drawn_lines,
     report_text,
-    wrapped,
+    wrap_line,
 )
 from autoparser.reports.visible import lines, literal, marker_text, visible
 from tests.case_tables import load_cases
@@ -107,13 +107,13 @@ def test_template_text_has_no_effect_in_markdown() -> None:
 
 @pytest.mark.parametrize(("text", "width", "words", "expected"), TABLES["wrapped"])
 def test_text_wraps_at_the_width(text: str, width: int, words: bool, expected: list[str]) -> None:
-    assert plain(wrapped(Text(text), width, words=words)) == expected
+    assert plain(wrap_line(Text(text), width, words=words)) == expected
 
 
 def test_wrapping_anywhere_loses_no_character_or_style() -> None:
     text = "<｜tool▁call▁begin｜> x  y\tz" * 9
     for width in range(2, 50):
-        pieces = wrapped(Text(text, style="red"), width, words=False)
+        pieces = wrap_line(Text(text, style="red"), width, words=False)
         assert "".join(plain(pieces)) == text
         assert all(cell_len(piece.plain) <= width for piece in pieces)
         assert {str(piece.style) for piece in pieces} == {"red"}
