@@ -226,7 +226,7 @@ def broken_object(span: CallSpan, text: WrittenText) -> str:
     """
     place = text.start - span.start
     for opening in _OBJECT.finditer(span.text, 0, place):
-        piece = _braced(span.text, opening.start())
+        piece = _braced_text(span.text, opening.start())
         # This object, e.g. in the tools' definitions, ends before the argument.
         if opening.start() + len(piece) <= place:
             continue
@@ -244,7 +244,7 @@ def broken_object(span: CallSpan, text: WrittenText) -> str:
 _OBJECT = re.compile(r'\{\s*"')
 
 
-def _braced(text: str, start: int) -> str:
+def _braced_text(text: str, start: int) -> str:
     """Return the text from a brace to its closing one, ignoring strings; empty if unclosed."""
     depth = 0
     for token in _STRING_OR_BRACE.finditer(text, start):

@@ -190,9 +190,9 @@ class WholeConversation:
     @cached_property
     def spoken(self) -> tuple[SpokenText, ...]:
         """Every text that must appear, in the order of the conversation."""
-        return tuple(self._spoken())
+        return tuple(self._spoken_texts())
 
-    def _spoken(self) -> Iterator[SpokenText]:
+    def _spoken_texts(self) -> Iterator[SpokenText]:
         calls: dict[str, ToolCall] = {}
         if self.system:
             yield SpokenText(Voice.SYSTEM, self.system, -1)
@@ -204,7 +204,7 @@ class WholeConversation:
                     yield SpokenText(Voice.RESULT, entry.text, index, calls.get(entry.call_id))
                 case Message():
                     calls |= {call.id: call for call in entry.calls}
-                    yield from _of_message(entry, index)
+                    yield from _message_texts(entry, index)
 
     def messages(self, shape: MessageShape) -> list[dict[str, Json]]:
         """Return the messages in the shape that a template takes, the system message first."""
@@ -216,7 +216,7 @@ class WholeConversation:
         return messages
 
 
-def _of_message(message: Message, index: int) -> Iterator[SpokenText]:
+def _message_texts(message: Message, index: int) -> Iterator[SpokenText]:
     if message.reasoning:
         yield SpokenText(Voice.REASONING, message.reasoning, index)
     if message.content:
@@ -291,7 +291,7 @@ class PlayedConversation:
             for index, (start, spoken) in enumerate(found)
         ]
 
-    def written_of(self, *voices: Voice) -> Sequence[WrittenText]:
+    def written_by(self, *voices: Voice) -> Sequence[WrittenText]:
         """Return the texts of these speakers that the render contains, in its order."""
         return [text for text in self.written_texts if text.spoken.voice in voices]
 
@@ -397,7 +397,7 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
         yield replace(chats[0], system=texts.system, tools=scope.tools, documents=True)
     for name, refusable in scope.nulls.items():
         yield replace(chats[0], system=systems[0], setting={name: None}, refusable=refusable)
-    for scene in _reasoned(texts, scope) if scope.reasoning else ():
+    for scene in _reasoning_conversations(texts, scope) if scope.reasoning else ():
         yield replace(scene, system=systems[0], tools=scope.calls)
         yield replace(scene, system=texts.system, tools=scope.calls)
     # The longest scenes contain the messages of the shorter ones, and each setting adds renders.
@@ -497,7 +497,9 @@ def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConver
     )
 
 
-def _reasoned(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConversation]:
+def _reasoning_conversations(
+    texts: ConversationTexts, scope: MatrixScope
+) -> Iterator[WholeConversation]:
     first, second, _ = texts.users
     one, answer = texts.results[0], texts.answers[0]
     before, after = texts.reasonings

@@ -166,14 +166,14 @@ def merge_findings(
         return not shown, _weight(finding), not released
 
     ordered = sorted(findings, key=lambda finding: (rank(finding), finding.code))
-    merged = _by_cause(_uncovered(ordered, rank))
+    merged = _by_cause(_fold_covered(ordered, rank))
     return tuple(sorted(merged, key=lambda finding: (_weight(finding), finding.code)))
 
 
 _Rank: TypeAlias = tuple[bool, int, bool]
 
 
-def _uncovered(
+def _fold_covered(
     findings: Sequence[LintFinding], rank: Callable[[LintFinding], _Rank]
 ) -> list[LintFinding]:
     """Fold findings into ones of a higher or equal rank whose rules cover theirs."""

@@ -218,8 +218,8 @@ def render_elsewhere(
         same = other.text == words.text(found.text) and other.error == words.text(found.error)
         return other if same else None
 
-    for what, usual, variables in ordinary_conversations(subject):
-        found = rendered(what, usual, variables)
+    for name, usual, variables in ordinary_conversations(subject):
+        found = rendered(name, usual, variables)
         yield replace(found, plain=partial(plain, found, variables))
 
 
@@ -258,10 +258,10 @@ _CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)
 
 def ordinary_conversations(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
     """Yield ordinary conversations: a name, transformers' render, and the variables."""
-    for what, dialogue, tools in (
+    for name, dialogue, tools in (
         ("a chat", subject.chat, False),
         ("a tool call", subject.loop, True),
     ):
         played = subject.play(dialogue, tools=tools, generation=True)
         render = subject.as_transformers(played, tools=tools, generation=True)
-        yield what, render, subject.variables(render, tools=tools, generation=True)
+        yield name, render, subject.variables(render, tools=tools, generation=True)

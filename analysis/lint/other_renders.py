@@ -92,14 +92,14 @@ def installed_jinjas(pythons: Sequence[str]) -> tuple[OtherJinja, ...]:
     """
     found: dict[str, OtherJinja] = {}
     for python in pythons:
-        for jinja in _of_python(python):
+        for jinja in _python_jinjas(python):
             found.setdefault(jinja.name, jinja)
-    for jinja in _of_node():
+    for jinja in _node_jinjas():
         found[jinja.name] = jinja
     return tuple(found.values())
 
 
-def _of_python(python: str) -> Iterator[OtherJinja]:
+def _python_jinjas(python: str) -> Iterator[OtherJinja]:
     versions: dict[str, str] = python_answer(python, _FIND, _PYTHON_WORKERS, START)
     for package, version in versions.items():
         worker = str(_WORKERS / _PYTHON_WORKERS[package])
@@ -107,7 +107,7 @@ def _of_python(python: str) -> Iterator[OtherJinja]:
         yield OtherJinja(name, version, (python, worker), own_requests=package in _NAMES)
 
 
-def _of_node() -> Iterator[OtherJinja]:
+def _node_jinjas() -> Iterator[OtherJinja]:
     node = shutil.which("node")
     if node is None:
         return
@@ -322,7 +322,7 @@ def _find_place(
     span = template.source_map(conversation.judged or conversation.variables).span_at(
         min(first, len(usual) - 1)
     )
-    return None if span is None else _place_of(in_newlines(template.text), span.start, span.end)
+    return None if span is None else _tag_place(in_newlines(template.text), span.start, span.end)
 
 
 def _tag_at(text: str, at: int) -> TagPlace:
@@ -332,11 +332,11 @@ def _tag_at(text: str, at: int) -> TagPlace:
         if token.kind in ("block_begin", "variable_begin", "raw_begin"):
             begun = token.start
         if token.kind in ("block_end", "variable_end", "raw_begin") and token.end > at >= begun:
-            return _place_of(text, begun, token.end)
-    return _place_of(text, at, at)
+            return _tag_place(text, begun, token.end)
+    return _tag_place(text, at, at)
 
 
-def _place_of(text: str, start: int, end: int) -> TagPlace:
+def _tag_place(text: str, start: int, end: int) -> TagPlace:
     return TagPlace(text.count("\n", 0, start) + 1, text[start:end].strip())
 
 
@@ -385,7 +385,7 @@ def _in_usual_form(
     raises. Return None if nothing changes, or if it raises.
     """
     messages = _messages(conversation)
-    plain = [{**message, "content": _text_of(message.get("content"))} for message in messages]
+    plain = [{**message, "content": _plain_content(message.get("content"))} for message in messages]
     return (
         None
         if plain == messages
@@ -393,7 +393,7 @@ def _in_usual_form(
     )
 
 
-def _text_of(content: object) -> object:
+def _plain_content(content: object) -> object:
     match content:
         case [{"type": "text", "text": str(text)}]:
             return text
@@ -516,10 +516,10 @@ def comparison_hits(
         if bool(difference.answer.error) is failed:
             by_cause.setdefault((difference.place, difference.answer.error), []).append(difference)
     for (place, _), those in by_cause.items():
-        yield _hit_of(comparison, place, those, played_chats)
+        yield _difference_hit(comparison, place, those, played_chats)
 
 
-def _hit_of(
+def _difference_hit(
     comparison: JinjaComparison,
     place: TagPlace | None,
     those: list[JinjaDifference],

@@ -96,9 +96,9 @@ class InspectionKeys:
             if not path.exists():
                 # A model on the Hub may change.
                 return None
-            stamps += self._of(path if path.is_dir() else path.parent)
+            stamps += self._directory_stamps(path if path.is_dir() else path.parent)
         if task.directory is not None:
-            stamps += self._of(task.directory)
+            stamps += self._directory_stamps(task.directory)
         saved = None if task.saved_format is None else read_path(Path(task.saved_format))
         template = task.template
         tokens = sorted(template.special_tokens.items())
@@ -115,7 +115,7 @@ class InspectionKeys:
         content = repr((parts, places)).encode("utf-8", "backslashreplace")
         return hashlib.sha256(content).hexdigest()
 
-    def _of(self, directory: Path) -> tuple[Stamp, ...]:
+    def _directory_stamps(self, directory: Path) -> tuple[Stamp, ...]:
         if directory not in self._stamps:
             self._stamps[directory] = tuple(map(_stamp, sorted(files_below(directory, depth=1))))
         return self._stamps[directory]

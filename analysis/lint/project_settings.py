@@ -46,14 +46,14 @@ def is_pattern(text: str) -> bool:
 
 def matches_glob(pattern: str, path: str) -> bool:
     """Return whether a pattern matches `path`, which is relative to the root, with slashes."""
-    return _compiled(pattern).fullmatch(path) is not None
+    return _compile_glob(pattern).fullmatch(path) is not None
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_glob(pattern: str) -> re.Pattern[str]:
     bare = pattern.removeprefix("./").rstrip("/")
     anywhere = "" if "/" in bare else "(?:.*/)?"
-    return re.compile(f"{anywhere}{''.join(_translated(bare))}(?:/.*)?", re.DOTALL)
+    return re.compile(f"{anywhere}{''.join(_translate_glob(bare))}(?:/.*)?", re.DOTALL)
 
 
 # `**/` comes first, because it also stands for no folder at all: `a/**/b` matches `a/b`.
@@ -61,7 +61,7 @@ _PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 _SIGNS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
-def _translated(pattern: str) -> list[str]:
+def _translate_glob(pattern: str) -> list[str]:
     found: list[str] = []
     for piece in _PIECE.findall(pattern):
         if piece in _SIGNS:
@@ -195,7 +195,7 @@ def find_settings(start: Path) -> ProjectSettings:
         for name in (OWN_FILE, PYPROJECT):
             file = directory / name
             if file.is_file():
-                found = _read(file)
+                found = _read_settings(file)
                 if found is not None:
                     return found
     return ProjectSettings(root=start)
@@ -203,7 +203,7 @@ def find_settings(start: Path) -> ProjectSettings:
 
 def read_settings(file: Path) -> ProjectSettings:
     """Return the settings of a file. Raises SettingsError, also if the table is missing."""
-    found = _read(file)
+    found = _read_settings(file)
     if found is None:
         raise SettingsError(
             "no table [tool.autoparser.lint] in this file",
@@ -213,7 +213,7 @@ def read_settings(file: Path) -> ProjectSettings:
     return found
 
 
-def _read(file: Path) -> ProjectSettings | None:
+def _read_settings(file: Path) -> ProjectSettings | None:
     try:
         with open_file(file) as stream:
             content = read_bounded(stream, str(file), "name a file of settings with --config")
@@ -229,9 +229,9 @@ def _read(file: Path) -> ProjectSettings | None:
             f"not UTF-8 ({error.reason})", file=str(file), hint="save it as UTF-8"
         ) from None
     except tomllib.TOMLDecodeError as error:
-        raise _broken(file, str(error)) from None
+        raise _syntax_error(file, str(error)) from None
     except RecursionError:
-        raise _broken(file, "nested too deeply") from None
+        raise _syntax_error(file, "nested too deeply") from None
     own = file.name != PYPROJECT
     place = "lint" if own else "tool.autoparser.lint"
     if own:
@@ -247,7 +247,7 @@ def _read(file: Path) -> ProjectSettings | None:
 _AT = re.compile(r"^(?P<words>.*) \(at (?P<place>line \d+, column \d+|end of document)\)$")
 
 
-def _broken(file: Path, words: str) -> SettingsError:
+def _syntax_error(file: Path, words: str) -> SettingsError:
     match = _AT.match(words)
     place = match["place"] if match else None
     return SettingsError(

@@ -188,7 +188,7 @@ class _Walk(Struct, frozen=True):
         elif is_pattern(argument) and not _exists(path):
             # `Path.glob` takes no absolute pattern.
             for found in sorted(glob(argument, recursive=True)):  # noqa: PTH207
-                if self._excluded(found):
+                if self._is_excluded(found):
                     continue
                 if Path(found).is_dir():
                     yield from self._below(found, argument)
@@ -206,16 +206,16 @@ class _Walk(Struct, frozen=True):
                 for name in folders
                 if name not in NEVER
                 and not (of_model and name == ADDITIONAL)
-                and not self._excluded(str(Path(folder, name)))
+                and not self._is_excluded(str(Path(folder, name)))
             )
-            if of_model and not self._excluded(folder):
+            if of_model and not self._is_excluded(folder):
                 yield TemplateSource(folder, argument)
             for name in sorted(files):
                 path = str(Path(folder, name))
                 if (
                     name not in MODEL_FILES
                     and name.lower().endswith(SUFFIXES)
-                    and not self._excluded(path)
+                    and not self._is_excluded(path)
                 ):
                     yield TemplateSource(path, argument)
 
@@ -225,7 +225,7 @@ class _Walk(Struct, frozen=True):
         hint = "change its permissions, or skip it with exclude"
         self.problems.append(InputProblem(str(folder), f"cannot be searched ({reason})", hint))
 
-    def _excluded(self, path: str) -> bool:
+    def _is_excluded(self, path: str) -> bool:
         if not self.exclude:
             return False
         below = relative_to(path, self.root)

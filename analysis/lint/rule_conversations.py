@@ -346,11 +346,11 @@ def alike_in_prompt(
     if any(form in whole for form in (text, *encoded)):
         return {}
     lost: dict[str, tuple[Render, Render]] = {}
-    for what, one, other in pairs:
+    for detail, one, other in pairs:
         left, right = (play(pattern.format(*words)) for pattern in (one, other))
         # A template that omits the whole text is the subject of other rules.
         if left.text == right.text and words[0] in left.text:
-            lost.setdefault(what, (left, right))
+            lost.setdefault(detail, (left, right))
     return lost
 
 

@@ -36,7 +36,7 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     environment.add_filter("tojson", _tojson)
     # minijinja derives escaping from the file's suffix: do not name it like a web page.
     name = "template.txt"
-    render = _compiled(environment, name, request["template"])
+    render = _lazy_renderer(environment, name, request["template"])
     passed: list[int] = []
     # The marked template calls this before every tag, so the last offset is the failing tag's.
     environment.add_global(request["note"], passed.append)
@@ -53,7 +53,7 @@ def answers(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"error": f"{type(error).__name__}: {error}", "at": next(reversed(passed), None)}
 
 
-def _compiled(environment: Any, name: str, text: str) -> Callable[[Mapping[str, Any]], str]:
+def _lazy_renderer(environment: Any, name: str, text: str) -> Callable[[Mapping[str, Any]], str]:
     def render(variables: Mapping[str, Any]) -> str:
         # Compile with each render: a compile error is the answer to each.
         if not ready:

@@ -24,7 +24,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
     if usual.rendered and absent.error is not None:
         # In requests, a result follows each call; only trainers' conversations end with a call.
-        answered = subject.render(_answered(subject), tools=subject.usual_tools, generation=True)
+        answered = subject.render(
+            _call_and_result(subject), tools=subject.usual_tools, generation=True
+        )
         last = ", as the last message," if answered.rendered else ""
         yield raising_hit(
             f"a message with calls and no content key{last} {failure_words(absent)}",
@@ -35,7 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _answered(subject: Subject) -> Chat:
+def _call_and_result(subject: Subject) -> Chat:
     """Return a call without the content key, and its result."""
     loop = subject.play(subject.loop, tools=True, generation=True)
     return without_field([dict(message) for message in loop.messages], "content")

@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     together = subject.takes_parallel_calls
     found = (_wrong_ids(played, calls, results, together=together) for calls, results in generated)
     words = _sent_ids(played, subject.marks.ids[:3]) or next(filter(None, found), "")
-    calls = played.written_of(Voice.CALL)
+    calls = played.written_by(Voice.CALL)
     if len(calls) < _CALLS:
         return  # other rules report lost calls
     if words:
@@ -143,7 +143,7 @@ _ID = re.compile(r"[\w.:\-]*\d[\w.:\-]*")
 def _keyed_numbers(played: PlayedConversation) -> Iterator[tuple[list[str], list[str]]]:
     """Yield numbers under a key that calls and results share: ``"call": 0``, ``"call": "0"``."""
     calls, results = (
-        [dict(_NUMBER.findall(text.before)) for text in played.written_of(side)] for side in _SIDES
+        [dict(_NUMBER.findall(text.before)) for text in played.written_by(side)] for side in _SIDES
     )
     for key in calls[0] if calls else ():
         found = [[text.get(key, "") for text in side] for side in (calls, results)]
@@ -157,7 +157,7 @@ _NUMBER = re.compile(r"([^\W\d]\w*)[^\w\n]{1,6}(\d+)\b")
 def _id_words(played: PlayedConversation, voice: Voice) -> list[str]:
     """Return the last word with the function's name and a digit before each text of a voice."""
     found: list[str] = []
-    for text in played.written_of(voice):
+    for text in played.written_by(voice):
         call = text.spoken.call
         if call is not None:
             words = (word for word in _ID.findall(text.before) if call.name in word)

@@ -14,11 +14,11 @@ UNWANTED = {"\r": "a carriage return", "\ufeff": "a byte order mark"}
 @rule("AP807", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Search for either in ordinary conversations, whose own texts have none."""
-    for what, render, _ in ordinary_conversations(subject):
+    for chat, render, _ in ordinary_conversations(subject):
         found = next((character for character in UNWANTED if character in render.text), None)
         if found is not None:
             yield Hit(
-                f"the prompt of {what} contains {UNWANTED[found]}",
-                (show_render(render, what),),
+                f"the prompt of {chat} contains {UNWANTED[found]}",
+                (show_render(render, chat),),
                 line=render.line_of(found),
             )

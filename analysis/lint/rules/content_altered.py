@@ -30,10 +30,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     if all(_hostile_text(word) in together.text for word in words.values()):
         return
     for role, word in words.items():
-        yield from islice(_changed(subject, role, word), 1)
+        yield from islice(_altered_characters(subject, role, word), 1)
 
 
-def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
+def _altered_characters(subject: Subject, role: str, word: str) -> Iterator[Hit]:
     """Report changes to characters between two words, and to a long text."""
     plain = subject.render(_chat(subject, {role: word}))
     text = f"{word}{HOSTILE}{word}"

@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if content in text.text and outcome is not None:
             found.setdefault(outcome, []).append((role, parts, text))
     for outcome, cases in found.items():
-        yield _hit(outcome, cases)
+        yield _parts_hit(outcome, cases)
 
 
 def _chat(subject: Subject, role: str, content: Json) -> Chat:
@@ -67,7 +67,7 @@ def _part_outcome(parts: Render, word: str) -> TextPartOutcome | None:
     return TextPartOutcome.PRINTED if printed else None
 
 
-def _hit(outcome: TextPartOutcome, cases: list[tuple[str, Render, Render]]) -> Hit:
+def _parts_hit(outcome: TextPartOutcome, cases: list[tuple[str, Render, Render]]) -> Hit:
     _, parts, text = cases[0]
     what = failure_words(parts) if outcome is TextPartOutcome.RAISES else str(outcome)
     printed = outcome is TextPartOutcome.PRINTED

@@ -65,8 +65,8 @@ def _lost_at_markers(subject: Subject, place: _Place, constants: Sequence[str]) 
         render = play(f"{before}{constant}{behind}")
         lost = [word for word in (before, behind) if word not in render.text]
         if render.rendered and lost and not _lost_unmarked(subject, play, constant, lost):
-            what = "all" if len(lost) > 1 else _SIDES[lost[0] == before]
-            opened = what == _SIDES[False] and (
+            loss = "all" if len(lost) > 1 else _SIDES[lost[0] == before]
+            opened = loss == _SIDES[False] and (
                 constant.strip() in markers.reasoning_start
                 or any(
                     behind in play(f"{before}{constant}{other}{behind}").text for other in constants
@@ -79,13 +79,13 @@ def _lost_at_markers(subject: Subject, place: _Place, constants: Sequence[str]) 
                 constant.strip() in marker or marker.strip() in constant for marker in known
             )
             first = losses.get((_SIDES[True], True), ("",))[0]
-            split = what == _SIDES[True] and (of_block or first != markers.reasoning_end)
+            split = loss == _SIDES[True] and (of_block or first != markers.reasoning_end)
             split = split or opened
-            meant = what == "all" or place.reasoning or (place.answers and split)
-            losses.setdefault((what, meant), (constant, render, plain))
-    for (what, meant), (constant, render, plain) in losses.items():
+            meant = loss == "all" or place.reasoning or (place.answers and split)
+            losses.setdefault((loss, meant), (constant, render, plain))
+    for (loss, meant), (constant, render, plain) in losses.items():
         yield Hit(
-            f"{place.whose} that contains {quote_text(constant.strip())} loses {what}",
+            f"{place.whose} that contains {quote_text(constant.strip())} loses {loss}",
             (compare_renders(render, "with the marker", plain, "without"),),
             line=render.line_of(before if behind not in render.text else behind),
             severity=None if meant else Severity.ERROR,

@@ -44,19 +44,19 @@ def check(subject: Subject) -> Iterator[Hit]:
             continue
         if text == whole:
             # One of the constants is the cause; find out which.
-            yield from _one_of(subject, constants, plain)
+            yield from _constant_hits(subject, constants, plain)
             return
-        yield _hit(subject.marks.user, text, change, render, plain)
+        yield _changed_prompt_hit(subject.marks.user, text, change, render, plain)
 
 
-def _one_of(subject: Subject, constants: list[str], plain: Render) -> Iterator[Hit]:
+def _constant_hits(subject: Subject, constants: list[str], plain: Render) -> Iterator[Hit]:
     user = subject.marks.user
     for constant in constants:
         text = f"{user} {constant}"
         render = _render_text(subject, text)
         change = _change(plain, render, user, text)
         if change is not None:
-            yield _hit(user, constant, change, render, plain)
+            yield _changed_prompt_hit(user, constant, change, render, plain)
 
 
 def _render_text(subject: Subject, text: str) -> Render:
@@ -77,7 +77,9 @@ def _change(plain: Render, render: Render, user: str, text: str) -> tuple[str, s
     return differing_parts(expected, found)
 
 
-def _hit(user: str, constant: str, change: tuple[str, str], render: Render, plain: Render) -> Hit:
+def _changed_prompt_hit(
+    user: str, constant: str, change: tuple[str, str], render: Render, plain: Render
+) -> Hit:
     before, after = change
     inserted = len(_WORD.findall(after)) - len(_WORD.findall(before))
     what = f"{before[:60]!r} becomes {after[:60]!r}"

@@ -24,7 +24,7 @@ _TAKING = ("-%}", "-}}", "-#}")
 @rule("AP803")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render without the two settings."""
-    if not _affected(subject.template.text):
+    if not _is_affected(subject.template.text):
         return
     other = other_environment(trim=False)
     found = first_difference(subject, other, compile_anew(subject, other))
@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _affected(text: str) -> bool:
+def _is_affected(text: str) -> bool:
     """Return whether the settings can change anything, as a shortcut.
 
     They change nothing beside a tag that strips the whitespace.

@@ -18,14 +18,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     words = (*subject.marks.names, *subject.marks.keys)
     asked = next((played for played in usual if played.conversation.tools), None)
     if asked is not None and _word_after_escape(asked.render.text, words):
-        yield _hit(asked, "offered tools", words, None)
+        yield _escaped_hit(asked, "offered tools", words, None)
     called = next((played for played in usual if any(played.texts_of(Voice.CALL))), None)
     if called is None:
         return
     yield from _result(subject)
     history = called.render.text.partition(called.conversation.spoken[0].text)[2]
     if _word_after_escape(history, subject.marks.keys):
-        yield _hit(called, "the arguments of a call", subject.marks.keys, Confidence.MEDIUM)
+        yield _escaped_hit(called, "the arguments of a call", subject.marks.keys, Confidence.MEDIUM)
 
 
 def _result(subject: Subject) -> Iterator[Hit]:
@@ -54,7 +54,7 @@ def _word_after_escape(text: str, words: tuple[str, ...]) -> str:
     return next((word for word in escaped if word in text), "")
 
 
-def _hit(
+def _escaped_hit(
     played_chat: PlayedConversation,
     what: str,
     words: tuple[str, ...],

@@ -92,7 +92,7 @@ def _ends(
     """Return a speaker's last text in a scene, by whether a system message and tools are sent."""
     found: dict[tuple[bool, bool], tuple[Render, WrittenText]] = {}
     for played in subject.matrix:
-        texts = played.written_of(voice)
+        texts = played.written_by(voice)
         if played.usual and played.conversation.scene == scene and texts:
             found[played.beside] = played.render, texts[-1]
     return found

@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     stops = subject.format.stop_strings
     if not eos or not stops or any(eos in stop for stop in stops):
         return
-    configured = _configured(subject)
+    configured = _configured_stops(subject)
     # Generation stops there, whatever the tokenizer's end token is.
     if configured is not None and not configured.isdisjoint(stops):
         return
@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     )
 
 
-def _configured(subject: Subject) -> set[str] | None:
+def _configured_stops(subject: Subject) -> set[str] | None:
     """Return the tokens at which the generation config stops, or None if they are unknown."""
     directory, tokenizer = subject.directory, subject.tokenizer
     if directory is None or tokenizer is None or not (directory / CONFIG).is_file():

@@ -73,7 +73,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             )
 
 
-def _opener_of(subject: Subject, call: WrittenText) -> str:
+def _call_opener(subject: Subject, call: WrittenText) -> str:
     """Return the first marker of a call that answers lack, or empty if they share all."""
     known = subject.analysis.markers
     said = render_answer(subject).text + known.reasoning_start + known.reasoning_end
@@ -89,7 +89,7 @@ def _about_opener(
     A model that is never shown the marker must know it from training: that is only a note.
     """
     render, span = called
-    opener, call = _opener_of(subject, span.texts[0]), span.texts[0].spoken.call
+    opener, call = _call_opener(subject, span.texts[0]), span.texts[0].spoken.call
     told = [*re.finditer(re.escape(_marker_name(opener)), offer.text)]
     if opener and not told:
         words = f"the prompt never shows {quote_text(opener)}, the opening marker of a call"

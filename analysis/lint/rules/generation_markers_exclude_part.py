@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         ("the content", Message(marks.content), marks.content),
         ("a tool call", Message(calls=(call,)), marks.values[0]),
     )
-    for what, message, word in parts:
+    for part, message, word in parts:
         found = render_marked(subject, subject.turn(message), tools=bool(message.calls))
         # A part that the template never writes cannot be marked.
         if found is None or word not in found.render.text:
@@ -26,10 +26,10 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not any(word in block for block in found.blocks):
             shown = found.plain() or found
             yield Hit(
-                f"a model trained on the marked text never learns to generate {what}",
+                f"a model trained on the marked text never learns to generate {part}",
                 (
                     HitEvidence(
-                        shown.render.shown_text(f"with {what}"),
+                        shown.render.shown_text(f"with {part}"),
                         ShownText("marked as generated", "".join(shown.blocks)),
                     ),
                 ),

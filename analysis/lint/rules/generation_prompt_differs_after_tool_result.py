@@ -60,7 +60,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _in_histories(subject: Subject, header: str) -> bool:
     """Return whether answers to questions have the header that ends prompts."""
     chat = subject.scene("an answer")
-    answers = chat.written_of(Voice.ANSWER) if chat is not None else ()
+    answers = chat.written_by(Voice.ANSWER) if chat is not None else ()
     return any(header in answer.before for answer in answers)
 
 

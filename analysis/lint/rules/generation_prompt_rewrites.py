@@ -21,10 +21,10 @@ def check(subject: Subject) -> Iterator[Hit]:
         prompt = render_with(subject, dialogue, {}, generation=True)
         if not prompt.rendered or not without.rendered or prompt.text.startswith(without.text):
             continue
-        yield _hit(without, prompt, word)
+        yield _rewrite_hit(without, prompt, word)
 
 
-def _hit(without: Render, prompt: Render, word: str) -> Hit:
+def _rewrite_hit(without: Render, prompt: Render, word: str) -> Hit:
     said = without.text[: without.text.rfind(word) + len(word)]
     ends = without.text[len(said) :]
     within = not prompt.text.startswith(said)

@@ -17,7 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Search everything that any branch can write for invisible characters."""
     # Every branch is taken, since an ordinary conversation may never reach such a text.
     text = subject.forced_run.text
-    found = dict.fromkeys(char for char in text if not char.isprintable() and _hidden(char))
+    found = dict.fromkeys(char for char in text if not char.isprintable() and _is_hidden(char))
     if not found:
         return
     # A control character has no name, only its number.
@@ -37,5 +37,5 @@ _TAGS = 0xE0000
 """The start of the invisible letters in which hidden instructions are written."""
 
 
-def _hidden(character: str) -> bool:
+def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in ("Cf", "Cc") and character not in _PLAIN

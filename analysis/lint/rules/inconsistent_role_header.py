@@ -53,19 +53,19 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
     for chat in subject.matrix:
         if not chat.usual or chat.conversation.scene != "a second question":
             continue
-        asked = chat.written_of(Voice.USER)
+        asked = chat.written_by(Voice.USER)
         if len(asked) != len([*chat.texts_of(Voice.USER)]):
             continue
         header = _header(subject, asked[-1].before, end)
         # Text that also precedes answers is not a header of questions.
-        if not header or any(header in answer.before for answer in chat.written_of(Voice.ANSWER)):
+        if not header or any(header in answer.before for answer in chat.written_by(Voice.ANSWER)):
             continue
         begun = chat.render.text[: asked[0].start]
         ended = bool(end.strip()) and begun.rstrip().endswith(end.rstrip())
         marked = bool(TemplateLiteral.of(header).markers)
         known = bool(end.strip()) or _beside_system(subject, header)
         missing = marked and (ended or (known and not _begins(begun, header)))
-        if missing or _misspelled(_without_special_tokens(subject, begun), header):
+        if missing or _ends_misspelled(_without_special_tokens(subject, begun), header):
             yield chat.hit(
                 f"the first user message has the header {quote_text(begun[-_SHOWN:])} in"
                 f" '{chat.name}', later ones {quote_text(header)}",
@@ -78,7 +78,7 @@ def _without_header(subject: Subject) -> Iterator[Hit]:
     for end, voice in product(subject.format.stop_strings, (Voice.USER, Voice.ANSWER)):
         found: dict[bool, tuple[PlayedConversation, WrittenText]] = {}
         for played in subject.matrix:
-            for text in played.written_of(voice) if played.usual and end.strip() else ():
+            for text in played.written_by(voice) if played.usual and end.strip() else ():
                 _, ended, header = text.before.rpartition(end)
                 if ended:
                     found.setdefault(bool(header.strip()), (played, text))
@@ -95,7 +95,7 @@ def _without_header(subject: Subject) -> Iterator[Hit]:
 def _beside_system(subject: Subject, header: str) -> bool:
     """Return whether the first question has this header after a system message."""
     return not closes_marker(header) and any(
-        played.written_of(Voice.USER)[:1] and header in played.written_of(Voice.USER)[0].before
+        played.written_by(Voice.USER)[:1] and header in played.written_by(Voice.USER)[0].before
         for played in subject.matrix
         if played.beside == (True, False) and played.conversation.scene == "a question"
     )
@@ -172,7 +172,7 @@ def _system_messages(subject: Subject, end: str) -> Iterator[Hit]:
         return
     first, later, one, other = renders
     header = _header(subject, other, end)
-    if header and _misspelled(_without_special_tokens(subject, one), header):
+    if header and _ends_misspelled(_without_special_tokens(subject, one), header):
         yield Hit(
             f"the first system message has the header {quote_text(one[-_SHOWN:])}, a later"
             f" one {quote_text(header)}",
@@ -209,7 +209,7 @@ def _begins(text: str, header: str) -> bool:
     return any(marker in text for marker in (*markers, *words))
 
 
-def _misspelled(text: str, header: str) -> bool:
+def _ends_misspelled(text: str, header: str) -> bool:
     """Return whether a text ends in a misspelling of a header that no other speaker has."""
     last = text.rstrip()[-len(header) :]
     markers = TemplateLiteral.of(header).markers

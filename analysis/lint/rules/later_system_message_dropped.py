@@ -26,10 +26,10 @@ def check(subject: Subject) -> Iterator[Hit]:
             None if later.rendered or later.crashed else Severity.INFO,
         )
     ]
-    yield from found or _of_two(subject, first)
+    yield from found or _two_message_hits(subject, first)
 
 
-def _of_two(subject: Subject, first: Render) -> Iterator[Hit]:
+def _two_message_hits(subject: Subject, first: Render) -> Iterator[Hit]:
     """Render two system messages before the first question, either of which may be lost."""
     marks, shape = subject.marks, subject.shape
     system, other = (

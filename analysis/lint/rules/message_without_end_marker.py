@@ -39,10 +39,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     ]
     header = _markers(subject.format.header)
     yield from _ended_at_times(played)
-    yield from _unended(played, header)
+    yield from _missing_ends(played, header)
     yield from _unended_tools(played)
     yield from _repeated_headers(played)
-    yield from _uncounted(played)
+    yield from _unequal_counts(played)
 
 
 def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
@@ -50,7 +50,7 @@ def _ended_at_times(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]
     longest = max(played_chats, key=lambda chat: len(chat.conversation.dialogue), default=None)
     if longest is None:
         return
-    texts = longest.written_of(Voice.USER, Voice.ANSWER)
+    texts = longest.written_by(Voice.USER, Voice.ANSWER)
     if len(texts) < _LONG:
         return
     # The generation prompt follows the last question.
@@ -87,7 +87,9 @@ _LONG = 6
 """The number of questions and answers from which a chat is long."""
 
 
-def _unended(played_chats: Sequence[PlayedConversation], header: frozenset[str]) -> Iterator[Hit]:
+def _missing_ends(
+    played_chats: Sequence[PlayedConversation], header: frozenset[str]
+) -> Iterator[Hit]:
     """Report a speaker whose messages lack the marker after all others."""
     after: dict[Voice, frozenset[str]] = {}
     # Before each result: the end of the calling message, unless results are part of that message.
@@ -195,7 +197,7 @@ def _repeated_headers(played_chats: Sequence[PlayedConversation]) -> Iterator[Hi
     stop = _stop(played_chats)
     for _, several in _result_scenes(played_chats) if stop else ():
         for played in several:
-            results = played.written_of(Voice.RESULT)
+            results = played.written_by(Voice.RESULT)
             if len(results) != 2 or not results[0].after == results[1].before != "":  # noqa: PLR2004 - two calls
                 continue
             first, last = results
@@ -253,7 +255,7 @@ def _common(markers: Iterable[frozenset[str]]) -> frozenset[str]:
     return first.intersection(*others)
 
 
-def _uncounted(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
+def _unequal_counts(played_chats: Sequence[PlayedConversation]) -> Iterator[Hit]:
     """Report a conversation that begins more or fewer messages than it ends, unlike a chat."""
     # Calling messages have ends of their own.
     chats = [
@@ -295,7 +297,7 @@ def _surplus(played_chat: PlayedConversation, begin: str, end: str) -> int:
 
     Each call may be a message with another end.
     """
-    calls = played_chat.written_of(Voice.CALL)
+    calls = played_chat.written_by(Voice.CALL)
     behind = played_chat.render.text[calls[-1].start if calls else 0 :]
     return behind.count(begin) - behind.count(end)
 

@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Search for the first two texts of each conversation that are in the wrong order."""
     seen: set[tuple[Voice, Voice]] = set()
     for played in subject.matrix:
-        for one, other in _turned(played):
+        for one, other in _reversed_pairs(played):
             pair = (one.voice, other.voice)
             if pair in seen:
                 continue
@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             )
 
 
-def _turned(played_chat: PlayedConversation) -> Iterator[tuple[SpokenText, SpokenText]]:
+def _reversed_pairs(played_chat: PlayedConversation) -> Iterator[tuple[SpokenText, SpokenText]]:
     written = played_chat.render.text
     for voices in ORDERS:
         texts = [text for text in played_chat.texts_of(*voices) if played_chat.holds(text)]

@@ -22,9 +22,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             if text.spoken.voice is Voice.CALL:
                 continue
             end = text.start + len(text.spoken.text)
-            if _of_a_word(text.before[-1:]):
+            if _is_word_character(text.before[-1:]):
                 words, place = quote_text(text.before[-SHOWN:]), text.start - 1
-            elif text.after[:1] == "#" or _of_a_word(text.after[:1]):
+            elif text.after[:1] == "#" or _is_word_character(text.after[:1]):
                 words, place = quote_text(text.after[:SHOWN]), end
             else:
                 continue
@@ -34,6 +34,6 @@ def check(subject: Subject) -> Iterator[Hit]:
             )
 
 
-def _of_a_word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     """Return whether a character is a digit, or a letter of a script with spaces."""
     return bool(character) and unicodedata.category(character) in {"Lu", "Ll", "Nd"}

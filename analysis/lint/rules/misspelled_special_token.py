@@ -28,13 +28,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         markers = {marker for text in markup for marker in TemplateLiteral.of(text).markers}
         for marker in sorted(markers - seen - added):
             seen.add(marker)
-            near = next((token for token in sorted(added) if misspelled(marker, token)), "")
+            near = next((token for token in sorted(added) if is_misspelled(marker, token)), "")
             if near and tokenizer.token_to_id(marker) is None:
                 message = f"{quote_text(marker)} is not a token, but {quote_text(near)} is"
                 yield played.hit(message, played.render.line_of(marker))
 
 
-def misspelled(marker: str, token: str) -> bool:
+def is_misspelled(marker: str, token: str) -> bool:
     """Return whether one letter is missing, added or changed, or two are swapped."""
     one, other = sorted((marker, token), key=len)
     at = next(

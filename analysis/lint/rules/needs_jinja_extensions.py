@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         lacking.append("the generation tag")
         line = line or generation_tag(subject)
     evidence: list[HitEvidence] = []
-    for what, clock, name in (
+    for feature, clock, name in (
         ("strftime_now", False, CLOCK),
         ("tojson without HTML escapes", True, ""),
     ):
@@ -36,9 +36,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             # Code compiled for another `tojson` does not pass transformers' arguments.
             found = first_difference(subject, other, other.compile(subject.template.syntax_tree))
         if found is not None:
-            lacking.append(what)
+            lacking.append(feature)
             line = line or found.line
-            evidence.append(found.evidence("with it", f"without {what}"))
+            evidence.append(found.evidence("with it", f"without {feature}"))
     if lacking:
         yield Hit(
             f"plain Jinja raises or renders differently: it lacks {', '.join(lacking)}",

@@ -31,14 +31,14 @@ def check(subject: Subject) -> Iterator[Hit]:
             fewer = {key: value for key, value in setting.items() if key != name}
             if _render_question(subject, fewer).text.strip():
                 setting = fewer
-        yield _hit(unset, _render_question(subject, setting), list(setting))
+        yield _unset_hit(unset, _render_question(subject, setting), list(setting))
 
 
 def _render_question(subject: Subject, setting: Mapping[str, Json]) -> Render:
     return subject.render(user_question(subject), generation=True, setting=setting)
 
 
-def _hit(unset_render: Render, set_render: Render, names: Sequence[str]) -> Hit:
+def _unset_hit(unset_render: Render, set_render: Render, names: Sequence[str]) -> Hit:
     what = "renders an empty prompt" if unset_render.rendered else failure_words(unset_render)
     return Hit(
         f"every request {what}, unless {list_words(names)}"

@@ -22,7 +22,7 @@ AP109 and AP110 check content beside calls.
 def check(subject: Subject) -> Iterator[Hit]:
     """Render such messages as they are given, and as transformers prepares them."""
     system = subject.marks.system
-    for what, dialogue, tools in (
+    for kind, dialogue, tools in (
         ("an answer", subject.chat, False),
         ("a call", subject.loop, True),
     ):
@@ -49,11 +49,11 @@ def check(subject: Subject) -> Iterator[Hit]:
         else:
             outcome = "renders differently"
         yield Hit(
-            f"with keys that are None, as client libraries send them, {what} {outcome}",
+            f"with keys that are None, as client libraries send them, {kind} {outcome}",
             (compare_renders(given, "with keys that are None", without, "without them"),),
             line=parting_line(given, without),
             cause=given.cause,
-            engines=engines_on(subject, what, given, without) if without.rendered else (),
+            engines=engines_on(subject, kind, given, without) if without.rendered else (),
         )
 
 

@@ -14,8 +14,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     *renders, whole = [subject.play(subject.chat[:end]) for end in (1, 2, 3)]
     if not whole.rendered:
         return
-    for render, what in zip(renders, ("a question", "a question and its answer"), strict=True):
+    for render, chat in zip(renders, ("a question", "a question and its answer"), strict=True):
         # A template may omit a question until it is answered.
         if render.rendered and not whole.text.startswith(render.text):
-            message = f"adding a later message rewrites the prompt of {what}"
-            yield rewriting_hit(message, (render, what), (whole, "a longer conversation"))
+            message = f"adding a later message rewrites the prompt of {chat}"
+            yield rewriting_hit(message, (render, chat), (whole, "a longer conversation"))

@@ -31,10 +31,10 @@ def check(subject: Subject) -> Iterator[Hit]:
         return
     used = subject.template
     for path in (subject.directory / name for name in FILES):
-        other = _template_of(path)
+        other = _load_sibling(path)
         if other is None or other.text == used.text:
             continue
-        for what, render, variables in ordinary_conversations(subject):
+        for chat, render, variables in ordinary_conversations(subject):
             text, error = "", ""
             try:
                 text = other.render_prepared(variables)
@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 error = failure.message
             if render.rendered and text != render.text:
                 yield Hit(
-                    f"the template in {path.name} renders {what} differently from the one that"
+                    f"the template in {path.name} renders {chat} differently from the one that"
                     " transformers uses",
                     (
                         HitEvidence(
@@ -55,7 +55,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 break
 
 
-def _template_of(path: Path) -> ChatTemplate | None:
+def _load_sibling(path: Path) -> ChatTemplate | None:
     if not path.is_file():
         return None
     try:

@@ -26,9 +26,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         (*EDGE_PAIRS, *INNER_PAIRS),
         HOSTILE_TEXT,
     )
-    for what, (render, another) in [*lost.items()][:1]:
+    for detail, (render, another) in [*lost.items()][:1]:
         yield Hit(
             unseen_words("a string argument", lost),
-            (compare_renders(render, f"a value with {what}", another, "another value"),),
+            (compare_renders(render, f"a value with {detail}", another, "another value"),),
             line=render.line_of(words[0]),
         )

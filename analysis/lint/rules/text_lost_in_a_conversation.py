@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             played, text = lost
             kept = played.nearest(alike, partial(_keeps, voice=voice))
             if kept is not None:
-                yield _hit(subject, played, text, kept)
+                yield _lost_text_hit(subject, played, text, kept)
                 break
 
 
@@ -59,7 +59,7 @@ def _keeps(played_chat: PlayedConversation, voice: Voice) -> bool:
     return bool(texts) and all(played_chat.holds(text) for text in texts)
 
 
-def _hit(
+def _lost_text_hit(
     subject: Subject,
     losing_chat: PlayedConversation,
     text: SpokenText,

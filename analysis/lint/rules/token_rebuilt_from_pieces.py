@@ -27,18 +27,18 @@ def check(subject: Subject) -> Iterator[Hit]:
         ]
     )
     found: dict[str, tuple[str, Render]] = {}
-    for what, render, _ in ordinary_conversations(subject):
+    for chat, render, _ in ordinary_conversations(subject):
         given = {word.lower() for message in render.messages for word in _marker_words(message)}
         given |= {
             word.lower() for tool in subject.usual_tools or () for word in _marker_words(tool)
         }
         for marker in _MARKER.findall(render.text):
             if marker not in source and not any(word in marker.lower() for word in given):
-                found.setdefault(marker, (what, render))
-    for what, render in [*found.values()][:1]:
+                found.setdefault(marker, (chat, render))
+    for chat, render in [*found.values()][:1]:
         yield Hit(
             f"the prompt contains {', '.join(found)}, which the source does not",
-            (show_render(render, what),),
+            (show_render(render, chat),),
         )
 
 

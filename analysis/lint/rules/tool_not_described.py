@@ -72,7 +72,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             confidence=Confidence.MEDIUM if meant else None,
         )
     if subject.shape.tools is not ToolForm.NONE:
-        yield from _of_many(subject)
+        yield from _many_tool_hits(subject)
 
 
 def _told_as_usual(subject: Subject, played_chat: PlayedConversation) -> bool:
@@ -92,7 +92,7 @@ _BEGINNING = 40
 """The number of characters that prove a description is written."""
 
 
-def _of_many(subject: Subject) -> Iterator[Hit]:
+def _many_tool_hits(subject: Subject) -> Iterator[Hit]:
     """Render twenty tools, one with an unusual name and two lines; if any is lost, fewer."""
     marks = subject.marks
     plain = [

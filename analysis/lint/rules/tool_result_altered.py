@@ -37,15 +37,15 @@ def _unseen(subject: Subject) -> Iterator[Hit]:
     """Render pairs of results that differ in one thing, such as their indentation."""
     call, words = subject.call(), subject.marks.values[1:]
 
-    def answered(text: str) -> Render:
+    def render_result(text: str) -> Render:
         dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
         return subject.play(dialogue, tools=True)
 
     # Models do not need whitespace around a result, and most templates trim it.
-    lost = alike_in_prompt(answered, words, INNER_PAIRS, HOSTILE_TEXT.strip())
-    for what, (render, another) in [*lost.items()][:1]:
+    lost = alike_in_prompt(render_result, words, INNER_PAIRS, HOSTILE_TEXT.strip())
+    for detail, (render, another) in [*lost.items()][:1]:
         yield Hit(
             unseen_words("a tool result", lost),
-            (compare_renders(render, f"a result with {what}", another, "another result"),),
+            (compare_renders(render, f"a result with {detail}", another, "another result"),),
             line=render.line_of(words[0]),
         )

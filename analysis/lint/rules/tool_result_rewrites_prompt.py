@@ -16,7 +16,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     loop: Dialogue = (*subject.loop, Message(calls=(second,)), subject.answer(second))
     renders = [subject.play(loop[:end], tools=True) for end in (2, 3, 5)]
     pairs = ((renders[0], renders[1], "a result"), (renders[1], renders[2], "another call"))
-    for before, after, what in pairs:
+    for before, after, addition in pairs:
         if before.rendered and after.rendered and not after.text.startswith(before.text):
-            message = f"adding {what} rewrites earlier text"
-            yield rewriting_hit(message, (before, f"before {what}"), (after, f"with {what}"))
+            message = f"adding {addition} rewrites earlier text"
+            yield rewriting_hit(
+                message, (before, f"before {addition}"), (after, f"with {addition}")
+            )

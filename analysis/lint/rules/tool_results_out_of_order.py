@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             *both,
             refused=Severity.WARNING,
         )
-    elif turned.text == _swapped(usual.text, texts):
+    elif turned.text == _swap_texts(usual.text, texts):
         labeled = _has_label(usual.text, texts, calls)
         yield Hit(
             "a result sent before an earlier call's result is rendered with the name or id of"
@@ -63,7 +63,7 @@ def _both_called(usual: Render, calls: tuple[ToolCall, ...]) -> bool:
     return all(str(value) in usual.text for call in calls for value in call.arguments.values())
 
 
-def _swapped(text: str, texts: tuple[str, str]) -> str:
+def _swap_texts(text: str, texts: tuple[str, str]) -> str:
     one, other = texts
     before, _, rest = text.partition(one)
     between, _, after = rest.partition(other)

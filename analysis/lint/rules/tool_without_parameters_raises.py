@@ -20,12 +20,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     whole = subject.render(messages, tools=subject.usual_tools)
     if subject.usual_tools is None or not whole.rendered:
         return
-    for what, tool in _lacking(subject.marks.names[0]):
+    for lack, tool in _lacking(subject.marks.names[0]):
         render = subject.render(messages, tools=offered_tools([tool], subject.shape))
         if render.error is not None:
             yield raising_hit(
-                f"fails on tools {what}: {render.reason}",
-                (render, f"a tool {what}"),
+                f"fails on tools {lack}: {render.reason}",
+                (render, f"a tool {lack}"),
                 (whole, "tools with all fields"),
                 refused=Severity.INFO,
             )

@@ -43,7 +43,7 @@ def _describe_deviation(deviation: MismarkedTurn) -> str:
         ("is not marked", deviation.left_out),
         ("is marked although the model does not generate it", deviation.marked_too),
     )
-    return " and ".join(f"{quote_text(texts[0])} {what}" for what, texts in kinds if texts)
+    return " and ".join(f"{quote_text(texts[0])} {fault}" for fault, texts in kinds if texts)
 
 
 def _line(subject: Subject, deviation: MismarkedTurn) -> int | None:

@@ -17,9 +17,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     called = subject.loop[:2]
     last = subject.play(called, tools=True)
     later = subject.play((*called, subject.next_user), tools=True)
-    for render, what in ((last, "it is the last message"), (later, "a user message follows")):
+    for render, condition in ((last, "it is the last message"), (later, "a user message follows")):
         if render.error is not None:
-            message = f"fails on an unanswered call, if {what}: {render.reason}"
+            message = f"fails on an unanswered call, if {condition}: {render.reason}"
             yield raising_hit(
                 message, (render, "not answered"), (answered, "answered"), refused=Severity.INFO
             )

@@ -82,7 +82,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             if pair not in seen and (loose or never):
                 seen.add(pair)
                 of_loops |= any(value in text for value in subject.marks.values)
-                yield _hit(name, render, (text, found), pair, opening=anywhere.get(pair, ""))
+                yield _unbalanced_hit(
+                    name, render, (text, found), pair, opening=anywhere.get(pair, "")
+                )
     # Check calls and results separately, so that a fault of a reasoning block does not hide theirs.
     of_calls = chain(
         _in_calls(subject),
@@ -92,7 +94,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         _empty_message(subject),
     )
     # If a call is part of a text at fault, its markers would be reported again.
-    others = () if of_loops else of_calls if seen else chain(of_calls, _doubled(subject))
+    others = () if of_loops else of_calls if seen else chain(of_calls, _doubled_markers(subject))
     yield from islice((hit for pair, hit in others if pair not in seen), 1)
 
 
@@ -136,7 +138,10 @@ def _in_calls(subject: Subject) -> Iterator[_PairHit]:
             uneven = {pair for pair, extra in several if extra != usual.get(pair, extra)}
             for pair in found.opened:
                 if pair in uneven or _one_an_argument(subject, found, pair, span):
-                    yield pair, _hit(played.name, played.render, (span.text, found), pair)
+                    yield (
+                        pair,
+                        _unbalanced_hit(played.name, played.render, (span.text, found), pair),
+                    )
                     return
 
 
@@ -157,7 +162,7 @@ def _in_numbers(subject: Subject) -> Iterator[_PairHit]:
     for pair, count in one.opened.items():
         if count == one.closed[pair] and two.opened[pair] != two.closed[pair]:
             behind = render.text.partition(subject.marks.user)[2]
-            yield pair, _hit("a call with two numbers", render, (behind, two), pair)
+            yield pair, _unbalanced_hit("a call with two numbers", render, (behind, two), pair)
             return
 
 
@@ -201,7 +206,12 @@ def _in_results(subject: Subject, of_turns: _TurnMarkers) -> Iterator[_PairHit]:
                 opened, closed = found.opened[pair], found.closed[pair]
                 if closed and opened - closed != usual.opened[pair] - usual.closed[pair]:
                     beside = (single.name, usual)
-                    yield pair, _hit(other.name, other.render, (text, found), pair, beside=beside)
+                    yield (
+                        pair,
+                        _unbalanced_hit(
+                            other.name, other.render, (text, found), pair, beside=beside
+                        ),
+                    )
                     return
 
 
@@ -261,7 +271,7 @@ def _empty_message(subject: Subject) -> Iterator[_PairHit]:
 def _empty_block(subject: Subject) -> Iterator[_PairHit]:
     for played in subject.matrix:
         # An empty block of reasoning may precede an answer.
-        for text in played.written_of(Voice.RESULT, Voice.USER) if played.usual else ():
+        for text in played.written_by(Voice.RESULT, Voice.USER) if played.usual else ():
             before = text.before.rstrip()
             block = next(filter(before.endswith, empty_blocks(before)), "")
             if block:
@@ -275,10 +285,10 @@ ONE_RESULT = "a call and its result"
 TWO_RESULTS = ("two calls one after the other", "two calls in one message and their results")
 
 
-def _doubled(subject: Subject) -> Iterator[_PairHit]:
+def _doubled_markers(subject: Subject) -> Iterator[_PairHit]:
     """Search before each result for a marker that is written twice in a row."""
     for played in subject.matrix:
-        for text in played.written_of(Voice.RESULT) if played.usual else ():
+        for text in played.written_by(Voice.RESULT) if played.usual else ():
             units = TemplateLiteral.of(text.before).units
             for size in range(1, len(units) // 2 + 1):
                 last = units[-size:]
@@ -380,7 +390,7 @@ def _opened_anywhere(subject: Subject) -> dict[MarkerPair, str]:
     return spelled
 
 
-def _hit(
+def _unbalanced_hit(
     name: str,
     render: Render,
     counted: tuple[str, MarkerBalance],

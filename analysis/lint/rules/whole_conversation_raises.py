@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Search for the smallest conversation of the matrix that raises, for each reason."""
     yield from _tools_alone(subject)
     led = subject.play((subject.user,), system=subject.marks.system, generation=True)
-    yield from _named(subject)
+    yield from _named_messages(subject)
     seen: set[tuple[int | None, str]] = set()
     for played in subject.wide_matrix:
         conversation, cause = played.conversation, played.render.cause
@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         place = (cause.line, "" if cause.line is not None else cause.detail)
         if place not in seen:
             seen.add(place)
-            yield _hit(subject, played, played.render)
+            yield _raising_hit(subject, played, played.render)
 
 
 def _asks_twice(conversation: WholeConversation) -> bool:
@@ -43,7 +43,7 @@ def _asks_twice(conversation: WholeConversation) -> bool:
     )
 
 
-def _hit(subject: Subject, played_chat: PlayedConversation, render: Render) -> Hit:
+def _raising_hit(subject: Subject, played_chat: PlayedConversation, render: Render) -> Hit:
     error, conversation = render.error, played_chat.conversation
     # Few clients send null for a switch that takes a text.
     mild = not render.crashed or (conversation.refusable and bool(conversation.setting))
@@ -59,7 +59,7 @@ def _hit(subject: Subject, played_chat: PlayedConversation, render: Render) -> H
     )
 
 
-def _named(subject: Subject) -> Iterator[Hit]:
+def _named_messages(subject: Subject) -> Iterator[Hit]:
     """Return the messages with the speaker's name, as chat APIs allow."""
     usual = subject.play(subject.chat, generation=True)
     named = [{**message, "name": "ann"} for message in usual.messages]

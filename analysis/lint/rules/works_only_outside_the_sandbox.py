@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 @rule("AP804", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations of each kind, and search for the sandbox's own error."""
-    for what, dialogue, tools in (
+    for chat, dialogue, tools in (
         ("a chat", subject.chat, False),
         ("a chat with tools", subject.chat, True),
         ("a tool call", subject.loop, True),
@@ -21,8 +21,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         render = subject.as_transformers(played, tools=tools, generation=True)
         if render.error is not None and render.error.forbidden:
             yield Hit(
-                f"fails on {what} in the sandbox of transformers: {render.reason}",
-                (show_render(render, what),),
+                f"fails on {chat} in the sandbox of transformers: {render.reason}",
+                (show_render(render, chat),),
                 line=render.error.line,
                 engines=engines_at(subject, render.error.line),
                 cause=render.cause,

@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not assistant:
         yield from _later_system(subject, headers)
         return
-    if user == assistant and _prompted(subject, user) and _differs_elsewhere(subject, user):
+    if user == assistant and _prompt_ends_with(subject, user) and _differs_elsewhere(subject, user):
         yield Hit(
             f"user messages have the assistant header, {quote_text(user)}",
             tuple(show_render(chat.render, chat.name) for chat in _chats(subject)[:1]),
@@ -61,7 +61,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if shared is not None:
         whose, header = shared
         # One character may be a separator of messages and not a header.
-        if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, header):
+        if len(min(user, assistant, key=len)) > 1 and not _prompt_ends_with(subject, header):
             yield Hit(
                 f"assistant messages have the {whose} header, {quote_text(header)}",
                 tuple(show_render(chat.render, chat.name) for chat in _chats(subject)[-1:]),
@@ -80,7 +80,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             wrong = _foreign_header(headers, texts, index)
             if wrong and text.spoken.voice not in seen:
                 seen.add(text.spoken.voice)
-                yield _hit(played, text, wrong)
+                yield _header_hit(played, text, wrong)
     if Voice.SYSTEM not in seen:
         yield from _later_system(subject, headers)
 
@@ -90,10 +90,10 @@ def _shared_header(subject: Subject, headers: _Headers) -> tuple[str, str] | Non
     user, assistant = headers.user, headers.assistant
     if user in assistant or assistant in user:
         return "user", user
-    befores = [text.before for chat in _chats(subject) for text in chat.written_of(Voice.SYSTEM)]
+    befores = [text.before for chat in _chats(subject) for text in chat.written_by(Voice.SYSTEM)]
     prompts = any(opening.text.strip() for opening in subject.format.openings)
     alike = any(before.rstrip().endswith(assistant) for before in befores)
-    wrong = alike and prompts and not _prompted(subject, assistant)
+    wrong = alike and prompts and not _prompt_ends_with(subject, assistant)
     return ("system", assistant) if wrong else None
 
 
@@ -110,7 +110,7 @@ def _chats(subject: Subject) -> list[PlayedConversation]:
 
 def _differs_elsewhere(subject: Subject, header: str) -> bool:
     """Return whether the system message has a header different from all others."""
-    befores = [text.before for chat in _chats(subject) for text in chat.written_of(Voice.SYSTEM)]
+    befores = [text.before for chat in _chats(subject) for text in chat.written_by(Voice.SYSTEM)]
     words = _WORD.search(header) is not None
     return words and any(header not in before and _WORD.search(before) for before in befores)
 
@@ -160,7 +160,7 @@ def _short(header_rest: str, headers: _Headers) -> bool:
     return len(header_rest.strip()) <= 1 or header_rest.strip() == headers.lead
 
 
-def _hit(played_chat: PlayedConversation, text: WrittenText, header: str) -> Hit:
+def _header_hit(played_chat: PlayedConversation, text: WrittenText, header: str) -> Hit:
     system = text.spoken.voice is Voice.SYSTEM
     return played_chat.hit(
         f"{text.spoken.voice} has another role's header, {quote_text(header)}, in"
@@ -175,14 +175,14 @@ def _hit(played_chat: PlayedConversation, text: WrittenText, header: str) -> Hit
 def _headers(subject: Subject) -> _Headers | None:
     """Return the headers of questions and of an answer, or None if they are unknown."""
     chat = subject.scene("a second question")
-    befores = [text.before for text in chat.written_of(Voice.USER)] if chat is not None else []
+    befores = [text.before for text in chat.written_by(Voice.USER)] if chat is not None else []
     assistant = subject.format.header.strip()
     if chat is None or len(befores) < 2:  # noqa: PLR2004 - two questions
         return None
     if not assistant:
         user = common_suffix(*befores).strip()
         return _Headers(user, "") if user else None
-    leads = [text.before.rpartition(assistant) for text in chat.written_of(*OWN)]
+    leads = [text.before.rpartition(assistant) for text in chat.written_by(*OWN)]
     lead = next((rest.strip() for _, found, rest in leads if found), "")
     first, *_, last = (before.rstrip().removesuffix(lead).rstrip() for before in befores)
     mistaken = last.endswith(assistant) and not first.endswith(assistant)
@@ -191,6 +191,6 @@ def _headers(subject: Subject) -> _Headers | None:
     return _Headers(user, assistant, lead) if user else None
 
 
-def _prompted(subject: Subject, header: str) -> bool:
+def _prompt_ends_with(subject: Subject, header: str) -> bool:
     """Return whether the generation prompt ends with the header of questions, too."""
     return any(header in opening.text for opening in subject.format.openings)

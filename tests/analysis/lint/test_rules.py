@@ -30,7 +30,7 @@ from autoparser.analysis.lint.rule import (
     read_rule,
     rule_profiles,
 )
-from autoparser.analysis.lint.rules.misspelled_special_token import misspelled
+from autoparser.analysis.lint.rules.misspelled_special_token import is_misspelled
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
 from tests.case_tables import load_cases
@@ -165,8 +165,8 @@ def test_generation_config_may_declare_the_turn_end(
 def test_one_wrong_letter_is_a_misspelling_but_another_word_is_not() -> None:
     wrong = ("<|asistant|>", "<|asssistant|>", "<|assistent|>", "<|assitsant|>")
     others = ("<|assistants|>", "<|/assistant|>", "<|assistant2|>", "<|asstant|>", "<|system|>")
-    assert all(misspelled(found_, "<|assistant|>") for found_ in wrong)
-    assert not any(misspelled(other, "<|assistant|>") for other in (*others, "<|assistant|>"))
+    assert all(is_misspelled(found_, "<|assistant|>") for found_ in wrong)
+    assert not any(is_misspelled(other, "<|assistant|>") for other in (*others, "<|assistant|>"))
 
 
 def test_each_rule_has_one_page_module_and_fixture_folder() -> None:
