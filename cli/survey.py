@@ -235,7 +235,7 @@ def _try_fixes(
         with wings.writing(record_file, "name another file with --records"):
             lines = wings.open_log(record_file)
         with lines:
-            lines.writelines(map(wings.line_of, tried.values()))
+            lines.writelines(map(wings.record_line, tried.values()))
     return [*records, *tried.values()]
 
 
@@ -290,7 +290,7 @@ def _survey_records(
                 print_warning(source, error.message)
             own = found[source, digest] = wings.record_at(record, source)
             if lines is not None and journal.records.get((source, digest)) != own:
-                lines.write(wings.line_of(own))
+                lines.write(wings.record_line(own))
                 # Flush each record, so that an interrupted survey keeps it.
                 lines.flush()
     return list(found.values())

@@ -162,7 +162,7 @@ class AnswerJudge:
         # Grammars leave out the end of the turn, for which the end token stands.
         bare = text_without_end(self._grammar.turn.ends, text)
         # First, since a text outside the grammar says nothing about the parser and the template.
-        refused = self._refusal(self._tokens_of(bare, tokens), ended=ended)
+        refused = self._refusal(self._tokens_until(bare, tokens), ended=ended)
         if refused:
             return AnswerJudgment((AnswerComplaint(AnswerFault.REFUSED, refused),))
         if not ended:
@@ -182,7 +182,7 @@ class AnswerJudge:
             complaints = (AnswerComplaint(AnswerFault.RENDERING, found.difference),)
         return AnswerJudgment(complaints, found.rendering, found.difference, calls)
 
-    def _tokens_of(self, text: str, tokens: Sequence[int]) -> Sequence[int]:
+    def _tokens_until(self, text: str, tokens: Sequence[int]) -> Sequence[int]:
         """Return the tokens up to the end of a text: no grammar holds the end of a turn."""
         decode = self._compiled.tokenizer.decode
         # Go back from the last token, since only a few tokens at the end are left out.

@@ -258,7 +258,7 @@ class CompletionServer:
             with build_opener().open(request, timeout=self.timeout) as response:
                 content: bytes = response.read()
         except HTTPError as error:
-            raise self._refused(error) from error
+            raise self._refusal_error(error) from error
         except TimeoutError as error:
             raise self._silent() from error
         except (URLError, OSError, http.client.HTTPException) as error:
@@ -271,7 +271,7 @@ class CompletionServer:
                 file=self.url,
                 hint="start the server, or correct --server",
             ) from error
-        return self._read(content)
+        return self._read_completion(content)
 
     def check(self) -> None:
         """Raise ServerError for an invalid address."""
@@ -294,7 +294,7 @@ class CompletionServer:
             hint="check whether it hangs, or raise --server-timeout",
         )
 
-    def _refused(self, error: HTTPError) -> ServerError:
+    def _refusal_error(self, error: HTTPError) -> ServerError:
         try:
             error_text = error.read().decode(errors="replace")
         except OSError:
@@ -305,7 +305,7 @@ class CompletionServer:
             hint=f"check that it is {self.engine}, and --served-model",
         )
 
-    def _read(self, content: bytes) -> tuple[str, bool, int | None]:
+    def _read_completion(self, content: bytes) -> tuple[str, bool, int | None]:
         usage: object = None
         try:
             answer: Any = json.loads(content)

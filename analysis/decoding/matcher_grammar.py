@@ -537,9 +537,9 @@ class ReasoningGate(GrammarObject):
                 accepted = self._grammar.try_accept(token)
                 step = _Step(self._state, token_count=1) if accepted else None
             case _Phase.THINKING:
-                step = self._thinking(token)
+                step = self._accept_thinking(token)
             case _Phase.UNDECIDED:
-                step = self._undecided(token)
+                step = self._accept_undecided(token)
             case _Phase.ENDED:
                 pass
         if step is None:
@@ -593,7 +593,7 @@ class ReasoningGate(GrammarObject):
         """Return the tokens that must come next; empty before the constraint holds."""
         return self._grammar.forced_tokens() if self._state.phase is _Phase.BOUND else []
 
-    def _thinking(self, token: int, *, behind: bytes | None = None) -> _Step | None:
+    def _accept_thinking(self, token: int, *, behind: bytes | None = None) -> _Step | None:
         """Accept a token of the thinking; ``behind`` is its rest if it opened the thinking."""
         before = self._state
         if token in self.tokenizer.eos_ids:
@@ -612,12 +612,12 @@ class ReasoningGate(GrammarObject):
         self._state = _State(_Phase.BOUND)
         return _Step(before, token_count=given)
 
-    def _undecided(self, token: int) -> _Step | None:
+    def _accept_undecided(self, token: int) -> _Step | None:
         before = self._state
         text = self._start.text[: before.matched] + self.tokenizer.bytes_of(token)
         if token not in self.tokenizer.eos_ids:
             if text.startswith(self._start.text):
-                return self._opened(token, text[len(self._start.text) :])
+                return self._open_thinking(token, text[len(self._start.text) :])
             if self._start.text.startswith(text):
                 # This may begin the marker or an answer, so the constraint accepts it, too.
                 fits = before.fits and self._grammar.try_accept(token)
@@ -629,11 +629,11 @@ class ReasoningGate(GrammarObject):
         self._state = _State(_Phase.BOUND)
         return _Step(before, token_count=1)
 
-    def _opened(self, token: int, behind: bytes) -> _Step | None:
+    def _open_thinking(self, token: int, behind: bytes) -> _Step | None:
         """Begin the thinking; text accepted as the beginning of an answer was not one."""
         before = self._state
         self._grammar.rollback(len(before.pending))
-        step = self._thinking(token, behind=behind)
+        step = self._accept_thinking(token, behind=behind)
         if step is None:
             self._take_again(before.pending)
             return None

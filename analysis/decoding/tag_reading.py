@@ -233,12 +233,12 @@ class TagGrammar:
             self._dispatches += 1
             key = f"dispatch {self._dispatches}"
 
-            def looped() -> Node:
+            def loop_node() -> Node:
                 led = self._arms(cut, TagContinuation([(loop_rule(),)]))
                 return self._branch([*(join_path(prose, *path) for path in led), *rest])
 
             def loop_rule() -> RuleReference:
-                return self._table.rule(key, "text", looped)
+                return self._table.rule(key, "text", loop_node)
 
             loop = loop_rule()
             return self._arms(cut, TagContinuation([(loop,)])) if starts_with_arm else [(loop,)]

@@ -68,7 +68,7 @@ def render_faults(
     found.update(dict(_tools(conversation, text)))
     found.update(dict(_call_faults(conversation, text, rendered)))
     if conversation.closer:
-        found[RenderFault(FaultKind.UNCLOSED)] = _unclosed(conversation, text, rendered)
+        found[RenderFault(FaultKind.UNCLOSED)] = _count_unclosed(conversation, text, rendered)
     found.update(dict(_history(conversation, text, rendered)))
     if conversation.plainly is not None:
         found[RenderFault(FaultKind.OTHERWISE, conversation.words)] = text != rendered(
@@ -92,7 +92,7 @@ def _text_faults(
         yield RenderFault(FaultKind.REPEATED, voice, words), max(0, read - times)
         if words != words.strip():
             # A lost text also lost its edges, so finding it without them counts as an improvement.
-            cut = times > read or _stripped(conversation, text, words, rendered)
+            cut = times > read or _loses_edges(conversation, text, words, rendered)
             yield RenderFault(FaultKind.STRIPPED, voice, words), cut
 
 
@@ -103,7 +103,7 @@ def _is_left_out(
 
     That is reasoning, and content beside calls if it is written while its turn is the last.
     """
-    index = _place_of(conversation, words)
+    index = _last_message_with(conversation, words)
     if voice != Voice.PREFACE or index < 0:
         return voice == Voice.REASONING and _is_earlier(conversation.messages, index)
     told = rendered(_until(conversation, index + 1, generation=False))
@@ -119,7 +119,7 @@ def _is_earlier(messages: Sequence[Mapping[str, Json]], index: int) -> bool:
     )
 
 
-def _place_of(conversation: ProofConversation, words: str) -> int:
+def _last_message_with(conversation: ProofConversation, words: str) -> int:
     """Return the index of the last message with a text, or -1."""
     return max(
         (at for at, message in enumerate(conversation.messages) if _holds(message, words)),
@@ -151,7 +151,9 @@ def _description(tool: Json) -> str:
     return words if isinstance(words, str) else ""
 
 
-def _stripped(conversation: ProofConversation, text: str, words: str, rendered: RenderedBy) -> bool:
+def _loses_edges(
+    conversation: ProofConversation, text: str, words: str, rendered: RenderedBy
+) -> bool:
     """Return whether a text lost its edges, compared with a render without them."""
     bare = words.strip()
     messages = tuple(_with_text(dict(message), words, bare) for message in conversation.messages)
@@ -189,7 +191,7 @@ def _call_faults(
         yield RenderFault(FaultKind.CALL_LOST, "", name), max(0, times - read)
 
 
-def _unclosed(conversation: ProofConversation, text: str, rendered: RenderedBy) -> int:
+def _count_unclosed(conversation: ProofConversation, text: str, rendered: RenderedBy) -> int:
     """Count the missing or additional closers, apart from those in the tools' descriptions."""
     said = [at for at, message in enumerate(conversation.messages) if message.get("tool_calls")]
     asked = rendered(_until(conversation, said[0], generation=False)) if said and said[0] else ""
@@ -591,14 +593,14 @@ class EditProof:
             return None
         # A turn that the history wrote differently may lose text; else all of the old text has to
         # be in the new one.
-        if _less(wrong, faults, FaultKind.REWRITTEN, FaultKind.LEFT_OUT) or _within(
+        if _became_fewer(wrong, faults, FaultKind.REWRITTEN, FaultKind.LEFT_OUT) or _within(
             before.text, after.text
         ):
             return faults
         if _only_altered(conversation, before.text, after.text):
             return faults
         # Text may also disappear if it is a closer without an opener.
-        if _less(wrong, faults, FaultKind.UNCLOSED) and _within(after.text, before.text):
+        if _became_fewer(wrong, faults, FaultKind.UNCLOSED) and _within(after.text, before.text):
             return faults
         # Only an unrequested prompt may be removed.
         unasked = not conversation.generation and any(
@@ -636,8 +638,8 @@ class EditProof:
         kinds = {
             frozenset(fault for fault in self.faults(other) if fault.kind in LOSSES and fault.whose)
             for other in (self._alike[conversation.request] if conversation.explicit else ())
-            if _without(self.conversations[other].setting, named)
-            == _without(conversation.setting, named)
+            if _without_switches(self.conversations[other].setting, named)
+            == _without_switches(conversation.setting, named)
         }
         # Conversations that differ in these switches alone lose different texts, so the switches
         # decide it.
@@ -656,12 +658,12 @@ def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
             yield example
 
 
-def _without(setting: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
+def _without_switches(setting: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
     """Return a setting without some switches."""
     return {name: value for name, value in setting.items() if name not in names}
 
 
-def _less(
+def _became_fewer(
     before: Mapping[RenderFault, int], after: Mapping[RenderFault, int], *kinds: FaultKind
 ) -> bool:
     """Return whether faults of these kinds became fewer."""

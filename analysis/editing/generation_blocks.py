@@ -158,18 +158,20 @@ class _BlockWriter:
 
     def _parts(self, item: TemplateItem, message: str) -> Iterator[tuple[str, TextAuthorship]]:
         if item.kind is ItemKind.OUTPUT and item.operands:
-            yield from self._of_output(item)
+            yield from self._output_authors(item)
         elif item.kind is ItemKind.TEXT:
             place = (item.start, item.end)
-            yield from self._of_text(self._text[slice(*place)], place)
+            yield from self._text_authors(self._text[slice(*place)], place)
         else:
             whose = self._whose(item, message)
             if whose is not TextAuthorship.MIXED:
                 yield self._text[item.start : item.end], whose
             else:
-                yield self._nested(item, message), TextAuthorship.OTHERS
+                yield self._rewrite_nested(item, message), TextAuthorship.OTHERS
 
-    def _of_text(self, text: str, place: tuple[int, int]) -> Iterator[tuple[str, TextAuthorship]]:
+    def _text_authors(
+        self, text: str, place: tuple[int, int]
+    ) -> Iterator[tuple[str, TextAuthorship]]:
         owner = self._owners.get(place, _UNSEEN)
         if owner.cut is None:
             yield text, owner.authorship
@@ -182,7 +184,7 @@ class _BlockWriter:
         )
         yield from (part for part in whole if part[0])
 
-    def _of_output(self, item: TemplateItem) -> Iterator[tuple[str, TextAuthorship]]:
+    def _output_authors(self, item: TemplateItem) -> Iterator[tuple[str, TextAuthorship]]:
         """Join neighboring operands with the same author."""
         whose: list[tuple[str, TextAuthorship]] = []
         before = ""
@@ -195,7 +197,7 @@ class _BlockWriter:
             if self._owners.get(place, _UNSEEN).cut is None:
                 parts = [(source, self._owners.get(place, _UNSEEN).authorship)]
             else:
-                cut = self._of_text(string_value(source), place)
+                cut = self._text_authors(string_value(source), place)
                 parts = [(jinja_text(text), whose_part) for text, whose_part in cut]
             whose += [(before + parts[0][0], parts[0][1]), *parts[1:]]
         runs = [(key, [*run]) for key, run in groupby(whose, key=lambda part: part[1])]
@@ -233,7 +235,7 @@ class _BlockWriter:
             return (self._whose(item, "?"),)
         return {whose for _, whose in self._parts(item, "")}
 
-    def _nested(self, item: TemplateItem, message: str) -> str:
+    def _rewrite_nested(self, item: TemplateItem, message: str) -> str:
         """Return an item with rewritten bodies and unchanged tags."""
         inside = message
         if item.word == "for":

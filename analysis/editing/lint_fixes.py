@@ -122,10 +122,10 @@ class TemplateTrials:
         """
         if template.text not in self._news:
             subject = self._analyzed(template.text, template.sandbox)
-            self._news[template.text] = frozenset() if subject is None else self._news_of(subject)
+            self._news[template.text] = frozenset() if subject is None else self._new_rules(subject)
         return self._news[template.text]
 
-    def _news_of(self, subject: Subject) -> frozenset[Rule]:
+    def _new_rules(self, subject: Subject) -> frozenset[Rule]:
         firing = (rule for rule in all_rules() if rule.default and messages_of_rule(subject, rule))
         # Only a rule that did not fire before needs lint itself, which merges findings of one
         # cause.
@@ -285,7 +285,7 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
     if isinstance(found, UnfixedReason):
         caused = tuple(sorted(search.caused))
         return FindingFix(finding, reason=found, tried=search.trial_count, caused=caused)
-    edits = search.tidied(found)
+    edits = search.tidy(found)
     # All conversations, not only those that seem to reach the edits.
     proof = trials.proof.proven(trials.edited(edits))
     if proof is None:
@@ -382,7 +382,7 @@ class _FixSearch:
             chosen = step
         return reason
 
-    def tidied(self, edits: tuple[TemplateEdit, ...]) -> tuple[TemplateEdit, ...]:
+    def tidy(self, edits: tuple[TemplateEdit, ...]) -> tuple[TemplateEdit, ...]:
         """Return the edits in their simplest form."""
         plainer = tidy_template(self._text, edits, self._trials)
         if plainer.text == self._trials.edited(edits).text:

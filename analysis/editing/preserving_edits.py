@@ -191,7 +191,7 @@ class _EditSearch:
                 break
             chosen.append(edit)
             candidates = list(filterfalse(edit.overlaps, candidates))
-        return self._needed(chosen)
+        return self._needed_edits(chosen)
 
     def _candidates(self) -> list[TemplateEdit]:
         """Return the defaults of switches, then edits by distance to the differences."""
@@ -213,7 +213,7 @@ class _EditSearch:
 
     def _targets(self, chosen: Sequence[TemplateEdit]) -> list[PlayedStep]:
         """Return some steps for each cause that still fail, except the model's own faults."""
-        stage = self._edited(chosen)
+        stage = self._edited_stage(chosen)
         counted: dict[Cause, int] = {}
         found: list[PlayedStep] = []
         for step, cause, fault in self._broken:
@@ -251,7 +251,7 @@ class _EditSearch:
 
     def _gain(self, edits: Sequence[TemplateEdit], targets: Sequence[PlayedStep]) -> _Gain | None:
         """Return the progress of the steps, or None if one cannot be rendered."""
-        stage = self._edited(edits)
+        stage = self._edited_stage(edits)
         holding = missing = 0
         for step in targets:
             try:
@@ -267,7 +267,7 @@ class _EditSearch:
 
     def _right(self, edits: Sequence[TemplateEdit]) -> bool:
         """Return whether steps that held render the same text, and the proof of edits passes."""
-        stage = self._edited(edits)
+        stage = self._edited_stage(edits)
         replays = (step.replay for step in self._steps if step.replay.holds)
         if any(
             _rendered_texts(stage, replay) != (replay.text, replay.prompt.text)
@@ -279,7 +279,7 @@ class _EditSearch:
         # far.
         return proof is not None and not proof.beyond
 
-    def _needed(self, chosen: Sequence[TemplateEdit]) -> tuple[TemplateEdit, ...]:
+    def _needed_edits(self, chosen: Sequence[TemplateEdit]) -> tuple[TemplateEdit, ...]:
         """Return the edits without the unnecessary ones."""
         kept = [*chosen]
         for edit in chosen:
@@ -290,13 +290,13 @@ class _EditSearch:
         return tuple(sorted(kept))
 
     def _holding_count(self, edits: Sequence[TemplateEdit]) -> int:
-        stage = self._edited(edits)
+        stage = self._edited_stage(edits)
         return sum(_holds(stage, step) for step, _, _ in self._broken)
 
     def _template(self, edits: Iterable[TemplateEdit]) -> ChatTemplate:
         return replace(self._analysis.rendering, text=apply_edits(self._text, edits))
 
-    def _edited(self, edits: Iterable[TemplateEdit]) -> ReplayStage:
+    def _edited_stage(self, edits: Iterable[TemplateEdit]) -> ReplayStage:
         return ReplayStage(self._analysis, self._template(edits))
 
     def result(self, edits: tuple[TemplateEdit, ...]) -> PreservingTemplate:

@@ -162,7 +162,7 @@ def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
     """Return all distinct conversations by which edits of a template are proven."""
     found = (
         *_matrix(subject),
-        *_padded(subject),
+        *_padded_conversations(subject),
         *_requests(subject),
         *_in_other_words(subject),
         *_long(subject),
@@ -261,7 +261,7 @@ def _largest(subject: Subject) -> list[WholeConversation]:
     return [*{conversation.name: conversation for conversation in found.values()}.values()]
 
 
-def _padded(subject: Subject) -> Iterator[ProofConversation]:
+def _padded_conversations(subject: Subject) -> Iterator[ProofConversation]:
     """Yield conversations with whitespace around one speaker's texts."""
     for conversation in _largest(subject):
         for voice in dict.fromkeys(spoken.voice for spoken in conversation.spoken):
@@ -302,7 +302,7 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             text for text in _spoken_texts(request.dialogue) if text[0] not in SAID_BY.get(role, ())
         )
         if request.content is not None:
-            texts += tuple((SAID_BY[role][0], words) for words in _texts_of(request.content[1]))
+            texts += tuple((SAID_BY[role][0], words) for words in _part_texts(request.content[1]))
         yield ProofConversation(
             request.conversation,
             tuple(request.messages(shape)),
@@ -320,7 +320,7 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
         )
 
 
-def _texts_of(content: Json) -> Iterator[str]:
+def _part_texts(content: Json) -> Iterator[str]:
     """Yield the texts among content parts."""
     for part in content if isinstance(content, list) else ():
         words = part.get("text") if isinstance(part, dict) else None
@@ -379,7 +379,7 @@ def _respell(plain: ProofConversation) -> Iterator[Respelled]:
                 for message in plain.messages
             ]
             yield f"a {other}'s message", sent, {}
-            as_list = [_listed(other)(dict(message)) for message in sent]
+            as_list = [_list_content(other)(dict(message)) for message in sent]
             yield f"a {other}'s message as a list of parts", as_list, {}
     if plain.tools is None:
         yield "an empty list of tools", plain.messages, {"tools": []}
@@ -395,12 +395,12 @@ def _no_content(message: dict[str, Json]) -> dict[str, Json]:
     return message
 
 
-def _content_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
+def _set_content(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
     """Return a change that sets empty content to a value."""
     return lambda message: message if message.get("content") else {**message, "content": value}
 
 
-def _listed(*roles: str) -> Callable[[dict[str, Json]], dict[str, Json]]:
+def _list_content(*roles: str) -> Callable[[dict[str, Json]], dict[str, Json]]:
     def changed(message: dict[str, Json]) -> dict[str, Json]:
         content = message.get("content")
         if message["role"] not in roles or not (isinstance(content, str) and content):
@@ -411,7 +411,7 @@ def _listed(*roles: str) -> Callable[[dict[str, Json]], dict[str, Json]]:
     return changed
 
 
-def _reasoning_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
+def _set_reasoning(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
     def changed(message: dict[str, Json]) -> dict[str, Json]:
         given = any(message.get(name) for name in REASONING_FIELDS)
         if message["role"] != "assistant" or given:
@@ -421,7 +421,7 @@ def _reasoning_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
     return changed
 
 
-def _calls_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
+def _set_calls(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
     """Return a change that gives answers without calls this value."""
 
     def changed(message: dict[str, Json]) -> dict[str, Json]:
@@ -450,15 +450,18 @@ def _other_call(call: Json) -> Json:
 
 
 _CHANGES = {
-    "null content": _content_of(None),
+    "null content": _set_content(None),
     "no content": _no_content,
-    "empty content": _content_of(""),
-    "content as a list of parts": _listed("system", "user", "assistant", "tool"),
-    **{f"content of {role} as a list of parts": _listed(role) for role in ("system", "assistant")},
-    "null reasoning": _reasoning_of(None),
-    "empty reasoning": _reasoning_of(""),
-    "an empty list of calls": _calls_of([]),
-    "null tool_calls": _calls_of(None),
+    "empty content": _set_content(""),
+    "content as a list of parts": _list_content("system", "user", "assistant", "tool"),
+    **{
+        f"content of {role} as a list of parts": _list_content(role)
+        for role in ("system", "assistant")
+    },
+    "null reasoning": _set_reasoning(None),
+    "empty reasoning": _set_reasoning(""),
+    "an empty list of calls": _set_calls([]),
+    "null tool_calls": _set_calls(None),
     "the other type of arguments (string or object)": _other_arguments,
 }
 

@@ -194,14 +194,14 @@ def constant_condition(condition: str) -> bool | None:
 
 def same_truth(one: str, other: str) -> bool:
     """Return whether two conditions are equivalent, whatever the values of their parts."""
-    parts = {**_operands(_read(one)), **_operands(_read(other))}
+    parts = {**_operands(_parse_condition(one)), **_operands(_parse_condition(other))}
     found = _truths(one, parts)
     return bool(found) and found == _truths(other, parts)
 
 
 def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
     """Return a condition's value for each combination of its parts; empty if it has too many."""
-    read = _read(condition)
+    read = _parse_condition(condition)
     named = parts or _operands(read)
     if read is None or len(named) > MOST_PARTS:
         return []
@@ -223,7 +223,7 @@ def _possible(parts: Mapping[str, nodes.Node], part_truths: Mapping[str, bool]) 
     return True
 
 
-def _read(condition: str) -> nodes.Node | None:
+def _parse_condition(condition: str) -> nodes.Node | None:
     try:
         found = ChatTemplate(f"{{% if {condition} %}}{{% endif %}}").syntax_tree.find(nodes.If)
     except TemplateSyntaxError:
@@ -358,7 +358,7 @@ def _chosen_bodies(text: str, item: TemplateItem) -> Iterator[Edits]:
             yield (written, *_line_gone(text, (body.end, closing[0])))
         elif held or (number + 1 < len(tags) and _word(text[slice(*tags[1])]) == "else"):
             kept = body if held else item.bodies[1]
-            yield from _unwrapped(text, (item.start, kept.start), (kept.end, item.end))
+            yield from _unwrap_body(text, (item.start, kept.start), (kept.end, item.end))
         elif number + 1 == len(tags) == 1:
             yield from _without(text, (item.start, item.end))
         elif number:
@@ -381,21 +381,21 @@ def _tag_holds(tag: str) -> bool | None:
     return None
 
 
-def _unwrapped(text: str, before: tuple[int, int], after: tuple[int, int]) -> Iterator[Edits]:
+def _unwrap_body(text: str, before: tuple[int, int], after: tuple[int, int]) -> Iterator[Edits]:
     """Remove the tags around a body."""
     lines = _whole_lines(text, before), _whole_lines(text, after)
     if lines[0] and lines[1]:
         around = (TemplateEdit(*lines[0], ""), TemplateEdit(*lines[1], ""))
         inner = (lines[0][1], max(lines[1][0], lines[0][1]))
-        yield (*around, *_dedented(text, inner, _line_begin(text, before[0])))
+        yield (*around, *_dedent_lines(text, inner, _line_begin(text, before[0])))
         yield around
-    yield _spaced(text, before) + _spaced(text, after)
+    yield _remove_with_space(text, before) + _remove_with_space(text, after)
     yield TemplateEdit(*before, ""), TemplateEdit(*after, "")
 
 
 def _without(text: str, place: tuple[int, int]) -> Iterator[Edits]:
     yield _line_gone(text, place)
-    yield _spaced(text, place)
+    yield _remove_with_space(text, place)
     yield (TemplateEdit(*place, ""),)
 
 
@@ -413,7 +413,7 @@ def _whole_lines(text: str, place: tuple[int, int]) -> tuple[int, int] | None:
     return (start, end) if apart else None
 
 
-def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[TemplateEdit]:
+def _dedent_lines(text: str, place: tuple[int, int], indent: str) -> Iterator[TemplateEdit]:
     """Dedent lines by the indentation of the first one relative to a tag."""
     lines = text[slice(*place)].splitlines(keepends=True)
     first = next((line for line in lines if line.strip()), "")
@@ -426,7 +426,7 @@ def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[Templa
         at += len(line)
 
 
-def _spaced(text: str, place: tuple[int, int]) -> Edits:
+def _remove_with_space(text: str, place: tuple[int, int]) -> Edits:
     """Remove a stretch with the whitespace that its tags strip."""
     start, end = place
     # Without this tag, whitespace that it stripped would be rendered.

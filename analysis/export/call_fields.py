@@ -148,7 +148,7 @@ def _array(
         "transform": _transform(fields, ""),
         "transform_each": True,
     }
-    closes = any_pattern([closer, end.stopped(closing[1:])])
+    closes = any_pattern([closer, end.stopped_pattern(closing[1:])])
     # Without a closer, the bracket itself stays in the JSON that the target reads.
     close = rf"(?<=\]\s*){closes}" if closer else rf"(?<=\]){end.ahead}"
     return CallsField(start, start, close, closer or r"\]", settings, limits)

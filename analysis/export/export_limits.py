@@ -141,14 +141,14 @@ class Export(Struct, frozen=True):
 def _argument_values(message: Message) -> Iterator[Json]:
     for call in message.calls:
         for value in call.arguments.values():
-            yield from _nested(value)
+            yield from _nested_values(value)
 
 
-def _nested(value: Json) -> Iterator[Json]:
+def _nested_values(value: Json) -> Iterator[Json]:
     yield value
     if isinstance(value, list):
         for item in value:
-            yield from _nested(item)
+            yield from _nested_values(item)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _nested(item)
+            yield from _nested_values(item)

@@ -231,7 +231,7 @@ class TurnEnds(Struct, frozen=True):
         """Look ahead to the end of a turn, or to the end of a text that was stopped there."""
         return any_pattern([rf"(?=\s*{self.pattern})" if self.pattern else "", r"\s*\Z"])
 
-    def stopped(self, text: str) -> str:
+    def stopped_pattern(self, text: str) -> str:
         """Match the part of a text that a stopped engine passes on; empty unless it ends a turn."""
         text = text.rstrip()
         # An engine removes the end of the turn, which may be a part of the last close.
@@ -281,15 +281,17 @@ def frame_patterns(
     if after:
         # The target takes a close of later calls alone for the close of all.
         later = calls.later_close
-        closing = any_pattern([section_close, loose_pattern(later.strip()), end.stopped(later)])
-        close = f"{last}{any_pattern([after, end.stopped(closing_text(calls))])}"
+        closing = any_pattern(
+            [section_close, loose_pattern(later.strip()), end.stopped_pattern(later)]
+        )
+        close = f"{last}{any_pattern([after, end.stopped_pattern(closing_text(calls))])}"
         return CallsField(
             first, first_ahead, close, after, section_close=closing, separator=separator
         )
     # The whitespace between calls may be the only sign that one has ended.
     between = r"(?=\s*" if separator else r"\s+(?=" if calls.separator else "(?="
     if section_close:
-        stopped = end.stopped(calls.section_close)
+        stopped = end.stopped_pattern(calls.section_close)
         close = f"{last}{any_pattern([section_close, rf'{between}{next_call})', stopped])}"
     else:
         close = any_pattern([rf"{last}{between}{next_call})", f"{last}{end.ahead}"])
@@ -396,7 +398,7 @@ class TargetSurroundings(Struct, frozen=True):
             return ANY_SPACE
         return r"\n*" if edges <= _NEWLINES and edges else widest_pattern(spaces)
 
-    def stripped(self, part: TurnPart) -> bool:
+    def is_stripped(self, part: TurnPart) -> bool:
         """Return whether both edges of a part are stripped whenever it is written."""
         edges = self._edges(part, left=True) | self._edges(part, left=False)
         return edges == {EdgeStrip.WHITESPACE}

@@ -323,13 +323,15 @@ class _Tryout:
                 if turns.written_turn(message).continuation is not None
             ]
             foretold += not asked
-            found = self._rendered(message, asked) or self._foretold(message, turn)
+            found = self._rendered_mismatch(message, asked) or self._predicted_mismatch(
+                message, turn
+            )
             if found is not None:
                 mismatches.append(replace(found, title=case.title))
         passed = total - len(mismatches)
         return ExportTrial(passed, total, left_out, foretold, tuple(mismatches), dict(kinds))
 
-    def _rendered(
+    def _rendered_mismatch(
         self, message: Message, template_turns: Sequence[TemplateTurns]
     ) -> ExportMismatch | None:
         """Parse the template's own turns after its prompts, and render the found messages."""
@@ -348,7 +350,7 @@ class _Tryout:
                 return ExportMismatch("", prefix, text, expected, found, error)
         return None
 
-    def _foretold(self, message: Message, turn: str) -> ExportMismatch | None:
+    def _predicted_mismatch(self, message: Message, turn: str) -> ExportMismatch | None:
         """Parse the text that the format predicts, after an earlier turn."""
         expected = _surviving(self._format, self._export, message)
         for prefix, text in turn_prompts(self._format, message, turn):
@@ -363,7 +365,7 @@ class _Tryout:
         document = self._export.document
         try:
             read = self._parse(text, document, prefix=prefix, tools=trial_tools())
-            found = _read(read, self._export)
+            found = _compared_message(read, self._export)
         except (ValueError, KeyError, TypeError) as error:
             return ExportMismatch("", prefix, text, expected, None, repr(error))
         return found if found == expected else ExportMismatch("", prefix, text, expected, found)
@@ -379,14 +381,14 @@ def _with_wanted_ids(read_message: ComparedMessage, wanted_message: Message) -> 
         kept = {
             key: value
             for key, value in call.arguments.items()
-            if key in arguments and _sorted(value) == _sorted(arguments[key])
+            if key in arguments and _sorted_json(value) == _sorted_json(arguments[key])
         }
         # `kept` comes first for the order of the keys, and last for the order inside the values.
         calls.append(ToolCall(name, {**kept, **arguments, **kept}, call_id or call.id))
     return Message(read_message.content or "", read_message.reasoning or "", tuple(calls))
 
 
-def _sorted(value: Json) -> str:
+def _sorted_json(value: Json) -> str:
     return json.dumps(value, sort_keys=True)
 
 
@@ -444,19 +446,19 @@ def _surviving(format_: TurnFormat, export: Export, message: Message) -> Compare
         lacks_ids = export.lacks(MessagePiece.IDS) or export.lacks(MessagePiece.CALLS)
         has_ids = format_.calls.has(RowSlot.ID) and not lacks_ids
         for call in format_.calls.written_calls(message.calls):
-            arguments = _sorted(surviving_arguments(format_.calls.arguments, call))
+            arguments = _sorted_json(surviving_arguments(format_.calls.arguments, call))
             calls.append((call.name, arguments, call.id if has_ids else None))
     return ComparedMessage(
         reasoning if reasoning.strip() else None, content if content.strip() else None, tuple(calls)
     )
 
 
-def _read(message: Mapping[str, Any], export: Export) -> ComparedMessage:
+def _compared_message(message: Mapping[str, Any], export: Export) -> ComparedMessage:
     calls: list[tuple[str, str, str | None]] = []
     has_ids = not export.lacks(MessagePiece.IDS)
     for call in message.get("tool_calls", ()):
         function = call["function"]
         call_id = call.get("id") if has_ids else None
-        calls.append((str(function["name"]), _sorted(function["arguments"]), call_id))
+        calls.append((str(function["name"]), _sorted_json(function["arguments"]), call_id))
     reasoning = message.get(export.dialect.reasoning)
     return ComparedMessage(reasoning, message.get("content"), tuple(calls))

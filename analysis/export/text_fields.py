@@ -97,7 +97,7 @@ def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict
     return {
         **anchors,
         "content": "text",
-        "content_args": {"strip": around.stripped(TurnPart.CONTENT)},
+        "content_args": {"strip": around.is_stripped(TurnPart.CONTENT)},
         # Text after a call is content, too, and would otherwise replace the text before it.
         **({"repeats": True, "join": ""} if joins else {}),
     }
@@ -241,7 +241,7 @@ def reasoning_field(around: TargetSurroundings, block: MarkerBlock) -> dict[str,
         **anchor_field("open", any_pattern(_reasoning_openings(around, block, edges))),
         **anchor_field("close", closing),
         "content": "text",
-        "content_args": {"strip": around.stripped(TurnPart.REASONING)},
+        "content_args": {"strip": around.is_stripped(TurnPart.REASONING)},
     }
 
 

@@ -209,7 +209,7 @@ class ReplayStage:
 
     def read(self, exchange: Exchange) -> ParsedMessage:
         """Parse the sampled text. Raises TemplateRenderError if the prompt does not render."""
-        prompt = self._prompt_of(exchange)
+        prompt = self._exchange_prompt(exchange)
         begun = self.prompt_format(prompt, exchange.tools, exchange.setting)
         return self._parser(begun, prompt, exchange).parse(
             exchange.sampled, complete=not exchange.cut
@@ -220,21 +220,23 @@ class ReplayStage:
 
         Raises TemplateRenderError if the first prompt does not render.
         """
-        prompt = self._prompt_of(exchange)
+        prompt = self._exchange_prompt(exchange)
         begun = self.prompt_format(prompt, exchange.tools, exchange.setting)
         parsed = self.read(exchange)
         # The engine stores what its parser returned, not what the model wrote.
         kept = remember_message(
             self._messages(exchange.engine), begun.format, parsed, exchange.sampled
         )
-        return self._rendered(Replay(exchange, begun.format, prompt, parsed, kept))
+        return self._render_next_prompt(Replay(exchange, begun.format, prompt, parsed, kept))
 
     def render_again(self, replay: Replay) -> Replay:
         """Render the next prompt of a step that another template's stage has parsed.
 
         Raises TemplateRenderError if the first prompt does not render.
         """
-        return self._rendered(replace(replay, prompt=self._prompt_of(replay.exchange)))
+        return self._render_next_prompt(
+            replace(replay, prompt=self._exchange_prompt(replay.exchange))
+        )
 
     def places_at(self, replay: Replay, at: int) -> Iterator[int]:
         """Yield the template's offsets that wrote the text at `at` of the next prompt.
@@ -244,7 +246,7 @@ class ReplayStage:
         """
         for next_prompt in (False, True):
             try:
-                span = self._mapped(replay, next_prompt=next_prompt).span_at(at)
+                span = self._source_map(replay, next_prompt=next_prompt).span_at(at)
             except TemplateRenderError:
                 continue
             if span is not None:
@@ -258,9 +260,11 @@ class ReplayStage:
         # The continued turn is cut out of a render with a tag, which has no source map.
         if replay.exchange.next is Next.CONTINUATION:
             return None
-        return self._mapped(replay, next_prompt=True, in_macros=True).line_at(at)
+        return self._source_map(replay, next_prompt=True, in_macros=True).line_at(at)
 
-    def _mapped(self, replay: Replay, *, next_prompt: bool, in_macros: bool = False) -> SourceMap:
+    def _source_map(
+        self, replay: Replay, *, next_prompt: bool, in_macros: bool = False
+    ) -> SourceMap:
         """Render the next prompt, or the conversation up to the turn, with a source map."""
         exchange = replay.exchange
         prober = self._offering(exchange.tools)
@@ -274,9 +278,11 @@ class ReplayStage:
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
         """Return the next prompt with another stored message, or an empty text if it raises."""
-        return self._rendered(replace(replay, memory=replace(replay.memory, message=message))).text
+        return self._render_next_prompt(
+            replace(replay, memory=replace(replay.memory, message=message))
+        ).text
 
-    def _rendered(self, replay: Replay) -> Replay:
+    def _render_next_prompt(self, replay: Replay) -> Replay:
         """Return a copy of a parsed step with its next prompt rendered."""
         exchange = replay.exchange
         continued = exchange.next is Next.CONTINUATION
@@ -295,7 +301,7 @@ class ReplayStage:
             return replace(replay, text="", error=error)
         return replace(replay, text=text, error=None)
 
-    def _prompt_of(self, exchange: Exchange) -> Prompt:
+    def _exchange_prompt(self, exchange: Exchange) -> Prompt:
         return self.prompt(exchange.history, exchange.tools, exchange.setting, exchange.engine)
 
     def _messages(self, engine: EngineHabits | None) -> EngineMessages:

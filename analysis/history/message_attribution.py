@@ -51,7 +51,7 @@ class Places:
     """Sorted by their place in the render, without overlaps, such as
     `(Run(1284, 1292, 0), Run(1325, 1329, 1))`."""
 
-    def marked(self, messages: Messages) -> list[Message]:
+    def mark_texts(self, messages: Messages) -> list[Message]:
         """Return these messages, all or the first of them, with marks in their texts."""
         leaves = self.marks.leaves
         known = {
@@ -95,7 +95,7 @@ def _drop_repetitions(places: Places, renders: HistoryRenders, messages: Message
     allowed: dict[int, int] = {}
     for leaf in repeated:
         count = places.marks.leaves[leaf].message + 1
-        marked = renders.attempt(places.marked(messages[:count]))
+        marked = renders.attempt(places.mark_texts(messages[:count]))
         if marked is not None:
             _, runs = places.read(marked)
             # A template may write the text twice itself, e.g. a call's name in an opening and a
@@ -372,7 +372,7 @@ class Shares:
 
     def _text_after(self, leaf: int, count: int, *, generation: bool) -> str | None:
         """Render the first messages and return the text after one of theirs, or None."""
-        marked = self._places.marked(self._messages[:count])
+        marked = self._places.mark_texts(self._messages[:count])
         rendered = self._renders.attempt(marked, generation=generation)
         if rendered is None:
             return None

@@ -55,7 +55,7 @@ def shaped_messages(
         if answer is not None:
             # A tool result contains only the id of its call, and many templates render the name.
             names.update({call.id: call.name for call in answer.calls})
-            shaped.append(shape.message(_accepted(answer, layouts)))
+            shaped.append(shape.message(_acceptable_message(answer, layouts)))
         elif raw_message.get("role") == "assistant" and raw_message.get("content") is None:
             # Such as arguments that a token limit has cut: the template gets them as they are.
             empty = shape.message(Message())["content"]
@@ -78,7 +78,7 @@ def unreadable_arguments(messages: Sequence[Mapping[str, Any]]) -> str | None:
     return None
 
 
-def _accepted(message: Message, layouts: Mapping[Presence, TurnLayout]) -> Message:
+def _acceptable_message(message: Message, layouts: Mapping[Presence, TurnLayout]) -> Message:
     """Return the message, or one part less of it if the template refuses all of them together.
 
     Some templates raise on content beside reasoning and calls, which their own models write: an
@@ -124,7 +124,7 @@ def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: MessageShape) -> lis
 def _other(
     raw_message: Mapping[str, Any], names: Mapping[str, str], shape: MessageShape
 ) -> Mapping[str, Any]:
-    text = _text(raw_message.get("content"))
+    text = _content_text(raw_message.get("content"))
     # Images and unknown roles are passed on as they are: the template decides.
     if raw_message.get("role") not in ("user", "system", "developer", "tool") or text is None:
         return raw_message
@@ -138,7 +138,7 @@ def _other(
 
 def _assistant_message(raw_message: Mapping[str, Any]) -> Message | None:
     """Return an assistant message, or None if `Message` cannot represent it."""
-    content = "" if raw_message.get("content") is None else _text(raw_message["content"])
+    content = "" if raw_message.get("content") is None else _content_text(raw_message["content"])
     reasoning = next((raw_message[name] for name in REASONING if raw_message.get(name)), "")
     listed = raw_message.get("tool_calls") or ()
     calls = [_call(raw_call) for raw_call in listed] if is_list(listed) else [None] * (listed != ())
@@ -163,7 +163,7 @@ def _call(raw_call: object) -> ToolCall | None:
     return ToolCall(name, arguments, str(raw_call.get("id") or ""))
 
 
-def _text(content: object) -> str | None:
+def _content_text(content: object) -> str | None:
     """Return the text of a content, or None if it is not only text."""
     if isinstance(content, str):
         return content

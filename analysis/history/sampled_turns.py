@@ -69,7 +69,7 @@ class Sample(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The whole output."""
-        return text_of(self.pieces)
+        return join_pieces(self.pieces)
 
 
 class Prompt(Struct, frozen=True):
@@ -91,7 +91,7 @@ class NotWrittenError(Exception):
     """The format cannot write such a turn; the message is for a person."""
 
 
-def text_of(pieces: Iterable[SampledPiece]) -> str:
+def join_pieces(pieces: Iterable[SampledPiece]) -> str:
     """Join the texts of pieces."""
     return "".join(piece.text for piece in pieces)
 
@@ -255,7 +255,7 @@ def _drop_prompted(
     format_: TurnFormat, pieces: Pieces, whole_prompt: Prompt, opening: TurnOpening | None
 ) -> Pieces:
     """Remove the part that the prompt has written, and close reasoning that it has opened."""
-    text, prompt = text_of(pieces), whole_prompt.opening
+    text, prompt = join_pieces(pieces), whole_prompt.opening
     shared = _overlap_length(whole_prompt.text, text)
     if shared >= len(prompt) and _is_beginning(format_, text[:shared], prompt):
         return drop_characters(pieces, shared)
@@ -310,12 +310,12 @@ def _is_beginning(format_: TurnFormat, shared: str, prompt: str) -> bool:
 def _close_reasoning(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
     """Close the empty reasoning that the prompt has opened."""
     block = _reasoning_block(format_)
-    text = text_of(pieces)
+    text = join_pieces(pieces)
     front = prompt.rpartition(block.open.core)[0] if block.open.core else prompt
     rest = drop_characters(pieces, prefix_length(front, text))
-    begun = text_of(rest).lstrip().removeprefix(block.open.core).lstrip()
+    begun = join_pieces(rest).lstrip().removeprefix(block.open.core).lstrip()
     if begun.startswith(block.close.core):
-        return drop_characters(rest, len(text_of(rest)) - len(begun))
+        return drop_characters(rest, len(join_pieces(rest)) - len(begun))
     return (SampledPiece(SampledKind.MARKUP, block.close.text), *rest)
 
 

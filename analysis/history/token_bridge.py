@@ -323,7 +323,7 @@ class Bridge:
         closer = self._responses.unwritten_closer(
             response.message,
             self._text_before_end(completion, response),
-            self._closer_of(found, response.message, ending),
+            self._part_closer(found, response.message, ending),
             prompt,
             tools,
         )
@@ -406,7 +406,7 @@ class Bridge:
         """
         message = response.message
         number = next(iter(self._skeletons.numbers(response.text)), None)
-        turn = NewTurn(self._skeletons.turn(message, new), new, self._lead_of(response), number)
+        turn = NewTurn(self._skeletons.turn(message, new), new, self._first_lead(response), number)
         key = SettledKind(
             turn.turn.presence,
             turn.lead,
@@ -450,7 +450,7 @@ class Bridge:
                 return found[:2]
             self._shorter.forget(kind)
 
-        def placed(other: Base) -> PlacedTurn | None:
+        def place_turn(other: Base) -> PlacedTurn | None:
             # A shorter base may be refused, e.g. if a template wants tools for a call; then it
             # proves nothing.
             found = self._try_place(other, base, turn, purpose)
@@ -460,7 +460,7 @@ class Bridge:
             written = text[text.rfind(other.last) + len(other.last) + len(other.tail) :]
             return PlacedTurn(written, text[place:], found[2])
 
-        self._shorter.learn(kind, base, named, placed)
+        self._shorter.learn(kind, base, named, place_turn)
         continued = self._render_continued(base, base, turn)
         return continued, self._place_of_end(continued, purpose)
 
@@ -526,7 +526,7 @@ class Bridge:
             default=0,
         )
 
-    def _closer_of(self, continuation: Continued, message: ParsedMessage, rest: str) -> str:
+    def _part_closer(self, continuation: Continued, message: ParsedMessage, rest: str) -> str:
         """Return the text that closes the last part of a turn, before `rest`, the turn's end."""
         last, mark = continuation.last.text, self._skeletons.marks.content
         calls, reasoning = self._format.calls, self._format.reasoning
@@ -540,7 +540,7 @@ class Bridge:
         shared = reasoning is None or rest.lstrip().startswith(reasoning.close.core)
         return "" if reasoning is None or shared else reasoning.close.text
 
-    def _lead_of(self, response: ReadOutput) -> str | None:
+    def _first_lead(self, response: ReadOutput) -> str | None:
         """Return the text before the content or the calls of a turn that has nothing else.
 
         Return "" for an empty turn, and None if it is not known.

@@ -327,7 +327,7 @@ def prefix_losses(
         if origin.before is None or origin.is_repeat:
             continue
         continued += 1
-        shared, whole = reader.shared(origin.before, at)
+        shared, whole = reader.count_shared(origin.before, at)
         kept += shared
         if shared < whole:
             losses.append(reader.loss(origin.before, at, whole - shared))
@@ -376,7 +376,7 @@ class _TrafficReader:
             self._parsed[at] = parser.parse(record.completion)
         return self._parsed[at]
 
-    def shared(self, before: int, at: int) -> tuple[int, int]:
+    def count_shared(self, before: int, at: int) -> tuple[int, int]:
         """Return how many units could be reused, and how many were computed."""
         whole, new = self._cache_units(before, whole=True), self._cache_units(at, whole=False)
         return shared_tokens(whole, new), len(whole)

@@ -111,7 +111,7 @@ def prove_training_template(
         if text is None:
             refused += 1
             continue
-        whole = asked.attributed(messages, text, generation=generation)
+        whole = asked.attribute_text(messages, text, generation=generation)
         marked = _marked_ranges(others, messages, text, generation=generation)
         # An unknown range counts as no mark: the deviation is then the whole sampled text.
         found = list(_find_deviations(whole, marked, dialogue, messages))
@@ -152,7 +152,7 @@ class _ProofConversations:
             messages = [message for message in messages if not message.calls]
         yield from product(_proof_dialogues(messages), (False,) if briefly else (False, True))
 
-    def attributed(self, messages: Messages, text: str, *, generation: bool) -> Attributed:
+    def attribute_text(self, messages: Messages, text: str, *, generation: bool) -> Attributed:
         """Attribute every character of a render."""
         return attribute_render(
             self.renders,
@@ -183,7 +183,7 @@ def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
         messages = asked.messages(dialogue)
         text = asked.renders.attempt(messages)
         if text is not None:
-            whole = asked.attributed(messages, text, generation=False)
+            whole = asked.attribute_text(messages, text, generation=False)
             roles = tuple(message.get("role") for message in messages)
             yield AttributedTurns(asked.renders.variables(messages, False), roles, whole)
 

@@ -157,7 +157,11 @@ class Responses:
                 # `}` may close an argument only, so the parser decides whether all is closed.
                 closed = parser.parse(text + closer[at:])
                 is_open = closed.reasoning_end is None and not (closed.content or closed.tool_calls)
-                if closed.status.regular and _parts(closed) == _parts(message) and not is_open:
+                if (
+                    closed.status.regular
+                    and _comparable_parts(closed) == _comparable_parts(message)
+                    and not is_open
+                ):
                     return closer[at:]
         return ""
 
@@ -200,7 +204,7 @@ class Responses:
         return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else "")
 
 
-def _parts(message: ParsedMessage) -> tuple[object, ...]:
+def _comparable_parts(message: ParsedMessage) -> tuple[object, ...]:
     """Return the texts of a message without their edges, and its calls."""
     texts = ((text or "").strip() for text in (message.reasoning_content, message.content))
     return (*texts, *((call.name, call.arguments) for call in message.tool_calls))

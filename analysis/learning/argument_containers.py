@@ -296,11 +296,11 @@ def _arguments_place(observer: Observer, quoted: tuple[str, str] | None) -> Plac
     def site(value: Json) -> str | None:
         return observer.text_of_arguments(value) if isinstance(value, dict) else None
 
-    shown = site if quoted is None else _unquoted(site, *quoted)
+    shown = site if quoted is None else _unquoted_site(site, *quoted)
     return Place(shown, observer.prober.sentinels, keyed=True)
 
 
-def _unquoted(site: Site, before: str, after: str) -> Site:
+def _unquoted_site(site: Site, before: str, after: str) -> Site:
     """Return a site that shows the content of a JSON string instead of the string."""
 
     def unquoted_text(value: Json) -> str | None:

@@ -210,19 +210,19 @@ class _ExampleTrial(Struct, frozen=True):
 
     def under(self, guess: Hypothesis) -> ShownFormat | None:
         """Conclude a format under a hypothesis, or return None if it aligns no example."""
-        aligned = self._framed(guess)
+        aligned = self._align_with_frames(guess)
         called = any(turn.message.calls for turn in aligned.values())
         if not aligned or (guess.fields and not called):
             return None
         # Try all examples together first: usually none of them is malformed.
-        best = self._judged(aligned.values())
+        best = self._shown_format(aligned.values())
         # Leaving out a malformed example improves the result for the others.
         for _ in range(len(aligned) // _ODD):
             suspected = aligned if best is None else [at for at in aligned if at in best.others]
             tried: list[tuple[int, ShownFormat]] = []
             for at in suspected:
                 rest = [turn for other, turn in aligned.items() if other != at]
-                found = self._judged(rest) if rest else None
+                found = self._shown_format(rest) if rest else None
                 if found is not None:
                     tried.append((at, found))
             if not tried:
@@ -236,18 +236,18 @@ class _ExampleTrial(Struct, frozen=True):
             return None
         # Conclude again from the examples that this format writes, since the others blur it.
         rest = [turn for at, turn in aligned.items() if at not in best.others]
-        second = self._judged(rest) if 0 < len(rest) < len(aligned) else None
+        second = self._shown_format(rest) if 0 < len(rest) < len(aligned) else None
         return best if second is None or second.written_count < best.written_count else second
 
-    def _framed(self, guess: Hypothesis) -> dict[int, AlignedExample]:
+    def _align_with_frames(self, guess: Hypothesis) -> dict[int, AlignedExample]:
         """Align the examples, then again with the literals around values of the first pass."""
-        aligned = self._aligned(guess)
+        aligned = self._align_examples(guess)
         # An object is found without help; literals around values only help with entries.
         if guess.style.whole or guess.style.encoded:
             return aligned
         known = {
             at: turn
-            for at, (example, (text, start)) in self._numbered()
+            for at, (example, (text, start)) in self._numbered_examples()
             if at not in aligned
             and may_be_unknown(example.message, text)
             and (turn := align_message(text, start, example.message, guess, only_known=True))
@@ -256,23 +256,23 @@ class _ExampleTrial(Struct, frozen=True):
         # The literals of the first pass decide between several places of one value.
         frames = value_frames((*aligned.values(), *known.values()))
         if len(frames.middles) > 1 or (known and frames.middles):
-            return self._aligned(guess, frames)
+            return self._align_examples(guess, frames)
         return aligned
 
-    def _aligned(
+    def _align_examples(
         self, guess: Hypothesis, frames: ValueFrames | None = None
     ) -> dict[int, AlignedExample]:
         found = {
             at: turn
-            for at, (example, (text, start)) in self._numbered()
+            for at, (example, (text, start)) in self._numbered_examples()
             if (turn := align_message(text, start, example.message, guess, frames)) is not None
         }
         return dict(zip(found, with_usual_edges(list(found.values())), strict=True))
 
-    def _numbered(self) -> Iterator[tuple[int, tuple[Example, tuple[str, int]]]]:
+    def _numbered_examples(self) -> Iterator[tuple[int, tuple[Example, tuple[str, int]]]]:
         return enumerate(zip(self.examples, self.texts, strict=True))
 
-    def _judged(self, aligned: Collection[AlignedExample]) -> ShownFormat | None:
+    def _shown_format(self, aligned: Collection[AlignedExample]) -> ShownFormat | None:
         """Conclude a format, and check which examples it writes."""
         concluded = _conclude_format([*aligned], self.base)
         if concluded is None:
@@ -280,7 +280,7 @@ class _ExampleTrial(Struct, frozen=True):
         format_, guesses = concluded
         others = tuple(
             at
-            for at, (example, (text, start)) in self._numbered()
+            for at, (example, (text, start)) in self._numbered_examples()
             if not is_turn(written_turn(format_, example.message), text, start, example.output)
         )
         return ShownFormat(format_, len(self.examples) - len(others), others, guesses)

@@ -94,10 +94,14 @@ def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
     # Remove a wrapper of some strings before comparing literals, since it depends on the value.
     guard = _find_guard(entries)
     if guard is not None:
-        entries = [_unguarded(entry, guard) for entry in entries]
+        entries = [_remove_guard(entry, guard) for entry in entries]
     return ShownEntries(
         tuple((entry.kind, entry.lead) for entry in entries if entry.first),
-        tuple((one.kind, two.kind, one.after) for one, two in pairwise(entries) if not one.last),
+        tuple(
+            (entry.kind, following.kind, entry.after)
+            for entry, following in pairwise(entries)
+            if not entry.last
+        ),
         _usual_by_kind(entries, lambda entry: entry.middle),
         _usual_by_kind([entry for entry in entries if not entry.last], lambda entry: entry.after),
         _afters_by_kind([entry for entry in entries if entry.last]),
@@ -218,7 +222,7 @@ def _telling_signs(wrapped_texts: Sequence[str], others: str) -> str:
     return telling
 
 
-def _unguarded(entry: ShownEntry, guard: StringGuard) -> ShownEntry:
+def _remove_guard(entry: ShownEntry, guard: StringGuard) -> ShownEntry:
     if entry.kind is not JsonType.STRING or not entry.middle.endswith(guard.open):
         return entry
     return replace(
@@ -305,9 +309,9 @@ def conclude_entry_frame(entries: ShownEntries, escape: StringEscape) -> EntryFr
             for text in texts
         )
     )
-    lead = common_suffix(*(_unopened(text, kind, opens) for kind, text in entries.leads))
+    lead = common_suffix(*(_mark_opening(text, kind, opens) for kind, text in entries.leads))
     between = most_frequent(
-        _unopened(text.removeprefix(closes.get(kind, "")), following, opens)
+        _mark_opening(text.removeprefix(closes.get(kind, "")), following, opens)
         for kind, following, text in entries.pairs
     )
     # No call has two arguments, so their separator is unknown.
@@ -316,7 +320,7 @@ def conclude_entry_frame(entries: ShownEntries, escape: StringEscape) -> EntryFr
     return EntryFrame(split_repetition(lead, between, tail), opens, closes)
 
 
-def _unopened(text: str, kind: JsonType, opens: Mapping[JsonType, str]) -> str:
+def _mark_opening(text: str, kind: JsonType, opens: Mapping[JsonType, str]) -> str:
     """Replace the opening of an entry that depends on its type by a mark."""
     return text.removesuffix(opens[kind]) + _OPEN_MARK if kind in opens else text
 

@@ -419,11 +419,13 @@ class _Trial:
         written = [
             texts
             for texts, values in sightings.items()
-            if inserted and self._put(with_any, values[0]) == texts
+            if inserted and self._put_value(with_any, values[0]) == texts
         ]
         moving = [texts for texts in sightings if texts != self._usual and texts not in written]
         if not inserted and not moving:
-            return UnmovedVariable(self._name, bool(raising) or self._refused(with_any, self._any))
+            return UnmovedVariable(
+                self._name, bool(raising) or self._raises_only_with(with_any, self._any)
+            )
         # Users call the value that renders like an unset variable the default.
         default = self._default(sightings)
         values = {
@@ -446,7 +448,7 @@ class _Trial:
             equal_values=tuple(tuple(equal[1:]) for equal in values.values()),
             any_other=any_other,
             raising=tuple(value for value in raising if not isinstance(value, list)),
-            others_raise=self._refused(with_any, self._any),
+            others_raise=self._raises_only_with(with_any, self._any),
             numeric=self._numeric,
         )
 
@@ -463,7 +465,7 @@ class _Trial:
             texts = self._all_texts(value)
             known = texts == self._usual or texts in sightings or texts in found
             # Of values that render alike, keep the first, which is the smallest.
-            if not known and not self._refused(texts, value):
+            if not known and not self._raises_only_with(texts, value):
                 found[texts] = [value]
         return found
 
@@ -474,19 +476,19 @@ class _Trial:
         nothing has no other values, unless neither boolean has an effect.
         """
         listed = any(isinstance(value, list) for value in self._compared)
-        if with_any == self._usual or listed or self._refused(with_any, self._any):
+        if with_any == self._usual or listed or self._raises_only_with(with_any, self._any):
             return None
         if not self._compared and any(texts != self._usual for texts in sightings):
             return None
         # Use a word of ordinary length: a template that loops over letters renders each of them.
         value = self._any if self._numeric else ANY_WORD
         texts = with_any if self._numeric or with_any in sightings else self._all_texts(value)
-        if texts == self._usual or self._refused(texts, value):
+        if texts == self._usual or self._raises_only_with(texts, value):
             return None
         _add_sighting(sightings, texts, value)
         return value
 
-    def _put(self, with_any: _Texts, value: Json) -> _Texts:
+    def _put_value(self, with_any: _Texts, value: Json) -> _Texts:
         """Return the texts with `value` in the place of the unknown value."""
         return tuple(
             tuple(text.replace(str(self._any), str(value)) for text in texts) for texts in with_any
@@ -497,7 +499,7 @@ class _Trial:
         raising: list[Json] = []
         for value in values:
             texts = self._all_texts(value)
-            if self._refused(texts, value):
+            if self._raises_only_with(texts, value):
                 raising.append(value)
             else:
                 _add_sighting(sightings, texts, value)
@@ -526,7 +528,7 @@ class _Trial:
         idle = default in flags and all(texts == default for texts in flags)
         return None if idle else default
 
-    def _refused(self, texts: _Texts, value: Json) -> bool:
+    def _raises_only_with(self, texts: _Texts, value: Json) -> bool:
         """Whether the usual conversation raises only with the value.
 
         If the value changes the shortest conversation, it has an effect, too.

@@ -72,7 +72,7 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
     `answers` are those of them without a call after them.
     """
     units = [(text, edge_units(text)) for text in texts if text.strip()]
-    opened = [(text, _joinleading_space(row)) for text, row in units]
+    opened = [(text, _join_leading_space(row)) for text, row in units]
     # A block opens with the marker that most texts begin with.
     firsts = Counter(row[0] for _, row in opened if is_unit(row[0].lstrip()))
     for opening, count in firsts.most_common(1):
@@ -89,7 +89,7 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
     return block_between("", closing, [text for text, _ in units]) if closing else None
 
 
-def _joinleading_space(row: Sequence[str]) -> list[str]:
+def _join_leading_space(row: Sequence[str]) -> list[str]:
     """Join whitespace before the first unit to it."""
     first, *rest = row
     return [first + rest[0], *rest[1:]] if first.isspace() and rest else [first, *rest]

@@ -246,10 +246,10 @@ class _Judge:
         if written is None:
             reason = "the template does render it"
         else:
-            reason = self._changed(case.message, written, turn.text) or TEXTS_DIFFER
+            reason = self._describe_change(case.message, written, turn.text) or TEXTS_DIFFER
         return Failure(case.title, case.message, written, turn.text, reason)
 
-    def _changed(self, message: Message, rendering: str, text: str) -> str:
+    def _describe_change(self, message: Message, rendering: str, text: str) -> str:
         """Describe the first part of a message that the turn changes.
 
         The format writes that part unchanged; or it has no such part, and another text in its place

@@ -420,7 +420,7 @@ class _ValueFlow:
         self, variables: Collection[str]
     ) -> tuple[dict[str, tuple[Json, ...]], dict[str, set[str]]]:
         """Return, by variable, objects and lists with the members that are read, and its keys."""
-        reached = self._reached(variables)
+        reached = self._reached_members(variables)
         members = dict.fromkeys(member for names in reached.values() for member in sorted(names))
         if not members:
             return {}, {}
@@ -435,9 +435,9 @@ class _ValueFlow:
         flags = [name for name, reads in self._read.items() if tested[name] == reads]
         asked = {held for name in flags for held in reached.get(name, ())}
 
-        def built(member: str) -> _Structure:
+        def build_structure(member: str) -> _Structure:
             inner = {
-                inner_member.removeprefix(f"{member}."): built(inner_member)
+                inner_member.removeprefix(f"{member}."): build_structure(inner_member)
                 for inner_member in members
                 if inner_member.rpartition(".")[0] == member
             }
@@ -457,9 +457,9 @@ class _ValueFlow:
         keys: dict[str, set[str]] = {}
         for name, _, key in (member.partition(".") for member in members):
             keys.setdefault(name, set()).add(key)
-        return {name: built(name).values for name in keys}, keys
+        return {name: build_structure(name).values for name in keys}, keys
 
-    def _reached(self, variables: Collection[str]) -> dict[str, set[str]]:
+    def _reached_members(self, variables: Collection[str]) -> dict[str, set[str]]:
         """Return the names that hold the value of a member of a variable, with those members.
 
         `set kind = x.type` maps both `kind` and `x.type` to `x.type`.

@@ -164,19 +164,19 @@ def find_tools_in_prompt(prober: Prober, tools: Sequence[Tool]) -> ToolsInPrompt
     # Counts renders; `next` returns the number so far.
     counter = count()
 
-    def rendered(offered: Sequence[Tool]) -> RenderedTools:
+    def render_offered(offered: Sequence[Tool]) -> RenderedTools:
         next(counter)
         asking = prober.using(tools=offered)
         probe = asking.probe((prober.user,), generation=True)
         return RenderedTools(probe.text, probe.error)
 
-    sound, crashes = find_crashes(rendered, tools)
+    sound, crashes = find_crashes(render_offered, tools)
     # No tool renders, so no part can be searched for.
     if not sound:
         return ToolsInPrompt(len(tools), crashes=crashes, renders=next(counter))
     # The probing words must not occur in the template.
     avoided = prober.template.text
-    asking = _PartSearch(rendered, [*sound.values()], [tools[at] for at in sound], avoided)
+    asking = _PartSearch(render_offered, [*sound.values()], [tools[at] for at in sound], avoided)
     lost, spelled = asking.answers()
     return ToolsInPrompt(len(tools), True, len(asking.parts), crashes, lost, spelled, next(counter))
 
@@ -249,7 +249,7 @@ class _PartSearch:
         self.parts = [
             part
             for at, tool in enumerate(tools)
-            for part in self._of_tool(at, tool)
+            for part in self._tool_parts(at, tool)
             if _has_path(user_tools[at], part.path)
         ]
 
@@ -260,7 +260,7 @@ class _PartSearch:
             self._words.word(),
         )
         # One render finds most parts: each has a word of its own by now.
-        worded = self._changed([part for part in self.parts if part.word])
+        worded = self._change_parts([part for part in self.parts if part.word])
         # One description with every character that some notation escapes identifies the notation.
         worded[0] = {**worded[0], "description": sign + _SIGNS}
         text = self._render(worded).text
@@ -277,7 +277,7 @@ class _PartSearch:
         written = behind[: 3 * len(_SIGNS)]
         spelled = (spelling for spelling, pattern in _SPELLINGS.items() if pattern.search(written))
         found = sorted(
-            self._folded(lost), key=lambda lost_part: (not lost_part.heavy, lost_part.nested)
+            self._merge_parts(lost), key=lambda lost_part: (not lost_part.heavy, lost_part.nested)
         )
         return tuple(found), tuple(spelled)[:1]
 
@@ -307,17 +307,17 @@ class _PartSearch:
         kinds: dict[object, list[_ToolPart]] = {}
         for part in parts:
             kinds.setdefault(self._kind(part), []).append(part)
-        return chain.from_iterable(map(self._unread_of, kinds.values()))
+        return chain.from_iterable(map(self._unread_of_kind, kinds.values()))
 
-    def _unread_of(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
+    def _unread_of_kind(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
         """Yield the parts of one kind whose value changes nothing: one is tried, then all.
 
         If the first one is written, the others are assumed to be written, too.
         """
-        first = [*self._unread(parts[:1])]
-        return chain(first, self._unread(parts[1:])) if first else iter(())
+        first = [*self._unread_parts(parts[:1])]
+        return chain(first, self._unread_parts(parts[1:])) if first else iter(())
 
-    def _unread(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
+    def _unread_parts(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
         """Yield the parts whose value changes nothing."""
         if not parts or self._left <= 0:
             return
@@ -327,19 +327,19 @@ class _PartSearch:
         elif len(parts) > 1:
             # As in a binary search: halves without an effect are not divided further.
             half = len(parts) // 2
-            yield from self._unread(parts[:half])
-            yield from self._unread(parts[half:])
+            yield from self._unread_parts(parts[:half])
+            yield from self._unread_parts(parts[half:])
 
     def _written_alike(self, parts: Sequence[_ToolPart]) -> bool:
         """Whether the render stays the same with other values in these parts."""
-        changed = self._changed(parts)
+        changed = self._change_parts(parts)
         among = tuple(sorted({part.tool for part in parts}))
         # Render the unchanged text of the same tools only once.
         if among not in self._texts:
             self._texts[among] = self._render([self._tools[at] for at in among])
         return self._render([changed[at] for at in among]) == self._texts[among]
 
-    def _folded(self, lost: Sequence[_ToolPart]) -> Iterator[LostPart]:
+    def _merge_parts(self, lost: Sequence[_ToolPart]) -> Iterator[LostPart]:
         """Merge parts of one kind, and parts in a place that is lost as a whole."""
         # A place is lost as a whole if all parts below it are.
         every = Counter(place for part in self.parts for place in part.around)
@@ -373,7 +373,7 @@ class _PartSearch:
             heavy = keyword in _HEAVY
             yield LostPart(keyword, nested, heavy, tuple(places), given, other)
 
-    def _changed(self, parts: Sequence[_ToolPart]) -> list[Tool]:
+    def _change_parts(self, parts: Sequence[_ToolPart]) -> list[Tool]:
         changes: dict[int, list[_ToolPart]] = {}
         for part in parts:
             changes.setdefault(part.tool, []).append(part)
@@ -382,23 +382,23 @@ class _PartSearch:
             for at, tool in enumerate(self._tools)
         ]
 
-    def _of_tool(self, at: int, tool: Tool) -> Iterator[_ToolPart]:
+    def _tool_parts(self, at: int, tool: Tool) -> Iterator[_ToolPart]:
         for key in ("name", "description"):
             if key in tool:
-                yield from self._of_value(at, tool[key], (key,))
-        yield from self._of_schema(at, tool.get("parameters", {}), ("parameters",))
+                yield from self._value_parts(at, tool[key], (key,))
+        yield from self._schema_parts(at, tool.get("parameters", {}), ("parameters",))
 
-    def _of_schema(self, at: int, schema: Json, path: PartPath) -> Iterator[_ToolPart]:
+    def _schema_parts(self, at: int, schema: Json, path: PartPath) -> Iterator[_ToolPart]:
         if isinstance(schema, list):
             for number, inner in enumerate(schema):
-                yield from self._of_schema(at, inner, (*path, number))
+                yield from self._schema_parts(at, inner, (*path, number))
         elif not isinstance(schema, dict):
-            yield from self._of_value(at, schema, path)
+            yield from self._value_parts(at, schema, path)
         else:
             for keyword, value in schema.items():
-                yield from self._of_keyword(at, keyword, value, (*path, keyword))
+                yield from self._keyword_parts(at, keyword, value, (*path, keyword))
 
-    def _of_keyword(
+    def _keyword_parts(
         self, at: int, keyword: str, value: Json, path: PartPath
     ) -> Iterator[_ToolPart]:
         if keyword in BY_NAME and isinstance(value, dict):
@@ -407,16 +407,16 @@ class _PartSearch:
                 if keyword not in _DEFINITIONS:
                     word = self._words.word()
                     yield _ToolPart(at, (*path, name), word, word, renames=True)
-                yield from self._of_schema(at, schema, (*path, name))
+                yield from self._schema_parts(at, schema, (*path, name))
         elif keyword in _SCHEMAS:
-            yield from self._of_schema(at, value, path)
+            yield from self._schema_parts(at, value, path)
         elif keyword in ("type", "required", "$ref"):
             # `"type": "object"` of the parameters, and an empty list of names, are implied.
             if value not in ([], "object") or path[1:] != (keyword,):
                 # These accept no invented word to search for: they are changed and compared.
                 yield _ToolPart(at, path, self._other(keyword, value))
         elif keyword not in _SILENT:
-            yield from self._of_value(at, value, path)
+            yield from self._value_parts(at, value, path)
 
     def _other(self, keyword: str, value: Json) -> Json:
         """Return another value of a keyword that does not accept arbitrary text."""
@@ -424,14 +424,14 @@ class _PartSearch:
             return _other_type(value)
         return [] if keyword == "required" else f"#/$defs/{self._words.word()}"
 
-    def _of_value(self, at: int, value: Json, path: PartPath) -> Iterator[_ToolPart]:
+    def _value_parts(self, at: int, value: Json, path: PartPath) -> Iterator[_ToolPart]:
         match value:
             case dict() if value:
                 for key, inner in value.items():
-                    yield from self._of_value(at, inner, (*path, key))
+                    yield from self._value_parts(at, inner, (*path, key))
             case list() if value:
                 for number, inner in enumerate(value):
-                    yield from self._of_value(at, inner, (*path, number))
+                    yield from self._value_parts(at, inner, (*path, number))
             # The only other value of a boolean may occur elsewhere, so a search proves nothing.
             case bool():
                 yield _ToolPart(at, path, not value)
@@ -454,7 +454,7 @@ def _other_type(kind: Json) -> Json:
 def _with_changed_parts(tool: Tool, parts: Sequence[_ToolPart]) -> Tool:
     """Return a tool with other values; keys are changed last, innermost first."""
     # Not `deepcopy`, which preserves the shared objects of YAML: each place changes by itself.
-    found: Any = _copied(tool)
+    found: Any = _copy_json(tool)
     for part in sorted(parts, key=lambda part: (part.renames, -len(part.path))):
         *outer, last = part.path
         owner = found
@@ -473,10 +473,10 @@ def _with_changed_parts(tool: Tool, parts: Sequence[_ToolPart]) -> Tool:
     return cast("Tool", found)
 
 
-def _copied(value: Json) -> Json:
+def _copy_json(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
-    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _copy_json(inner) for key, inner in value.items()}
+    return [_copy_json(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _part_label(path: PartPath) -> tuple[str, bool]:

@@ -354,7 +354,7 @@ def group_differences_by_cause(
             # One change, such as of a marker's name, may be written by several lines. A side that
             # lacks the text has none.
             change = seen.sighting.difference
-            left, right = _lines(seen, stages)
+            left, right = _written_lines(seen, stages)
             lines = (left if change.left else None, right if change.right else None)
             ways.setdefault((*key, *lines), []).append(seen)
     first = rounds[0] if rounds else None
@@ -367,7 +367,7 @@ def group_differences_by_cause(
     )
 
 
-def _lines(
+def _written_lines(
     seen: _SeenDifference, stages: tuple[ComparisonStage, ComparisonStage]
 ) -> tuple[int | None, int | None]:
     """Return the lines of both templates that wrote a difference, None if unknown."""
@@ -476,7 +476,7 @@ def _make_change(
         None if example.right_error else difference.right_rest,
         example.left_error or None,
         example.right_error or None,
-        *_lines(differences[0], stages),
+        *_written_lines(differences[0], stages),
     )
 
 

@@ -283,7 +283,7 @@ def _round_pairs(
     A value without an effect of its own may have one beside another value: these pairs come last.
     """
     named = [
-        (single, _changed_names(single.setting, usual), any(single is one for one in distinct))
+        (single, _changed_names(single.setting, usual), any(single is other for other in distinct))
         for single in singles
         if single.compared and not _is_any_text(single, singles)
     ]

@@ -420,7 +420,7 @@ def record_at(record: SurveyRecord, source: str) -> SurveyRecord:
     return record if record.source == source else structs.replace(record, source=source)
 
 
-def line_of(record: SurveyRecord) -> str:
+def record_line(record: SurveyRecord) -> str:
     """Encode a record as one line, with its newline."""
     # Use the standard library's encoder: a template's messages may contain lone surrogates.
     return json.dumps(document_json(record)) + "\n"
@@ -521,7 +521,7 @@ def summarize_records(records: Sequence[SurveyRecord]) -> SurveySummary:
     analyzed = [record for record in records if not record.error]
     switches = Counter(name for record in analyzed for name in record.switches)
     return SurveySummary(
-        _share_of("all", records),
+        _record_share("all", records),
         tuple(record for record in records if record.error),
         tuple(record for record in analyzed if record.check.crash),
         _shares_by(analyzed, lambda record: record.reasoning or ""),
@@ -533,7 +533,7 @@ def summarize_records(records: Sequence[SurveyRecord]) -> SurveySummary:
     )
 
 
-def _share_of(name: str, records: Iterable[SurveyRecord]) -> RecordShare:
+def _record_share(name: str, records: Iterable[SurveyRecord]) -> RecordShare:
     listed = list(records)
     return RecordShare(
         name,
@@ -550,7 +550,7 @@ def _shares_by(
     groups: dict[str, list[SurveyRecord]] = {}
     for record in records:
         groups.setdefault(name(record), []).append(record)
-    shares = [_share_of(value, group) for value, group in groups.items()]
+    shares = [_record_share(value, group) for value, group in groups.items()]
     return tuple(sorted(shares, key=lambda share: (-share.templates, share.name)))
 
 

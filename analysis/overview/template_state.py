@@ -62,13 +62,13 @@ class StateClaim(StrEnum):
                 return record.check.crash is not None
             case StateClaim.NULL_CONTENT:
                 # The same rules also find renders that are wrong without an error.
-                return any(row.raises for row in _found(record, self.codes))
+                return any(row.raises for row in _matching_findings(record, self.codes))
             case StateClaim.TEXT_LOST | StateClaim.SYSTEM_LOST:
-                return any(not row.raises for row in _found(record, self.codes))
+                return any(not row.raises for row in _matching_findings(record, self.codes))
             case StateClaim.REWRITTEN:
                 return bool(record.blamed)
             case _:
-                return bool(_found(record, self.codes))
+                return bool(_matching_findings(record, self.codes))
 
 
 _CODES = {
@@ -84,7 +84,7 @@ _CONVENTIONS = frozenset({"AP401", "AP403", "AP504"})
 """Rules that count in a claim, although `release` takes them for conventions."""
 
 
-def _found(record: SurveyRecord, codes: Collection[str]) -> list[SurveyFinding]:
+def _matching_findings(record: SurveyRecord, codes: Collection[str]) -> list[SurveyFinding]:
     return [
         row
         for row in record.found or ()
@@ -319,7 +319,7 @@ def frequent_codes(linted: Iterable[SurveyRecord]) -> Iterator[tuple[str, int, i
 def _mistakes(linted: Sequence[SurveyRecord]) -> Iterator[Mistake]:
     for code, errors, warnings in frequent_codes(linted):
         examples = fault_examples(code, linted)
-        fixes = [_fix_of(record, code) for record in examples]
+        fixes = [_tried_fix(record, code) for record in examples]
         # A proven fix is more informative than a finding without one.
         proven = (at for at, fix in enumerate(fixes) if fix is not None and not fix.reason)
         chosen = next(proven, 0)
@@ -328,7 +328,7 @@ def _mistakes(linted: Sequence[SurveyRecord]) -> Iterator[Mistake]:
         yield Mistake(code, errors, warnings, examples[chosen], finding, fixes[chosen], tried)
 
 
-def _fix_of(record: SurveyRecord, code: str) -> TriedFix | None:
+def _tried_fix(record: SurveyRecord, code: str) -> TriedFix | None:
     return next((fix for fix in record.fixes or () if fix.code == code), None)
 
 

@@ -132,7 +132,7 @@ def load_encoder(
     module = _import_module(place, named)
     function = _find_function(module, function_name, named)
     path = getattr(module, "__file__", None) or place
-    text = _source_of(path, named)
+    text = _read_source(path, named)
     adapter = _Adapter(function, named, text, given, tokenizer)
     path_of_tokenizer = None if tokenizer is None else os.fspath(tokenizer)
     # A worker may have another current directory.
@@ -213,7 +213,7 @@ def _find_function(module: ModuleType, name: str, source_name: str) -> Callable[
     )
 
 
-def _source_of(path: str, source_name: str) -> str:
+def _read_source(path: str, source_name: str) -> str:
     try:
         return decode_text(read_path(Path(path)), path)
     except (OSError, AutoparserError) as error:
@@ -317,13 +317,13 @@ class _Adapter:
         }
         # The messages go here, even if a switch or a named value has the same name.
         arguments.pop(self.messages, None)
-        text = self._encoded(messages, arguments)
+        text = self._call_encoder(messages, arguments)
         if GENERATION in self.names or variables.get(GENERATION) or _is_answered(messages):
             return text
         # The function always writes the generation prompt, which this render omits.
         return text.removesuffix(self._prompt(arguments))
 
-    def _encoded(self, messages: list[object], arguments: Mapping[str, object]) -> str:
+    def _call_encoder(self, messages: list[object], arguments: Mapping[str, object]) -> str:
         # The function may change its arguments.
         given, named = copy.deepcopy((messages, dict(arguments)))
         if self.by_position:
@@ -336,7 +336,7 @@ class _Adapter:
         key = repr(arguments)
         if key not in self.prompts:
             try:
-                prompt = generation_prompt(lambda messages: self._encoded(messages, arguments))
+                prompt = generation_prompt(lambda messages: self._call_encoder(messages, arguments))
             except REFUSALS:
                 prompt = ""
             self.prompts[key] = prompt

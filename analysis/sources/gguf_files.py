@@ -179,7 +179,7 @@ class _HeaderReader:
             raise self.wrong(f"unsupported GGUF version {version}, not 2 or 3", 4)
         # Skip the number of tensors, which come after the header and are not needed here.
         self.number("Q")
-        count = self.counted("key-value pairs", SMALLEST_PAIR)
+        count = self.read_count("key-value pairs", SMALLEST_PAIR)
         values: dict[str, Value] = {}
         for _ in range(count):
             start = self.at
@@ -209,7 +209,7 @@ class _HeaderReader:
     def skip(self, kind: int, depth: int = 0) -> None:
         """Skip a value without creating it."""
         if kind == STRING:
-            self.pass_by(self.counted("bytes of a text", 1))
+            self.pass_by(self.read_count("bytes of a text", 1))
         elif kind == ARRAY:
             inner, count = self.array(depth)
             if inner in SCALARS:
@@ -228,7 +228,7 @@ class _HeaderReader:
         inner = self.number("I")
         if inner not in SMALLEST:
             raise self.wrong(f"unknown value type {inner}", start)
-        return inner, self.counted("values of an array", SMALLEST[inner])
+        return inner, self.read_count("values of an array", SMALLEST[inner])
 
     def scalar(self, kind: int) -> str:
         if kind not in SCALARS:
@@ -237,13 +237,13 @@ class _HeaderReader:
 
     def text(self, longest: int | None = None) -> str:
         start = self.at
-        size = self.counted("bytes of a text", 1)
+        size = self.read_count("bytes of a text", 1)
         if longest is not None and size > longest:
             raise self.wrong(f"a key of {size} bytes is too long", start)
         # Vocabularies have tokens that are not whole characters.
         return self.take(size).decode("utf-8", "surrogateescape")
 
-    def counted(self, what: str, smallest: int) -> int:
+    def read_count(self, what: str, smallest: int) -> int:
         """Read a count of items of at least ``smallest`` bytes that fit in the file."""
         start = self.at
         count = self.number("Q")

@@ -331,17 +331,17 @@ def _judge_answer(response: Any) -> None:
     # A weak tag is written `W/"…"`.
     for tag in (raw_tag.lstrip("W/").strip('"') for raw_tag in tags if raw_tag):
         if not _SAFE_TAG.fullmatch(tag):
-            raise _distrusted(f"the Hub's answer has {tag[:60]!r} as the tag of a file")
+            raise _distrust_error(f"the Hub's answer has {tag[:60]!r} as the tag of a file")
     commit = headers.get("X-Repo-Commit", "")
     if commit and not _SAFE_COMMIT.fullmatch(commit):
-        raise _distrusted(f"the Hub's answer has {commit[:60]!r} as a commit")
+        raise _distrust_error(f"the Hub's answer has {commit[:60]!r} as a commit")
     # The library follows redirects and the pages of a list.
     followed = [("redirects to", headers["Location"])] if "Location" in headers else []
     followed += [("continues a list at", link["url"]) for link in response.links.values()]
     for words, address in followed:
         target = urljoin(str(response.url), address)
         if not leads_to_hub(target):
-            raise _distrusted(f"the Hub {words} {target[:80]!r}")
+            raise _distrust_error(f"the Hub {words} {target[:80]!r}")
 
 
 def leads_to_hub(target: str) -> bool:
@@ -380,7 +380,7 @@ def _network(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     return "global" if address.is_global else "private"
 
 
-def _distrusted(words: str) -> TemplateReadError:
+def _distrust_error(words: str) -> TemplateReadError:
     return TemplateReadError(
         words, hint=f"do not trust {_endpoint()}: check HF_ENDPOINT and the proxy"
     )
@@ -446,10 +446,10 @@ def _url_parts(url: str) -> list[str]:
     """Return the parts of the path after the Hub's own URL. Raises TemplateNotFoundError."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
-    place, path = _split(url)
+    place, path = _split_url(url)
     # A URL of the public Hub is good for a mirror, too, which has the same names.
     for hub in (constants.ENDPOINT, _HUB):
-        ours, prefix = _split(hub)
+        ours, prefix = _split_url(hub)
         if place == ours and path[: len(prefix)] == prefix:
             return [unquote(part) for part in path[len(prefix) :]]
     raise TemplateNotFoundError(
@@ -459,7 +459,7 @@ def _url_parts(url: str) -> list[str]:
     )
 
 
-def _split(url: str) -> tuple[str, list[str]]:
+def _split_url(url: str) -> tuple[str, list[str]]:
     """Return a URL's host and port, and the parts of its path."""
     match = _URL.match(url)
     try:

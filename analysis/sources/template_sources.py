@@ -178,14 +178,14 @@ def model_special_tokens(directory: Path) -> dict[str, str]:
 
     Raises TemplateReadError for files that cannot be read.
     """
-    config = _object_of(directory, CONFIG_FILE)
+    config = _read_object(directory, CONFIG_FILE)
     tokens = _tokens_by_name(config)
     if "added_tokens_decoder" not in config:
-        tokens.update(_tokens_by_name(_object_of(directory, MAP_FILE)))
+        tokens.update(_tokens_by_name(_read_object(directory, MAP_FILE)))
     return tokens
 
 
-def _object_of(directory: Path, name: str) -> Mapping[str, object]:
+def _read_object(directory: Path, name: str) -> Mapping[str, object]:
     path = model_file(directory, name)
     return {} if path is None else read_json_object(path)
 

@@ -186,10 +186,10 @@ class OpaqueTokens(Struct, frozen=True, dict=True):
         if known is None:
             if len(self._known_pieces) >= _MOST:
                 self._known_pieces.clear()
-            known = self._known_pieces[text] = self._cut(text)
+            known = self._known_pieces[text] = self._cut_text(text)
         return known
 
-    def _cut(self, text: str) -> Sequence[str | int]:
+    def _cut_text(self, text: str) -> Sequence[str | int]:
         pieces: list[str | int] = []
         at = 0
         for match in self._pattern.finditer(text) if self._pattern is not None else ():

@@ -93,7 +93,7 @@ def read_tiktoken(path: Path, *, segmenting: bool) -> Tokenizer:
         for left, right in _halves(token, ranks)
     ]
     tokens = {written[token]: rank for token, rank in ranks.items()}
-    return byte_level_tokenizer(tokens, merges, _added(path.parent), str(path))
+    return byte_level_tokenizer(tokens, merges, _read_added_tokens(path.parent), str(path))
 
 
 def _entries(path: Path) -> Iterator[tuple[bytes, int]]:
@@ -140,7 +140,7 @@ def _halves(token: bytes, ranks: Mapping[bytes, int]) -> Iterator[tuple[bytes, b
         yield left, right
 
 
-def _added(directory: Path) -> dict[int, tuple[str, bool]]:
+def _read_added_tokens(directory: Path) -> dict[int, tuple[str, bool]]:
     path = model_file(directory, CONFIG_FILE)
     decoder = None if path is None else read_json_object(path).get("added_tokens_decoder")
     found: dict[int, tuple[str, bool]] = {}

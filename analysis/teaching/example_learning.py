@@ -156,28 +156,32 @@ def learn(
     # A format that reads all examples is not learned again; they may still confirm parts of it
     # that no render shows.
     if own.ok:
-        return _rewritten(own, kind) or replace(
-            _confirmed(own, kind), reason=f"it reads {own.score}"
+        return _format_writing_calls(own, kind) or replace(
+            _confirm_parts(own, kind), reason=f"it reads {own.score}"
         )
     try:
-        learned = _learned(analysis, examples, kind)
+        learned = _learn_format(analysis, examples, kind)
     except ExampleError:
         if not own.read:
             raise
         words = f"it reads {own.score}, and the examples do not determine another format"
-        return replace(_confirmed(own, kind), reason=words)
+        return replace(_confirm_parts(own, kind), reason=words)
     # Of two that read equally many examples, the one that keeps the template's format wins.
-    candidates = sorted((*_widened(own, kind), learned), key=lambda candidate: -candidate.read)
+    candidates = sorted(
+        (*_widened_formats(own, kind), learned), key=lambda candidate: -candidate.read
+    )
     refusals = [_refusal(candidate, own) for candidate in candidates]
     for candidate, refusal in zip(candidates, refusals, strict=True):
         if not refusal:
             words = f"it reads {candidate.score}, the template's own format alone {own.read}"
             return replace(candidate, reason=words, misread=candidate.places)
     words = f"it reads {own.score}, and {refusals[0]}"
-    return replace(_confirmed(own, kind), reason=words, misread=candidates[0].places)
+    return replace(_confirm_parts(own, kind), reason=words, misread=candidates[0].places)
 
 
-def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind) -> TaughtFormat:
+def _learn_format(
+    analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
+) -> TaughtFormat:
     """Replace the template's format of the parts that the examples hold."""
     base = analysis.format
     found = learn_examples(examples, base)
@@ -188,7 +192,7 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
     return TaughtFormat(taught, verdicts, found.guesses)
 
 
-def _widened(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
+def _widened_formats(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
     """Yield candidates that read calls both as the template and as the other examples do."""
     base = own.analysis.format
     # Examples that the template's own format reads would only teach that format again, unless it
@@ -206,7 +210,7 @@ def _widened(own: TaughtFormat, kind: EvidenceKind) -> Iterator[TaughtFormat]:
     yield TaughtFormat(widened, verdicts, found.guesses, UsedFormat.BOTH)
 
 
-def _rewritten(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat | None:
+def _format_writing_calls(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat | None:
     """Return a format that also writes the calls of examples which the template's only reads.
 
     A grammar has the calls that a format writes: without theirs, it would refuse the examples. A
@@ -215,7 +219,7 @@ def _rewritten(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat | None:
     called = [verdict for verdict in own.examples if verdict.example.message.calls]
     if len(called) < 2 or any(verdict.exact for verdict in called):  # noqa: PLR2004 - one and more
         return None
-    for candidate in _widened(own, kind):
+    for candidate in _widened_formats(own, kind):
         written = sum(verdict.exact for verdict in candidate.examples)
         spoiled = spoiled_render(own.analysis, candidate.analysis)
         if candidate.ok and written == len(own.examples) and not spoiled:
@@ -244,7 +248,7 @@ def _refusal(candidate: TaughtFormat, own: TaughtFormat) -> str:
     return f"{what} misparses the template's own turns: {spoiled}" if spoiled else ""
 
 
-def _confirmed(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat:
+def _confirm_parts(own: TaughtFormat, kind: EvidenceKind) -> TaughtFormat:
     """Let examples that are read confirm a format that only the prompt's words spell out."""
     base = own.analysis.format
     held = {

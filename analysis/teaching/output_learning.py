@@ -236,7 +236,7 @@ def learn_outputs(
             guesses=found.guesses,
             used=UsedFormat.LEARNED,
         )
-        return learned if len(learned.odd) < len(rest) else _refused(kept, learned, "")
+        return learned if len(learned.odd) < len(rest) else _keep_fallback(kept, learned, "")
     if not rest:
         return kept
     try:
@@ -262,7 +262,7 @@ def learn_outputs(
     )
     spoiled = spoiled_render(analysis, widened)
     if spoiled or len(learned.odd) >= len(rest):
-        return _refused(kept, learned, spoiled)
+        return _keep_fallback(kept, learned, spoiled)
     if len(rest) - len(learned.odd) < _FEWEST_BESIDE and kept.calls:
         # The model usually writes calls as its template does, so this one is probably garbled.
         return replace(kept, refusal="only one output shows another notation")
@@ -274,7 +274,9 @@ _FEWEST_BESIDE = 2
 garbled output beside good ones would otherwise be a notation of its own."""
 
 
-def _refused(fallback: InferredFormat, learned: InferredFormat, spoiled: str) -> InferredFormat:
+def _keep_fallback(
+    fallback: InferredFormat, learned: InferredFormat, spoiled: str
+) -> InferredFormat:
     """Return the template's own format, with the reason to keep it."""
     refusal = f"with the learned format it is {len(learned.readings) - len(learned.odd)}"
     if spoiled:

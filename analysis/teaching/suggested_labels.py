@@ -62,9 +62,9 @@ def read_by_schema(value: Any, schema: Mapping[str, Any]) -> Any:
         return schema["const"]
     if value is None:
         return None
-    found = _matched(value, schema)
+    found = _match_patterns(value, schema)
     if found is not None and "x-parser" in schema:
-        found = _parsed(found, schema)
+        found = _parse_value(found, schema)
     if found is None:
         return None
     match schema.get("type"):
@@ -80,7 +80,7 @@ def read_by_schema(value: Any, schema: Mapping[str, Any]) -> Any:
             return found
 
 
-def _matched(value: Any, schema: Mapping[str, Any]) -> Any:
+def _match_patterns(value: Any, schema: Mapping[str, Any]) -> Any:
     if not any(key in schema for key in _PATTERNS):
         return value
     if not isinstance(value, str):
@@ -115,7 +115,7 @@ def _groups(match: re.Match[str]) -> Any:
     return only
 
 
-def _parsed(raw_value: Any, schema: Mapping[str, Any]) -> Any:
+def _parse_value(raw_value: Any, schema: Mapping[str, Any]) -> Any:
     if schema["x-parser"] != "json" or not isinstance(raw_value, str):
         raise ResponseSchemaError(f"the parser {schema['x-parser']!r} cannot read {raw_value!r}")
     more: Mapping[str, Any] = schema.get("x-parser-args", {})

@@ -224,10 +224,10 @@ def reads_as(parser: OutputParser, text: str, meant: Message) -> bool:
         read = message_from(parser.parse(text))
     except ValueError:
         return False
-    return same_json(_compared(read), _compared(meant))
+    return same_json(_comparable_message(read), _comparable_message(meant))
 
 
-def _compared(message: Message) -> Json:
+def _comparable_message(message: Message) -> Json:
     calls: list[Json] = [[call.name, dict(call.arguments)] for call in message.calls]
     return [message.content.strip(), message.reasoning.strip(), calls]
 

@@ -246,7 +246,7 @@ class ChatTemplate:
         With `in_macros`, the origin of a macro's text is in the macro, not where it is called.
         Raises TemplateSyntaxError, TemplateRenderError.
         """
-        trace = self._traced(variables, most_steps=0)
+        trace = self._render_traced(variables, most_steps=0)
         if trace.failure is not None:
             raise trace.failure
         return source_map(trace.pieces, trace.sites, in_macros=in_macros)
@@ -261,9 +261,9 @@ class ChatTemplate:
         """
         from .trace_recorder import MOST_STEPS
 
-        return self._traced(variables, most_steps=MOST_STEPS, in_full=in_full)
+        return self._render_traced(variables, most_steps=MOST_STEPS, in_full=in_full)
 
-    def _traced(
+    def _render_traced(
         self, variables: Mapping[str, object], *, most_steps: int, in_full: bool = False
     ) -> RenderTrace:
         from .traced_render import render_traced
@@ -274,7 +274,7 @@ class ChatTemplate:
             def pieces(guard: RenderGuard | None) -> list[str]:
                 return [*start()] if guard is None else guard.collect(start(), len)
 
-            return self._bounded(pieces)
+            return self._run_within_limits(pieces)
 
         return render_traced(
             made, self._own_variables(variables), render, most_steps, in_full=in_full
@@ -309,7 +309,7 @@ class ChatTemplate:
             pieces = compiled.root_render_func(compiled.new_context(self._own_variables(variables)))
             return "".join(pieces if guard is None else guard.collect(pieces, len))
 
-        return self._bounded(rendered)
+        return self._run_within_limits(rendered)
 
     def _own_variables(self, variables: Mapping[str, object]) -> dict[str, object]:
         """Return the variables of one render, copied where the template may change them."""
@@ -321,7 +321,7 @@ class ChatTemplate:
         """The same template, in the sandbox that lets it change lists and dictionaries."""
         return replace(self, sandbox=SandboxKind.MUTABLE)
 
-    def _bounded(
+    def _run_within_limits(
         self, work: Callable[[RenderGuard | None], Result], *, compiles: bool = False
     ) -> Result:
         """Render or compile; in a worker, within its limits.
@@ -375,7 +375,9 @@ class ChatTemplate:
     def _compiled(self) -> CompiledTemplate:
         from .compiled_template import compile_template
 
-        return self._bounded(partial(compile_template, self.text, self.sandbox), compiles=True)
+        return self._run_within_limits(
+            partial(compile_template, self.text, self.sandbox), compiles=True
+        )
 
     def _parsed(self) -> nodes.Template:
         """Parse without generating code. Raises TemplateSyntaxError."""

@@ -224,7 +224,7 @@ def spans_after(
     """Return the places of the edits, and the new places of `spans`, in the edited text."""
     made = sorted(edits)
 
-    def moved(at: int, *, last: bool) -> int:
+    def move_offset(at: int, *, last: bool) -> int:
         # An edit that touches a span belongs to it: an insertion at its beginning does not move
         # the beginning, and one at its end moves the end.
         before = [edit for edit in made if edit.end < at or (last and edit.end == at)]
@@ -234,7 +234,7 @@ def spans_after(
             before = [*before, inside] if last else before
         return at + sum(len(edit.text) - (edit.end - edit.start) for edit in before)
 
-    places = [(moved(start, last=False), moved(end, last=True)) for start, end in spans]
+    places = [(move_offset(start, last=False), move_offset(end, last=True)) for start, end in spans]
     for number, edit in enumerate(made):
         start = edit.start + sum(
             len(earlier.text) - (earlier.end - earlier.start) for earlier in made[:number]
@@ -250,8 +250,8 @@ def changed_lines(text: str, other: str) -> tuple[TemplateEdit, ...]:
     found = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return tuple(
         TemplateEdit(at[start], at[end], "".join(new[begin:stop]))
-        for what, start, end, begin, stop in found
-        if what != "equal"
+        for change, start, end, begin, stop in found
+        if change != "equal"
     )
 
 

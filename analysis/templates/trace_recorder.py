@@ -287,13 +287,13 @@ class TraceRecorder:
         before = 0 if opened is None else opened.joined_before
         # Only use texts of macros called since the expression began.
         joined = [*islice(self._joined.values(), before, None)]
-        self._put(list(self._pieces_of(site, text, joined)), buffer)
+        self._put(list(self._text_pieces(site, text, joined)), buffer)
         return text
 
     def note_output(self, text: str, buffer: object = None) -> str:
         """Record the text that a block puts out, which writes nothing of its own."""
         joined = [joined_text for key, joined_text in self._joined.items() if key >= 0]
-        self._put(list(self._pieces_of(None, text, joined)), buffer)
+        self._put(list(self._text_pieces(None, text, joined)), buffer)
         return text
 
     def note_test(self, site: int, value: Value) -> Value:
@@ -368,7 +368,7 @@ class TraceRecorder:
         kept = self.pieces if buffer is None else self._buffers.setdefault(id(buffer), [])
         kept += [piece for piece in pieces if piece.text]
 
-    def _pieces_of(
+    def _text_pieces(
         self, site: int | None, text: str, joined: Sequence[tuple[str, list[PromptPiece]]]
     ) -> Iterator[PromptPiece]:
         known = self._joined.get(id(text))

@@ -50,9 +50,9 @@ def seen_parts(node: nodes.Node) -> Iterator[tuple[nodes.Expr, str]]:
                 yield from seen_parts(node.arg)
         case nodes.Call(node=nodes.Getattr(node=owner)):
             yield from seen_parts(owner)
-            yield from _of_arguments(node)
+            yield from _argument_parts(node)
         case nodes.Call(node=nodes.Name()):
-            yield from _of_arguments(node)
+            yield from _argument_parts(node)
         case nodes.Compare():
             for side in (node.expr, *(operand.expr for operand in node.ops)):
                 if isinstance(side, nodes.Call | nodes.Filter):
@@ -63,7 +63,7 @@ def seen_parts(node: nodes.Node) -> Iterator[tuple[nodes.Expr, str]]:
                 yield from seen_parts(child)
 
 
-def _of_arguments(call: nodes.Call) -> Iterator[tuple[nodes.Expr, str]]:
+def _argument_parts(call: nodes.Call) -> Iterator[tuple[nodes.Expr, str]]:
     for child in call.iter_child_nodes(exclude=("node",)):
         yield from seen_parts(child)
 
@@ -207,7 +207,7 @@ def _recorder_calls(sites: tuple[FoundSite, ...], names: list[str]) -> _Recorder
                 _add(before, about, "note_loop", number)
                 # A pass has no expression that a call could be put around, so the body begins with
                 # a new one: the variables of the loop, as a statement that writes nothing.
-                marker = _loaded(loop.target)
+                marker = _load_expression(loop.target)
                 before[id(marker)] = f"{RECORDER}.note_pass({number}, "
                 loop.body.insert(0, nodes.ExprStmt(marker, lineno=loop.lineno))
             case nodes.Assign() as assignment:
@@ -231,13 +231,13 @@ def _add(before: dict[int, str], node: nodes.Node, method: str, number: int) -> 
     before[id(node)] = f"{RECORDER}.{method}({RECORDER}.enter({number}), {inner}"
 
 
-def _loaded(target: nodes.Node) -> nodes.Expr:
+def _load_expression(target: nodes.Node) -> nodes.Expr:
     """Return a loop's variables as an expression."""
     match target:
         case nodes.Name():
             return nodes.Name(target.name, "load", lineno=target.lineno)
         case nodes.Tuple():
-            return nodes.Tuple([_loaded(item) for item in target.items], "load")
+            return nodes.Tuple([_load_expression(item) for item in target.items], "load")
         case _:
             return nodes.Const(None)
 

@@ -16,8 +16,8 @@ from autoparser.analysis.overview.survey import (
     SURVEY,
     SurveyCheck,
     SurveyRecord,
-    line_of,
     read_journal,
+    record_line,
     start_survey,
     summarize_records,
     templates_in,
@@ -56,7 +56,7 @@ RECORDS = (SurveyRecord.failed("a.jinja", "a" * 64, "it does not compile"), B, C
 
 
 def test_survey_line_round_trips_and_a_partial_line_is_dropped() -> None:
-    lines = [line_of(record).encode() for record in RECORDS]
+    lines = [record_line(record).encode() for record in RECORDS]
     for record, line in zip(RECORDS, lines, strict=True):
         Draft202012Validator(json.loads(SCHEMA.read_text("utf-8"))).validate(json.loads(line))
         journal = read_journal(line, "s.jsonl")
@@ -73,7 +73,7 @@ def test_foreign_or_invalid_file_is_not_a_survey() -> None:
     for content in (b"hello\n", b"{}\n", b'{"schema": "autoparser.survey/2"}\n', b"half a note"):
         with pytest.raises(AutoparserError, match="nothing was written"):
             read_journal(content, "notes.txt")
-    lines = "".join(map(line_of, RECORDS))
+    lines = "".join(map(record_line, RECORDS))
     for old, new, words in (
         ('"total": 44', '"total": "44"', r"line \d\.check\.total: must be a number, got a string"),
         (
