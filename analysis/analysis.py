@@ -276,23 +276,23 @@ def analyze(
     if isolate and not isinstance(template, IsolatedTemplate):
         template = isolated(template, DEFAULT_LIMITS if isolate is True else isolate)
     if not isinstance(template, IsolatedTemplate):
-        return _analyzed(template)
+        return _analyze_template(template)
     # Imported here: it is a tenth of all imports, and an analysis in this process starts no worker.
     from autoparser.analysis.templates.worker_pool import run_task  # noqa: PLC0415
 
     file = template.origin or template.name
-    found = run_task(_analyzed, template.plain(), limits=template.limits, file=file)
+    found = run_task(_analyze_template, template.plain(), limits=template.limits, file=file)
     return replace(found, template=template)
 
 
-def _analyzed(template: ChatTemplate) -> Analysis:
+def _analyze_template(template: ChatTemplate) -> Analysis:
     """Analyze as transformers renders, and once more if only its sandbox prevents that."""
     found: Analysis | TemplateUnusableError
     try:
-        found = _learned(template)
+        found = _learn_template(template)
     except TemplateUnusableError as error:
         found = error
-    freed = _freed(template) if _meets_sandbox(found) else None
+    freed = _analyze_freed(template) if _meets_sandbox(found) else None
     if freed is not None:
         return freed
     if isinstance(found, TemplateUnusableError):
@@ -309,19 +309,19 @@ def _meets_sandbox(outcome: Analysis | TemplateUnusableError) -> bool:
     return any(crash is not None and crash.forbidden for crash in crashes)
 
 
-def _freed(template: ChatTemplate) -> Analysis | None:
+def _analyze_freed(template: ChatTemplate) -> Analysis | None:
     """Analyze in the sandbox that lets lists change; return None if other errors remain.
 
     A list that grows while it is read has no end there: what goes beyond a limit is not freed.
     """
     try:
-        found = _learned(template.in_mutable_sandbox)
+        found = _learn_template(template.in_mutable_sandbox)
     except (TemplateLimitError, TemplateUnusableError):
         return None
     return None if found.check.forbidden is None else replace(found, template=template)
 
 
-def _learned(template: ChatTemplate) -> Analysis:
+def _learn_template(template: ChatTemplate) -> Analysis:
     suggestions = template_suggestions(template)
     stand_ins = stand_in_tokens(template, suggestions)
     sentinels = choose_sentinels(template.text)
@@ -331,7 +331,7 @@ def _learned(template: ChatTemplate) -> Analysis:
         tokens={**template.special_tokens, **stand_ins},
         tools=[_probing_tool(sentinels)],
     )
-    negotiated = _negotiated(prober, template, suggestions)
+    negotiated = _negotiate_template(prober, template, suggestions)
     prober = negotiated.prober
     found = find_switches(prober, suggestions, calls=negotiated.calls, showing=negotiated.showing)
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
@@ -369,7 +369,9 @@ def _probing_tool(sentinels: Sentinels) -> Tool:
     return tool_for(sentinels.names[0], "Does what it says.", properties)
 
 
-def _negotiated(prober: Prober, template: ChatTemplate, suggestions: Suggestions) -> Negotiated:
+def _negotiate_template(
+    prober: Prober, template: ChatTemplate, suggestions: Suggestions
+) -> Negotiated:
     try:
         negotiated = negotiate_shape(prober, suggestions)
     except UnusableTemplateError as error:

@@ -389,20 +389,20 @@ class ChatEndpoint:
         return Starlette(
             routes=[
                 *(
-                    Route(path, _response_of(partial(self._answer, api=api)), methods=["POST"])
+                    Route(path, _adapt_endpoint(partial(self._answer, api=api)), methods=["POST"])
                     for path, api in APIS.items()
                 ),
                 Route("/v1/messages/count_tokens", self._count, methods=["POST"]),
-                Route("/v1/completions", _response_of(self._complete), methods=["POST"]),
+                Route("/v1/completions", _adapt_endpoint(self._complete), methods=["POST"]),
                 Route("/tokenize", self._tokenize, methods=["POST"]),
                 Route("/props", self._props),
                 Route("/v1/models", self._models),
                 Route("/health", self._health),
-                Route("/metrics", self._told_metrics),
+                Route("/metrics", self._answer_metrics),
             ],
             middleware=middleware,
             lifespan=self._lifespan,
-            exception_handlers={HTTPException: _not_here, Exception: _failed},
+            exception_handlers={HTTPException: _not_here, Exception: _internal_error},
         )
 
     @contextlib.asynccontextmanager
@@ -423,7 +423,7 @@ class ChatEndpoint:
             room.enter(1)
             with self._metrics.preparing.time():
                 form, chat = await anyio.to_thread.run_sync(
-                    self._prepared, body, api, limiter=self._preparing[len(body) > LARGE_BODY]
+                    self._prepare_chat, body, api, limiter=self._preparing[len(body) > LARGE_BODY]
                 )
             # The number of choices is only known after parsing the body, which has taken one place.
             room.enter(form.request.n - 1)
@@ -447,7 +447,7 @@ class ChatEndpoint:
             self.report_answer,
         )
 
-    def _prepared(self, body: bytes, api: ServedApi) -> tuple[AnswerForm, PreparedChat]:
+    def _prepare_chat(self, body: bytes, api: ServedApi) -> tuple[AnswerForm, PreparedChat]:
         value = json_object(body)
         request = api.read(value)
         # Before rendering, which is the expensive part.
@@ -519,15 +519,15 @@ class ChatEndpoint:
                 raise ChatError("missing prompt", place="prompt", hint="pass prompt or messages")
             return {"count": len(ids), "tokens": list(ids)}
 
-        return await self._told(request, tokens, ChatForm)
+        return await self._answer_directly(request, tokens, ChatForm)
 
     async def _count(self, request: Request) -> Response:
         async def count(value: dict[str, Any]) -> Json:
             return {"input_tokens": len(await self._prompt_ids(messages_request(value)))}
 
-        return await self._told(request, count, MessagesForm)
+        return await self._answer_directly(request, count, MessagesForm)
 
-    async def _told(
+    async def _answer_directly(
         self,
         request: Request,
         answer: Callable[[dict[str, Any]], Awaitable[Json]],
@@ -565,11 +565,11 @@ class ChatEndpoint:
             {"status": "ok" if well else "the backend does not respond"}, 200 if well else 503
         )
 
-    async def _told_metrics(self, _: Request) -> Response:
+    async def _answer_metrics(self, _: Request) -> Response:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
-def _response_of(
+def _adapt_endpoint(
     answer: Callable[[Request], Awaitable[ASGIApp]],
 ) -> Callable[[Request], Awaitable[Response]]:
     """Adapt an endpoint for Starlette, which calls whatever ASGI application it returns."""
@@ -588,7 +588,7 @@ async def _not_here(request: Request, error: Exception) -> Response:
     return error_response(ChatError(one_line(words, 300), kind, hint=hint))
 
 
-async def _failed(_: Request, __: Exception) -> Response:
+async def _internal_error(_: Request, __: Exception) -> Response:
     # The server logs it, since the caller raises it again.
     return error_response(ChatError("internal server error", ChatErrorKind.INTERNAL))
 

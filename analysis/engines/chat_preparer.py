@@ -101,7 +101,7 @@ class PreparedChat:
 _LOG = logging.getLogger("autoparser")
 
 
-def _of_parameter(error: AutoparserError) -> ChatError:
+def _parameter_error(error: AutoparserError) -> ChatError:
     """Return the error for a client, with the member of the request that is to be changed."""
     found = as_chat_error(error)
     place = error.place or ""
@@ -182,7 +182,7 @@ class ChatPreparer:
             if isinstance(error, TemplateRenderError) and place is not None:
                 words = "must be a JSON object, which the template cannot render this without"
                 raise ChatError(words, place=place) from error
-            raise _of_parameter(error) from error
+            raise _parameter_error(error) from error
 
     def _prepare(self, request: ChatRequest) -> PreparedChat:
         """Render or bridge the prompt of a request, and make its grammar and parser."""
@@ -200,7 +200,7 @@ class ChatPreparer:
             **effort_setting(self._analysis, request.reasoning_effort),
             **request.chat_template_kwargs,
         }
-        bridged, reason = self._bridged(request, messages, tools)
+        bridged, reason = self._bridge_prompt(request, messages, tools)
         if bridged is not None:
             ids, prompt = bridged
         else:
@@ -380,7 +380,7 @@ class ChatPreparer:
         log_loosening(grammar.loosened(grammar_form(self._engine)))
         return grammar, True
 
-    def _bridged(
+    def _bridge_prompt(
         self,
         request: ChatRequest,
         messages: Sequence[Mapping[str, Any]],

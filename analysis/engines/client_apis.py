@@ -35,7 +35,7 @@ from .chat_request import ChatError, ChatRequest, chat_request, ignore_fields
 _NOT_TEXT = "only text is supported"
 
 
-def _text(content: object, place: str, kinds: Collection[str] | None = None) -> str:
+def _join_text_parts(content: object, place: str, kinds: Collection[str] | None = None) -> str:
     """Return the text of parts, which are of these kinds. Raises ChatError for other parts."""
     if isinstance(content, str):
         return content
@@ -49,7 +49,7 @@ def _text(content: object, place: str, kinds: Collection[str] | None = None) -> 
     return "\n".join(texts)
 
 
-def _named(kind: str, /, **fields: Json) -> bytes:
+def _named_event(kind: str, /, **fields: Json) -> bytes:
     return event({"type": kind, **fields}, kind)
 
 
@@ -75,7 +75,7 @@ def messages_request(body: Mapping[str, Any]) -> ChatRequest:
         raise ChatError("missing messages", place="messages")
     messages: list[dict[str, Any]] = []
     if body.get("system"):
-        messages.append({"role": "system", "content": _text(body["system"], "system")})
+        messages.append({"role": "system", "content": _join_text_parts(body["system"], "system")})
     for at, message in enumerate(listed):
         messages += _chat_messages(message, f"messages[{at}]")
     fields: dict[str, Any] = {name: body[name] for name in _MESSAGES_TAKEN & body.keys()}
@@ -135,10 +135,10 @@ def _chat_messages(message: object, place: str) -> Iterator[dict[str, Any]]:
         if not is_mapping(block) or not isinstance(kind, str):
             raise ChatError("must be a content block object", place=where)
         if kind == "tool_result":
-            result = _text(block.get("content") or "", where)
+            result = _join_text_parts(block.get("content") or "", where)
             yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": result}
         elif kind == "text":
-            texts.append(_text(block.get("text"), where))
+            texts.append(_join_text_parts(block.get("text"), where))
         else:
             _add_block(said, kind, block, where)
     said["content"] = "\n".join(texts)
@@ -151,7 +151,7 @@ def _add_block(said: dict[str, Any], kind: str, block: Mapping[str, Any], where:
     """Add a block of reasoning or a call to the assistant message."""
     if kind == "thinking":
         thought = said.get("reasoning_content", "")
-        said["reasoning_content"] = thought + _text(block.get("thinking"), where)
+        said["reasoning_content"] = thought + _join_text_parts(block.get("thinking"), where)
     elif kind == "tool_use":
         # Anthropic sends an object where OpenAI sends JSON text.
         arguments: Json = block.get("input") or {}
@@ -200,7 +200,7 @@ class MessagesForm(AnswerForm):
 
     def opening(self) -> bytes:
         """Return the event that opens a message."""
-        return _named("message_start", message=self._message(None))
+        return _named_event("message_start", message=self._message(None))
 
     def events(self, _: AnswerProgress, deltas: Sequence[Delta], /) -> bytes:
         """Return the events of deltas, and of the blocks that they open and close."""
@@ -219,7 +219,7 @@ class MessagesForm(AnswerForm):
             if self._open != (block_kind, delta.index):
                 parts.append(self._begin(block_kind, delta.index, _block(kind, "")))
             piece: Json = {"type": f"{kind}_delta", name: delta.text}
-            parts.append(_named("content_block_delta", index=self._block, delta=piece))
+            parts.append(_named_event("content_block_delta", index=self._block, delta=piece))
         return b"".join(parts)
 
     def closing(self, answers: Sequence[AnswerProgress]) -> bytes:
@@ -227,8 +227,8 @@ class MessagesForm(AnswerForm):
         (answer,) = answers
         message = self._message(answer)
         delta: Json = {name: message[name] for name in ("stop_reason", "stop_sequence")}
-        ended = _named("message_delta", delta=delta, usage=message["usage"])
-        return self._close() + ended + _named("message_stop")
+        ended = _named_event("message_delta", delta=delta, usage=message["usage"])
+        return self._close() + ended + _named_event("message_stop")
 
     def error(self, error: ChatError) -> bytes:
         """Return the event of an error."""
@@ -244,13 +244,13 @@ class MessagesForm(AnswerForm):
         closed = self._close()
         self._block += 1
         self._open = kind, index
-        return closed + _named("content_block_start", index=self._block, content_block=block)
+        return closed + _named_event("content_block_start", index=self._block, content_block=block)
 
     def _close(self) -> bytes:
         if self._open is None:
             return b""
         self._open = None
-        return _named("content_block_stop", index=self._block)
+        return _named_event("content_block_stop", index=self._block)
 
     def _message(self, answer: AnswerProgress | None) -> dict[str, Json]:
         stop = None if answer is None else answer.own_stop
@@ -398,21 +398,24 @@ def _responses_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         elif kind == "reasoning":
             # OpenAI's own models return only a summary of their reasoning.
             texts = item.get("content") or item.get("summary") or ""
-            turn["reasoning_content"] = turn.get("reasoning_content", "") + _text(
+            turn["reasoning_content"] = turn.get("reasoning_content", "") + _join_text_parts(
                 texts, place, _TEXTS
             )
         else:
-            turn["content"] += _text(item.get("content") or "", place, _TEXTS)
+            turn["content"] += _join_text_parts(item.get("content") or "", place, _TEXTS)
     return messages
 
 
 def _other_message(item: Mapping[str, Any], kind: object, place: str) -> dict[str, Any]:
     if kind == "function_call_output":
-        output = _text(item.get("output") or "", place, _TEXTS)
+        output = _join_text_parts(item.get("output") or "", place, _TEXTS)
         return {"role": "tool", "tool_call_id": item.get("call_id"), "content": output}
     if kind != "message":
         raise ChatError(f"unsupported input item {kind!r}: {_NOT_TEXT}", place=place)
-    return {"role": item.get("role"), "content": _text(item.get("content") or "", place, _TEXTS)}
+    return {
+        "role": item.get("role"),
+        "content": _join_text_parts(item.get("content") or "", place, _TEXTS),
+    }
 
 
 @dataclass
@@ -587,7 +590,7 @@ class ResponsesForm(AnswerForm):
 
     def _event(self, name: str, /, **fields: Json) -> bytes:
         self._number += 1
-        return _named(name, sequence_number=self._number, **fields)
+        return _named_event(name, sequence_number=self._number, **fields)
 
     def _response(self, answer: AnswerProgress | None) -> dict[str, Json]:
         cut = answer is not None and answer.reason == "length"

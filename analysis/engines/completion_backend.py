@@ -285,7 +285,7 @@ class CompletionBackend:
         """
         body = await self._body(chat, index)
         path = "/completion" if self._native else "/v1/completions"
-        async with self._asked(path, body) as answer:
+        async with self._open_response(path, body) as answer:
             yield self._pieces(answer)
 
     @asynccontextmanager
@@ -301,14 +301,14 @@ class CompletionBackend:
             async for line in _lines(answer):
                 head, data = (_DATA, line[len(_DATA) :]) if line.startswith(_DATA) else ("", line)
                 try:
-                    value = _decoded(data, dict[str, Any])
+                    value = _decode_json(data, dict[str, Any])
                 except msgspec.DecodeError:
                     yield f"{line}\n".encode()
                 else:
                     named = {**value, "model": model} if "model" in value else value
                     yield f"{head} ".lstrip().encode() + msgspec.json.encode(named) + b"\n"
 
-        async with self._asked("/v1/completions", body) as answer:
+        async with self._open_response("/v1/completions", body) as answer:
             yield answer.headers.get("content-type", "application/json"), lines(answer)
 
     async def tokens(self, text: str) -> Sequence[int]:
@@ -318,16 +318,18 @@ class CompletionBackend:
             body = {"content": text, "add_special": False, "parse_special": True}
         if self.model:
             body["model"] = self.model
-        async with self._asked("/tokenize", body) as answer:
+        async with self._open_response("/tokenize", body) as answer:
             try:
-                value = _decoded(await _whole_body(answer), _Tokens)
+                value = _decode_json(await _whole_body(answer), _Tokens)
             except msgspec.DecodeError:
                 words = "the backend's response has no token ids"
                 raise ChatError(words, ChatErrorKind.BACKEND) from None
         return value.tokens
 
     @asynccontextmanager
-    async def _asked(self, path: str, body: Mapping[str, Json]) -> AsyncGenerator[httpx2.Response]:
+    async def _open_response(
+        self, path: str, body: Mapping[str, Json]
+    ) -> AsyncGenerator[httpx2.Response]:
         """Send a request, and yield the successful response. Raises ChatError."""
         try:
             async with self._client.stream(
@@ -341,7 +343,7 @@ class CompletionBackend:
                     raise self._refusal(answer.status_code, error_text)
                 yield answer
         except httpx2.HTTPError as error:
-            raise self._lost(error) from error
+            raise self._connection_error(error) from error
 
     def check(self, request: ChatRequest) -> None:
         """Raise ChatError for a parameter that this server does not have."""
@@ -437,7 +439,9 @@ class CompletionBackend:
 
     def _event(self, data: str) -> LlamaEvent | OpenAIEvent:
         try:
-            return _decoded(data, LlamaEvent) if self._native else _decoded(data, OpenAIEvent)
+            return (
+                _decode_json(data, LlamaEvent) if self._native else _decode_json(data, OpenAIEvent)
+            )
         except msgspec.DecodeError:
             # Some servers report an error as an event of the stream.
             raise self._refusal(200, data) from None
@@ -445,7 +449,7 @@ class CompletionBackend:
     def _refusal(self, status: int, error_text: str) -> ChatError:
         """Return the error of a backend that refuses a request."""
         try:
-            words = str(_decoded(error_text, dict[str, Any])["error"]["message"])
+            words = str(_decode_json(error_text, dict[str, Any])["error"]["message"])
         except (msgspec.DecodeError, LookupError, TypeError):
             words = error_text
         # These statuses mean an invalid request, so its sender gets them.
@@ -457,7 +461,7 @@ class CompletionBackend:
             return ChatError("the backend rejected the API key", kind, hint="check --server-key")
         return ChatError(f"the backend rejected the request: {one_line(words, SHOWN)}", kind)
 
-    def _lost(self, error: httpx2.HTTPError) -> ChatError:
+    def _connection_error(self, error: httpx2.HTTPError) -> ChatError:
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
             return ChatError("cannot connect to the backend", ChatErrorKind.BACKEND)
         if isinstance(error, httpx2.PoolTimeout):
@@ -471,7 +475,7 @@ class CompletionBackend:
 _Value = TypeVar("_Value")
 
 
-def _decoded(text: str | bytes, kind: type[_Value]) -> _Value:
+def _decode_json(text: str | bytes, kind: type[_Value]) -> _Value:
     """Decode a backend's JSON. Raises DecodeError, also for JSON that is nested too deep."""
     try:
         return msgspec.json.decode(text, type=kind)

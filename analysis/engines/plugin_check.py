@@ -132,11 +132,11 @@ def plugin_check(
     Raises AutoparserError if it is not a Python, or does not answer in time.
     """
     python = python or sys.executable
-    found = _environment_of(python, imports=imports, timeout=timeout)
+    found = _inspect_environment(python, imports=imports, timeout=timeout)
     return PluginCheck(python, tuple(_points(python, found, imports=imports)))
 
 
-def _environment_of(python: str, *, imports: bool, timeout: float) -> _Environment:
+def _inspect_environment(python: str, *, imports: bool, timeout: float) -> _Environment:
     """Run the worker in another Python, and return its facts. Raises AutoparserError."""
     # The other Python may lack this package, so it gets the program as text.
     command = [python, "-c", WORKER.read_text("utf-8"), *(["--import"] if imports else [])]
@@ -196,12 +196,12 @@ def _points(python: str, environment: _Environment, *, imports: bool) -> Iterato
             yield CheckedPoint(engine, CheckState.UNKNOWN, "not installed")
             continue
         yield CheckedPoint(engine, CheckState.YES, facts.version)
-        yield from _of_engine(engine, facts, install, imports=imports)
+        yield from _engine_points(engine, facts, install, imports=imports)
     # This package and the engines share one llguidance, whose bounds they set apart.
     yield from _llguidance(environment, there)
 
 
-def _of_engine(
+def _engine_points(
     engine: str, engine_facts: _EngineThere, install: str, *, imports: bool
 ) -> Iterator[CheckedPoint]:
     """Check one engine's plugin: its entry point, whether it may load, and its registered names."""
@@ -225,8 +225,8 @@ def _of_engine(
         yield _hooks(engine, engine_facts.moved, install)
         way_out = f"check what {engine} logs when it loads plugins; {install} --upgrade"
         flags = ParserFlags()
-        for option, what in ((flags.tools, "calls"), (flags.reasoning, "reasoning")):
-            known = bool(engine_facts.registered and engine_facts.registered.get(what))
+        for option, part in ((flags.tools, "calls"), (flags.reasoning, "reasoning")):
+            known = bool(engine_facts.registered and engine_facts.registered.get(part))
             words = "registered" if known else "not registered"
             yield _answer(f"{engine} {option} {NAME}", known, words, way_out)
         if engine_facts.own_prompts:

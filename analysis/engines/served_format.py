@@ -112,7 +112,7 @@ def served_template(tokenizer: object) -> ChatTemplate:
             return ChatTemplate(given, known)
         found = load_template(given)
         return replace(found, special_tokens={**known, **found.special_tokens})
-    held = _template_of(tokenizer)
+    held = _default_template(tokenizer)
     if isinstance(held, str) and held:
         return ChatTemplate(held, known)
     raise TemplateNotFoundError(
@@ -322,7 +322,7 @@ class ServedSource:
 
         A copy of the tokenizer without any has none that an engine would render by.
         """
-        held = _template_of(tokenizer)
+        held = _default_template(tokenizer)
         return self.file is None and bool(held) and held != self.held
 
     def tell_of_changes(self) -> None:
@@ -337,7 +337,7 @@ class ServedSource:
             )
 
 
-def _template_of(tokenizer: object) -> object:
+def _default_template(tokenizer: object) -> object:
     held: object = getattr(tokenizer, "chat_template", None)
     return held.get("default") if is_mapping(held) else held
 
@@ -355,7 +355,7 @@ def learn_served(tokenizer: object) -> ServedSource:
     named = os.environ.get(TEMPLATE_VARIABLE) or _option(sys.argv)
     if named:
         return ServedSource(learn_shared(template), file=Path(named))
-    return ServedSource(learn_shared(template), held=_template_of(tokenizer))
+    return ServedSource(learn_shared(template), held=_default_template(tokenizer))
 
 
 @dataclass(frozen=True)

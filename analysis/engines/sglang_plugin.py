@@ -270,7 +270,7 @@ class ReasoningDetector:
         """Use the request's own prompt in place of what SGLang infers."""
         prompt = getattr(request, "_response_parser_prefix", None)
         if prompt:
-            self._served = served_request(request, settings=_settings_of(request))
+            self._served = served_request(request, settings=_prompt_variables(request))
             self._prompt = prompt
 
     def _parser(self, *, calls: bool) -> OutputParser:
@@ -321,18 +321,18 @@ class ReasoningDetector:
         return self._reasoning_result(self._stream.finish())
 
 
-def _settings_of(request: Any) -> dict[str, object]:
+def _prompt_variables(request: Any) -> dict[str, object]:
     """Return the variables that a request's prompt is rendered with."""
     given: dict[str, object] = dict(getattr(request, "chat_template_kwargs", None) or {})
     effort = getattr(request, "reasoning_effort", None)
     return given if effort is None else {"reasoning_effort": effort, **given}
 
 
-def _format_of(serving: Any) -> ServedFormat:
+def _server_format(serving: Any) -> ServedFormat:
     return served_format(serving.tokenizer_manager.tokenizer)
 
 
-def _start_of(serving: Any) -> GrammarStart:
+def _grammar_start(serving: Any) -> GrammarStart:
     match serving.reasoning_parser:
         case None | "":
             return "the prompt's end"
@@ -347,9 +347,9 @@ def opens_reasoning(original: Callable[..., bool], serving: Any, request: Any) -
     SGLang infers it from words in the template and two names of switches.
     """
     if serving.reasoning_parser == NAME:
-        served = served_request(request, settings=_settings_of(request))
+        served = served_request(request, settings=_prompt_variables(request))
         try:
-            return prompt_opens_reasoning(_format_of(serving).parser(served).turn)
+            return prompt_opens_reasoning(_server_format(serving).parser(served).turn)
         except AutoparserError:  # of tools or values that the next step refuses
             pass
     return original(serving, request)
@@ -366,9 +366,9 @@ def know_tools(tools: Sequence[object], serving: Any, request: Any) -> Sequence[
     # Another parser gets the tools unchanged.
     if serving.tool_call_parser != NAME:
         return tools
-    served = served_request(request, tools=tools, settings=_settings_of(request))
+    served = served_request(request, tools=tools, settings=_prompt_variables(request))
     prompt = getattr(request, "_response_parser_prefix", None) or None
-    return RequestTools(tools, KnownRequest(served, _start_of(serving), prompt))
+    return RequestTools(tools, KnownRequest(served, _grammar_start(serving), prompt))
 
 
 def know_prompt(result: tuple[Any, Any], serving: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
@@ -379,7 +379,7 @@ def know_prompt(result: tuple[Any, Any], serving: Any, *_: Any, **__: Any) -> tu
         if isinstance(text, str):
             request._response_parser_prefix = text[-PROMPT_TAIL:]  # noqa: SLF001 - SGLang's own detectors have it there
         elif ids and isinstance(ids[0], int):
-            request._response_parser_prefix = _format_of(serving).tail_text(ids)  # noqa: SLF001
+            request._response_parser_prefix = _server_format(serving).tail_text(ids)  # noqa: SLF001
     if serving.reasoning_parser == NAME:
         _hold_content(asked.sampling_params, serving, request)
     return result
@@ -391,14 +391,14 @@ def _hold_content(sampling: dict[str, Any], serving: Any, request: Any) -> None:
     SGLang would hold the answer from its first token on where the prompt has not opened the
     reasoning, and right from the marker on where it has: then no reasoning, or no line break.
     """
-    served = served_request(request, settings=_settings_of(request))
+    served = served_request(request, settings=_prompt_variables(request))
     pattern = sampling.get("regex")
     if pattern:
         served = replace(served, content_tag={"type": "regex", "pattern": pattern})
     if served.content is None or not (pattern or sampling.get("json_schema")):
         return
     try:
-        tag = _format_of(serving).tag(served, "after the reasoning")
+        tag = _server_format(serving).tag(served, "after the reasoning")
     except AutoparserError as error:
         _LOG.warning("the form of an answer is left to SGLang: %s", error)
         return

@@ -137,7 +137,7 @@ def with_tag(
     # The client's own constraint may allow no call, so a required call goes first.
     given = getattr(request, "structured_outputs", None)
     if given is not None and not served.forced:
-        served = replace(served, **_content_of(given))
+        served = replace(served, **_content_constraint(given))
         if served.content is None:
             return request
     try:
@@ -165,7 +165,7 @@ def _reads_ids(request: Any) -> bool:
     return getattr(request, "structured_outputs", None) is None or tells_tokens_apart()
 
 
-def _content_of(given: Any) -> dict[str, Any]:
+def _content_constraint(given: Any) -> dict[str, Any]:
     """Return vLLM's own constraint of the content as fields of a `ServedRequest`."""
     schema, pattern, choices = (getattr(given, name, None) for name in ("json", "regex", "choice"))
     if schema is not None:
@@ -226,7 +226,7 @@ class WholeParser(_ServedParser):
         # Without a reasoning parser, vLLM leaves reasoning unchanged in the content.
         return "separate" if self.reasoning_parser_cls is not None else "raw"
 
-    def _request_of(self, request: Any, *, calls: bool = True) -> ServedRequest:
+    def _served_request(self, request: Any, *, calls: bool = True) -> ServedRequest:
         # Without a call parser, vLLM leaves calls in the content, and so does this one.
         offered = None if calls and self.tool_parser_cls is not None else ()
         return served_request(request, tools=offered, settings=self._settings)
@@ -236,7 +236,7 @@ class WholeParser(_ServedParser):
         # Without reasoning in the answer, vLLM constrains from the first token.
         apart = self.reasoning_parser_cls is not None
         apart = apart and getattr(request, "include_reasoning", True)
-        served = self._request_of(request)
+        served = self._served_request(request)
         request = with_tag(request, served, self._served_format, self.messages, apart=apart)
         return with_special_tokens(request)
 
@@ -266,7 +266,7 @@ class WholeParser(_ServedParser):
         ids = [*model_output_token_ids]
         read = ids if ids and _reads_ids(request) else None
         parser = self._served_format.parser(
-            self._request_of(request, calls=enable_auto_tools),
+            self._served_request(request, calls=enable_auto_tools),
             prompt=self._prompt,
             reasoning=self._place,
             with_ids=read is not None,
@@ -290,7 +290,7 @@ class WholeParser(_ServedParser):
             prompt = self._prompt if prompt_token_ids is None else prompt_token_ids
             self._by_ids = _reads_ids(request)
             parser = self._served_format.parser(
-                self._request_of(request),
+                self._served_request(request),
                 prompt=prompt,
                 reasoning=self._place,
                 with_ids=self._by_ids,

@@ -176,7 +176,7 @@ class Sglang(AskedEngine):
             "reasoning": detection.detect_reasoning_parser(*given),
         }
 
-    def forced(self, reasoning: str, request: Any, detector: Any) -> bool | None:
+    def assumes_reasoning(self, reasoning: str, request: Any, detector: Any) -> bool | None:
         """Return whether SGLang assumes open reasoning, or None if it cannot be asked."""
         if self._template is None:
             return None
@@ -225,7 +225,7 @@ class SglangPair:
             thinks = engine.thinking(
                 self._reasoning,
                 bool(step),
-                engine.forced(self._reasoning, request, self._fresh_detector),
+                engine.assumes_reasoning(self._reasoning, request, self._fresh_detector),
                 request,
                 tokenizer=tokenizer,
                 tool_call_parser_active=calls is not None,
@@ -259,7 +259,7 @@ def read_streamed(thinks: Any, calls: Any, deltas: Iterable[str]) -> Reading:
             # The empty delta ends the stream.
             thought, rest = thinks.parse_stream_chunk(piece) if piece else thinks.parse_stream_end()
         joined.add(thought, "")
-        for normal, items in _passed(calls, rest or "", ended=not piece):
+        for normal, items in _content_and_calls(calls, rest or "", ended=not piece):
             joined.add("", normal)
             for item in items:
                 called = True
@@ -270,7 +270,7 @@ def read_streamed(thinks: Any, calls: Any, deltas: Iterable[str]) -> Reading:
     return joined.reading()
 
 
-def _passed(calls: Any, text: str, *, ended: bool) -> list[tuple[str, Sequence[Any]]]:
+def _content_and_calls(calls: Any, text: str, *, ended: bool) -> list[tuple[str, Sequence[Any]]]:
     """Return content and calls of the text outside of reasoning."""
     if calls is None:
         return [(text, [])]
@@ -338,14 +338,14 @@ class Vllm(AskedEngine):
             request = parser.adjust_request(request) or request
             prompt = tokenizer.encode(question["prompt"])
             if step:
-                return streamed(parser, request, prompt, text, step)
+                return read_stream(parser, request, prompt, text, step)
             parser.set_prompt_token_ids(prompt)
             # Like a server: the id of the token that ended the answer is the last one.
             ids = [*tokenizer.encode(text), tokenizer.eos_token_id]
             thought, content, calls = parser.parse(text, request, True, ids)
             return message(thought, content, [(call.name, call.arguments) for call in calls or ()])
 
-        def streamed(parser: Any, request: Any, prompt: Any, text: str, step: int) -> Reading:
+        def read_stream(parser: Any, request: Any, prompt: Any, text: str, step: int) -> Reading:
             ids = tokenizer.encode(text)
             deltas = [ids[at : at + step] for at in range(0, len(ids), step)]
             return joined_vllm_deltas(

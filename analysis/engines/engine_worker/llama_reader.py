@@ -51,13 +51,14 @@ BIAS = 0.2 * _WIDTH
 """Bias on a script's first token: wins at the start, loses to the successor of a token."""
 
 
-def _packed(form: str, *values: float) -> bytes:
+def _pack_numbers(form: str, *values: float) -> bytes:
     """Return numbers as bytes, the least significant first, as GGUF has them."""
     return struct.pack(f"<{form}", *values)
 
 
 _EIGHT = [
-    _packed("8f", *(1.0 if byte >> bit & 1 else -1.0 for bit in range(8))) for byte in range(256)
+    _pack_numbers("8f", *(1.0 if byte >> bit & 1 else -1.0 for bit in range(8)))
+    for byte in range(256)
 ]
 
 
@@ -108,7 +109,7 @@ def _tensors(tokens: int, follows: dict[int, int]) -> dict[str, tuple[tuple[int,
     embedded = [codes[follows[at]] if at in follows else nothing for at in range(tokens)]
     made = {
         "token_embd": ((_WIDTH, tokens), b"".join(embedded)),
-        "output_norm": ((_WIDTH,), _packed("f", 1) * _WIDTH),
+        "output_norm": ((_WIDTH,), _pack_numbers("f", 1) * _WIDTH),
         "output": ((_WIDTH, tokens), b"".join(codes)),
     }
     shapes = {f"blk.0.{part}": (_WIDTH,) for part in ("attn_norm", "ffn_norm")} | {
@@ -120,18 +121,18 @@ def _tensors(tokens: int, follows: dict[int, int]) -> dict[str, tuple[tuple[int,
 
 
 def _fields(tokens: Sequence[str], kinds: Sequence[int], eos: int) -> list[bytes]:
-    scores = [_packed("f", 0)] * len(tokens)
-    types = [_packed("i", kind) for kind in kinds]
-    epsilon = _packed("f", 1e-5)
+    scores = [_pack_numbers("f", 0)] * len(tokens)
+    types = [_pack_numbers("i", kind) for kind in kinds]
+    epsilon = _pack_numbers("f", 1e-5)
     return [
-        _text("general.architecture", "llama"),
+        _text_field("general.architecture", "llama"),
         _number("llama.context_length", CONTEXT),
         _number("llama.embedding_length", _WIDTH),
         _number("llama.block_count", 1),
         _number("llama.feed_forward_length", _WIDTH),
         _number("llama.attention.head_count", 1),
         _field("llama.attention.layer_norm_rms_epsilon", _FLOAT32, epsilon),
-        _text("tokenizer.ggml.model", "llama"),
+        _text_field("tokenizer.ggml.model", "llama"),
         _array("tokenizer.ggml.tokens", _STRING, [*map(_string, tokens)]),
         _array("tokenizer.ggml.scores", _FLOAT32, scores),
         _array("tokenizer.ggml.token_type", _INT32, types),
@@ -148,12 +149,12 @@ def _gguf(fields: Sequence[bytes], tensors: dict[str, tuple[tuple[int, ...], byt
     places = accumulate((len(numbers) for _, numbers in tensors.values()), initial=0)
     rows = [
         _string(f"{name}.weight")
-        + _packed("I", len(shape))
-        + b"".join(_packed("Q", size) for size in shape)
-        + _packed("IQ", 0, place)
+        + _pack_numbers("I", len(shape))
+        + b"".join(_pack_numbers("Q", size) for size in shape)
+        + _pack_numbers("IQ", 0, place)
         for (name, (shape, _)), place in zip(tensors.items(), places, strict=False)
     ]
-    head = b"GGUF" + _packed("IQQ", 3, len(tensors), len(fields))
+    head = b"GGUF" + _pack_numbers("IQQ", 3, len(tensors), len(fields))
     head += b"".join(fields) + b"".join(rows)
     return b"".join(
         [head, bytes(-len(head) % _ALIGNED), *(numbers for _, numbers in tensors.values())]
@@ -162,23 +163,23 @@ def _gguf(fields: Sequence[bytes], tensors: dict[str, tuple[tuple[int, ...], byt
 
 def _string(text: str) -> bytes:
     encoded = text.encode()
-    return _packed("Q", len(encoded)) + encoded
+    return _pack_numbers("Q", len(encoded)) + encoded
 
 
 def _field(key: str, kind: int, value: bytes) -> bytes:
-    return _string(key) + _packed("I", kind) + value
+    return _string(key) + _pack_numbers("I", kind) + value
 
 
-def _text(key: str, value: str) -> bytes:
+def _text_field(key: str, value: str) -> bytes:
     return _field(key, _STRING, _string(value))
 
 
 def _number(key: str, value: int) -> bytes:
-    return _field(key, _UINT32, _packed("I", value))
+    return _field(key, _UINT32, _pack_numbers("I", value))
 
 
 def _array(key: str, kind: int, values: Sequence[bytes]) -> bytes:
-    return _field(key, _ARRAY, _packed("IQ", kind, len(values)) + b"".join(values))
+    return _field(key, _ARRAY, _pack_numbers("IQ", kind, len(values)) + b"".join(values))
 
 
 SECONDS = 60
@@ -286,10 +287,10 @@ class LlamaCpp(AskedEngine):
         if key not in self._whole:
             self._whole[key] = self._answer(question, {"logprobs": True, "top_logprobs": 1})
         # A stream has the same text, but does not show whether the model could write it.
-        wrong = _refused(question["text"], self._whole[key])
+        wrong = _find_departure(question["text"], self._whole[key])
         if wrong:
             raise ValueError(wrong)
-        return _joined(self._answer(question, {"stream": True}) if step else self._whole[key])
+        return _join_answer(self._answer(question, {"stream": True}) if step else self._whole[key])
 
     def _answer(self, question: Mapping[str, Any], more: Mapping[str, Any]) -> Sequence[Any]:
         """Return the answer, or the parts of its stream."""
@@ -304,7 +305,7 @@ class LlamaCpp(AskedEngine):
             **more,
         }
         with closing(HTTPConnection(self._address, timeout=SECONDS)) as connection:
-            response = _posted(connection, _CHAT, body)
+            response = _post_json(connection, _CHAT, body)
             return list(_events(response)) if "stream" in more else [json.loads(response.read())]
 
     def _request(self, question: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
@@ -313,7 +314,7 @@ class LlamaCpp(AskedEngine):
 
     def _prompt(self, question: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
         with closing(HTTPConnection(self._address, timeout=SECONDS)) as connection:
-            response = _posted(connection, "/apply-template", self._request(question, setting))
+            response = _post_json(connection, "/apply-template", self._request(question, setting))
             prompt: str = json.loads(response.read())["prompt"]
         return prompt
 
@@ -325,7 +326,7 @@ def _key(question: Mapping[str, Any]) -> str:
     )
 
 
-def _posted(connection: HTTPConnection, path: str, body: Mapping[str, Any]) -> HTTPResponse:
+def _post_json(connection: HTTPConnection, path: str, body: Mapping[str, Any]) -> HTTPResponse:
     """Return the server's response. Raises ValueError with the reason of a refusal."""
     connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
     response = connection.getresponse()
@@ -350,7 +351,7 @@ def _events(response: HTTPResponse) -> Iterator[Mapping[str, Any]]:
         yield part
 
 
-def _refused(text: str, parts: Sequence[Any]) -> str:
+def _find_departure(text: str, parts: Sequence[Any]) -> str:
     """Return where the output departs from the text, or empty if it does not."""
     written = b""
     for choice in _choices(parts):
@@ -367,7 +368,7 @@ def _refused(text: str, parts: Sequence[Any]) -> str:
     return f"its grammar rejects the text after {before[-SHOWN:]!r}"
 
 
-def _joined(parts: Sequence[Any]) -> Reading:
+def _join_answer(parts: Sequence[Any]) -> Reading:
     """Join the parts of an answer to a message."""
     joined = JoinedMessage()
     for choice in _choices(parts):
