@@ -31,7 +31,14 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
 
 from . import wings
-from .options import Command, WatchOption, add_options, grouped_values, needs, option_parameter
+from .options import (
+    Command,
+    WatchOption,
+    add_options,
+    grouped_values,
+    missing_option,
+    option_parameter,
+)
 from .output import print_error, print_note
 from .source import STANDARD_INPUT
 
@@ -200,7 +207,7 @@ def with_watch(*beside: str, to_file: bool = False) -> Callable[[Command], Comma
             if not watch:
                 return command(**values)
             if to_file and values.get("output") is None:
-                raise needs("--watch", "--output", "FILE")
+                raise missing_option("--watch", "--output", "FILE")
             files = [values.get(name) for name in beside]
             # Without a source, an encoder takes its place.
             encoder: str = values.get("encoder") or ""

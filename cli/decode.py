@@ -26,7 +26,7 @@ from .options import (
     ServerTimeoutOption,
     TokenizerOption,
     help_order,
-    needs,
+    missing_option,
     not_both,
 )
 from .output import print_warning, progress_bar
@@ -171,9 +171,11 @@ def _check_use(backend: ServerOptions, tokenizer: Path | None, *, free_reasoning
     if backend.server is not None and free_reasoning:
         raise not_both("--free-reasoning", "--server")
     if backend.server is not None and backend.engine is None:
-        raise needs("--server", "--engine", f"NAME, one of {', '.join(wings.ServerEngine)}")
+        raise missing_option(
+            "--server", "--engine", f"NAME, one of {', '.join(wings.ServerEngine)}"
+        )
     if backend.server is None and backend.engine is not None:
-        raise needs("--engine", "--server", "URL")
+        raise missing_option("--engine", "--server", "URL")
 
 
 MADE = "one token per byte, and one per marker of the template"

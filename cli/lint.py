@@ -43,7 +43,7 @@ from .options import (
     format_option,
     help_order,
     known_name,
-    needs,
+    missing_option,
     not_both,
 )
 from .output import (
@@ -498,9 +498,9 @@ def _check_watch(sources: Sequence[str], *, write: bool) -> None:
 def _check_use(options: LintOptions, *, write: bool, unsafe: bool) -> None:
     """Raise AutoparserError for options that contradict each other."""
     if unsafe:
-        raise needs("--unsafe-fixes", "--fix")
+        raise missing_option("--unsafe-fixes", "--fix")
     if write and options.baseline is None:
-        raise needs("--write-baseline", "--baseline", "FILE")
+        raise missing_option("--write-baseline", "--baseline", "FILE")
     options.check()
 
 
@@ -508,7 +508,7 @@ def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja,
     """Return the other Jinja programs. Raises AutoparserError if missing or not `wanted`."""
     if not wanted:
         if pythons:
-            raise needs("--python", "--engines")
+            raise missing_option("--python", "--engines")
         return ()
     # Of two versions of one implementation, the first one counts, from this environment.
     found = wings.installed_jinjas([sys.executable, *pythons])

@@ -105,7 +105,7 @@ def flat_parameters(command: Command) -> list[inspect.Parameter]:
         found += [
             option_parameter(name, kind, default=getattr(group, name))
             for name, kind in types.items()
-            if name not in _left_out(parameter)
+            if name not in _omitted_options(parameter)
         ]
     order: Mapping[str, int] = getattr(command, "help_order", {})
     # The sort is stable: options without a place keep their order after the others.
@@ -164,7 +164,7 @@ def grouped_values(command: Command, values: Mapping[str, Any]) -> dict[str, Any
             annotated: Iterator[Iterable[str]] = (
                 vars(base).get("__annotations__", ()) for base in group.__mro__
             )
-            names = {*chain.from_iterable(annotated)} - _left_out(parameter)
+            names = {*chain.from_iterable(annotated)} - _omitted_options(parameter)
             found[parameter.name] = group(**{name: values[name] for name in names})
         elif parameter.name in values:
             found[parameter.name] = values[parameter.name]
@@ -219,7 +219,7 @@ def _group_class(parameter: inspect.Parameter) -> type[OptionGroup] | None:
     return kind if isinstance(kind, type) and issubclass(kind, OptionGroup) else None
 
 
-def _left_out(parameter: inspect.Parameter) -> frozenset[str]:
+def _omitted_options(parameter: inspect.Parameter) -> frozenset[str]:
     marks = get_args(parameter.annotation)
     return next((mark for mark in marks if isinstance(mark, LeftOut)), LeftOut())
 
@@ -373,7 +373,7 @@ def known_name(name: str, known_names: Collection[str], problem: str, usual: str
     raise AutoparserError(problem, hint=hint)
 
 
-def needs(option: str, other: str, value: str = "") -> AutoparserError:
+def missing_option(option: str, other: str, value: str = "") -> AutoparserError:
     """Return the error for an option without another one; `value` is what that takes."""
     return AutoparserError(f"{option} needs {other}", hint=f"add {other} {value}".rstrip())
 

@@ -32,7 +32,7 @@ from .options import (
     chosen_form,
     format_option,
     help_order,
-    needs,
+    missing_option,
     not_both,
 )
 from .output import Outlet, open_outlet, print_note, status_line
@@ -143,9 +143,9 @@ def parse(
     for a lost call. 2 if there is nothing to parse.
     """
     if chunk is not None and not stream:
-        raise needs("--chunk", "--stream")
+        raise missing_option("--chunk", "--stream")
     if strip_code_fence and request_options.json_schema is None:
-        raise needs("--strip-code-fence", "--json-schema", "FILE")
+        raise missing_option("--strip-code-fence", "--json-schema", "FILE")
     # Without --input, the output is read from standard input.
     if source.source == STANDARD_INPUT and (
         input_file is None or str(input_file) == STANDARD_INPUT
@@ -324,10 +324,10 @@ def _checked_engines(
 ) -> list[tuple[str, str]]:
     """Return the engines to ask, each with its Python. Raises AutoparserError."""
     if pythons and not explain:
-        raise needs("--python", "--explain")
+        raise missing_option("--python", "--explain")
     if any(pair) and not pythons:
         named = "--tool-call-parser" if pair[0] else "--reasoning-parser"
-        raise needs(named, "--python", "PATH/bin/python")
+        raise missing_option(named, "--python", "PATH/bin/python")
     if not pythons:
         return []
     # An output is parsed without the commands about engines, unless one is named.

@@ -20,7 +20,7 @@ from .options import (
     ToolsOption,
     chosen_form,
     format_option,
-    needs,
+    missing_option,
     not_both,
 )
 from .output import Outlet, open_outlet, print_note, print_warning
@@ -184,9 +184,9 @@ def _check_use(chosen_options: set[str], form: RenderForm) -> None:
     if {"--tokens", "--trace"} <= chosen_options:
         raise not_both("--tokens", "--trace")
     if form is RenderForm.JSON and not {"--tokens", "--trace"} & chosen_options:
-        raise needs(f"--format {form}", "--tokens or --trace")
+        raise missing_option(f"--format {form}", "--tokens or --trace")
     if "--tokenizer" in chosen_options and "--tokens" not in chosen_options:
-        raise needs("--tokenizer", "--tokens")
+        raise missing_option("--tokenizer", "--tokens")
 
 
 def _renderer(

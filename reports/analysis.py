@@ -323,7 +323,7 @@ def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = 
     format_ = learned.formats.united
     message = example_message(format_)
     # A list, because the parts that are too high are replaced in place.
-    parts = [*_parts(learned, message)]
+    parts = [*_message_parts(learned, message)]
     column = max((len(name) for name, _ in parts), default=0)
     title = Text(_title(learned), style=HEADING_STYLE)
     # The title names a setting, whose values may be long.
@@ -360,7 +360,7 @@ def _title(learned: LearnedFormat) -> str:
     return f"A turn{under}, as the model writes it after the prompt"
 
 
-def _parts(learned: LearnedFormat, message: Message) -> Iterator[Part]:
+def _message_parts(learned: LearnedFormat, message: Message) -> Iterator[Part]:
     """Return every part with its lines; a part that continues in a line begins a new one.
 
     A second call is described by its difference from the first, if that fits on one line.
@@ -372,7 +372,7 @@ def _parts(learned: LearnedFormat, message: Message) -> Iterator[Part]:
     prompt = "" if begun is None or begun.opening is None else begun.opening.text
     before, after = cut_at_prompt(spans, prompt)
     if before:
-        yield "prompt", _lines([ExampleSpan("", span.text) for span in before], PROMPT)
+        yield "prompt", _span_lines([ExampleSpan("", span.text) for span in before], PROMPT)
     second = _second_call(format_, message)
     if second is not None:
         # The separator is named in the sentence about the second call.
@@ -382,7 +382,7 @@ def _parts(learned: LearnedFormat, message: Message) -> Iterator[Part]:
             yield part, [second]
             continue
         inner = [call_part for _, span in group for call_part in call_parts(format_, message, span)]
-        yield part, _lines(inner, MARKUP)
+        yield part, _span_lines(inner, MARKUP)
 
 
 SECOND = "call 2"
@@ -435,7 +435,7 @@ def _by_part(spans: Sequence[ExampleSpan]) -> Iterator[tuple[str, ExampleSpan]]:
             yield part, replace(span, text=left)
 
 
-def _lines(spans: Sequence[ExampleSpan], markup: str) -> Lines:
+def _span_lines(spans: Sequence[ExampleSpan], markup: str) -> Lines:
     """Split spans at the newlines of the text; empty lines are joined to the line before them."""
     drawn: Lines = []
     line = Text()

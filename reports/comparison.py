@@ -140,14 +140,14 @@ def _format_comparison(comparison: FormatComparison) -> Blocks:
         *_compared_sides(comparison),
         *prose(Text(words, style="green" if comparison.equal else ""), indent=0),
         *prose(Text(NOT_RENDERED, style="dim"), indent=0),
-        *_facts(comparison.facts),
+        *_fact_changes(comparison.facts),
     ]
 
 
 def comparison_blocks(comparison: Comparison) -> Blocks:
     """Show every difference."""
     return [
-        *_facts(comparison.facts),
+        *_fact_changes(comparison.facts),
         *_renders(comparison),
         *_trips(comparison),
         *_findings(comparison.findings),
@@ -157,7 +157,7 @@ def comparison_blocks(comparison: Comparison) -> Blocks:
 def first_differences(comparison: Comparison) -> Blocks:
     """Show the first differences of each kind."""
     return [
-        *_facts(comparison.facts, FIRST),
+        *_fact_changes(comparison.facts, FIRST),
         *_renders(comparison, FIRST_WAYS),
         *_trips_counted(comparison),
         *_findings(comparison.findings, FIRST),
@@ -276,7 +276,7 @@ _OF_THE_TEMPLATE = frozenset({"switches", "generation prompt"})
 """Aspects with names chosen by the template: they are shown as code, where no mention is live."""
 
 
-def _facts(facts: Sequence[FactChange], most: int | None = None) -> Blocks:
+def _fact_changes(facts: Sequence[FactChange], most: int | None = None) -> Blocks:
     if not facts:
         return []
     drawn: Blocks = [

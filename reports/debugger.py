@@ -79,7 +79,7 @@ def drawn_prompt(trace: RenderTrace, width: int, current: int, marks: PromptMark
     for number, piece in enumerate(trace.pieces):
         begins.append(len(flat))
         style = Style(reverse=number == current) + Style.from_meta({PIECE: number})
-        for start, part in _parts(piece.text, at, cuts):
+        for start, part in _cut_text(piece.text, at, cuts):
             if start in tokens:
                 flat.append(_BETWEEN, "dim")
             flat.append(visible(part), _learned_style(marks, start) + style)
@@ -95,7 +95,7 @@ def _cuts(marks: PromptMarks) -> Sequence[int]:
     return sorted({*edges, *(start for start, _, _ in marks.tokens)})
 
 
-def _parts(text: str, first: int, cuts: Sequence[int]) -> Iterator[tuple[int, str]]:
+def _cut_text(text: str, first: int, cuts: Sequence[int]) -> Iterator[tuple[int, str]]:
     """Cut a text at its newlines and at offsets in the prompt, where it begins at `first`."""
     inside = cuts[bisect_right(cuts, first) : bisect_left(cuts, first + len(text))]
     for start, end in pairwise((first, *inside, first + len(text))):

@@ -175,14 +175,14 @@ def _answers(report: DecodingReport) -> Blocks:
     for judged in report.judged_answers:
         drawn += heading(judged.answer.name)
         pairs = [
-            ("is", Text(visible("; ".join(_verdict(judged.judgment))))),
+            ("is", Text(visible("; ".join(_verdict_words(judged.judgment))))),
             ("answer", Text(marker_text(judged.answer.text))),
         ]
         drawn += rows(pairs, words=False)
     return drawn
 
 
-def _verdict(judgment: AnswerJudgment) -> Iterator[str]:
+def _verdict_words(judgment: AnswerJudgment) -> Iterator[str]:
     if judgment.clean:
         yield "clean"
     elif not judgment.complaints and judgment.rendering is not None:

@@ -66,7 +66,7 @@ def _template(target: FixTarget) -> Blocks:
         if fix.hidden:
             head.append(" (unsafe fix available)", style="dim")
         drawn += prose(head)
-        drawn += rows([*_facts(fix)], indent=4)
+        drawn += rows([*_fix_facts(fix)], indent=4)
         for example in () if fix.proof is None else fix.proof.examples:
             drawn += example_lines(example)
     return drawn
@@ -77,7 +77,7 @@ def counted_edits(tried: int) -> str:
     return f" ({counted_noun(tried, 'edit')} tried)" if tried else ""
 
 
-def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
+def _fix_facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
     yield "finding", Text(visible(fix.finding.message))
     if fix.why:
         yield "why", Text(fix.why + counted_edits(fix.tried))
@@ -258,8 +258,8 @@ def _deviation(alike: Sequence[MismarkedTurn]) -> str:
     others = len(alike) - 1
     more = f", and {others} more" if others else ""
     found = [
-        f"{what} {', '.join(map(_stretch, stretches))}"
-        for what, stretches in (("not marked:", one.left_out), ("marked:", one.marked_too))
+        f"{label} {', '.join(map(_stretch, stretches))}"
+        for label, stretches in (("not marked:", one.left_out), ("marked:", one.marked_too))
         if stretches
     ]
     place = f"message {one.message + 1} of {', '.join(one.conversation)}{more}"

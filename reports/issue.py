@@ -50,7 +50,7 @@ class ReportedOutput:
 
 def issue_markdown(report: ReportedOutput) -> str:
     """Return a bug report as Markdown."""
-    return "\n".join(_lines(report)) + "\n"
+    return "\n".join(_issue_lines(report)) + "\n"
 
 
 def _lines(report: ReportedOutput) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _lines(report: ReportedOutput) -> Iterator[str]:
         replace(explained, template=shell_word(_template_name(report)), tools="tools.json")
     )
     yield from ("", f"Way out: {plain(way)}") if way else ()
-    yield from ("", *_facts(report))
+    yield from ("", *_report_facts(report))
     yield from ("", f"#### The output ({counted_noun(len(text), 'character')})")
     yield from ("", *_fence(text, _middle(report)))
     # A message that had to be guessed must not be called the expected one.
@@ -107,7 +107,7 @@ def _template_name(report: ReportedOutput) -> str:
     return PurePath(report.template.origin or "chat_template.jinja").name
 
 
-def _facts(report: ReportedOutput) -> Iterator[str]:
+def _report_facts(report: ReportedOutput) -> Iterator[str]:
     source = report.template.source
     named = _template_name(report)
     if source is not None and source.commit:

@@ -87,7 +87,7 @@ def _block_lines(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a bran
                 left, right = cell(change.left.plain), cell(change.right.plain)
                 yield f"| {inline(change.name)} | {left} | {right} |"
         case Table():
-            yield from _table(block)
+            yield from _table_lines(block)
         case Fold():
             yield from _folded_lines(inline(block.summary), block.blocks)
         case Entries():
@@ -144,7 +144,7 @@ def _side_label(label: str) -> str:
     return _label(sign) + (f"{plain(line)}: " if line else "")
 
 
-def _table(block: Table) -> Iterator[str]:
+def _table_lines(block: Table) -> Iterator[str]:
     yield from ("", f"| {' | '.join(plain(column.head) for column in block.columns)} |")
     yield f"|{'---|' * len(block.columns)}"
     for at, cells in enumerate(block.rows):

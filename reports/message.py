@@ -89,12 +89,12 @@ def parsed_report(message: ParsedMessage, width: int) -> Text:
 
 def _message(message: ParsedMessage) -> Blocks:
     return [
-        *rows(list(_parts(message)), indent=0, words=False, label=_LABEL),
+        *rows(list(_part_rows(message)), indent=0, words=False, label=_LABEL),
         *rows([("Status", status_text(message))], indent=0, label=_LABEL),
     ]
 
 
-def _parts(message: ParsedMessage) -> Iterator[Row]:
+def _part_rows(message: ParsedMessage) -> Iterator[Row]:
     yield from _text_rows("Reasoning", message.reasoning_content)
     yield from _text_rows("Content", message.content)
     for at, call in enumerate(message.tool_calls, 1):

@@ -313,7 +313,7 @@ def parsed_document(
             **({"finish_reason": message.finish_reason} if message.finish_reason else {}),
             **_outcome(message),
             "call_statuses": [call.status for call in message.tool_calls],
-            **_facts(message),
+            **_fact_fields(message),
             "spans": spans,
             **_explanation_fields(why, text),
         },
@@ -340,7 +340,7 @@ def end_document(
             deltas=_deltas(deltas),
             template=named_template(template),
             **_outcome(message),
-            **_facts(message),
+            **_fact_fields(message),
             **_explanation_fields(why, text),
         )
     )
@@ -360,16 +360,16 @@ def _outcome(message: ParsedMessage) -> dict[str, Any]:
     }
 
 
-def _facts(message: ParsedMessage) -> dict[str, Any]:
+def _fact_fields(message: ParsedMessage) -> dict[str, Any]:
     found = [
         copy_fields(SchemaErrorDocument, breach, call=at)
         for at, call in enumerate(message.tool_calls)
         for breach in call.schema_errors
     ]
     differ = [
-        DepartureDocument(at, what)
+        DepartureDocument(at, departure)
         for at, call in enumerate(message.tool_calls)
-        for what in call.departures
+        for departure in call.departures
     ]
     # Empty is a value here: nothing was unreadable, while the option was given.
     unread = {} if message.unread is None else {"unread": message.unread}

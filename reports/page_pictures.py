@@ -119,7 +119,7 @@ def round_trip_section(portrait: Portrait) -> Blocks:
         # Not printed: the table of verdicts has them all.
         strips: Blocks = [_strip(*trip) for trip in holding]
         drawn.append(Fold(Text(f"The {len(holding)} that hold"), strips, printed=False))
-    return drawn + _left_out(found)
+    return drawn + _omitted_scenarios(found)
 
 
 def _cause(row: TripRow) -> Cause:
@@ -210,7 +210,7 @@ def _strip(at: int, row: TripRow, strip: TokenStrip) -> Block:
     return Picture("strip", data, prose(caption))
 
 
-def _left_out(round_trip: RoundTrip) -> Blocks:
+def _omitted_scenarios(round_trip: RoundTrip) -> Blocks:
     if not round_trip.left_out:
         return []
     cells = tuple(

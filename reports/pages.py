@@ -274,16 +274,16 @@ def _shared_text(text: str, *, first: bool, last: bool) -> Markup:
         return signs(text)
     head = Markup() if first else signs(text[:_CONTEXT]) + Markup("\n")
     tail = Markup() if last else Markup("\n") + signs(text[-_CONTEXT:])
-    return head + _left_out(left_out, "unchanged character") + tail
+    return head + _omission_markup(left_out, "unchanged character") + tail
 
 
 def _own_text(text: str) -> Markup:
     left = len(text) - _LONGEST
-    more = _left_out(left, "more character") if left > 0 else Markup()
+    more = _omission_markup(left, "more character") if left > 0 else Markup()
     return signs(text[:_LONGEST]) + more
 
 
-def _left_out(count: int, noun: str) -> Markup:
+def _omission_markup(count: int, noun: str) -> Markup:
     return Markup('<em class="more">… {}</em>').format(counted_noun(count, noun))
 
 

@@ -99,7 +99,7 @@ def _parsers(served: ServedModel) -> str:
     if not served.parsers_told:
         return "; ".join(served.notes) or "not reported"
     pair = (("calls", served.tool_parser), ("reasoning", served.reasoning_parser))
-    return ", ".join(f"{name or 'none'} for {what}" for what, name in pair)
+    return ", ".join(f"{name or 'none'} for {part}" for part, name in pair)
 
 
 def _summary_rows(probe: ServerProbe) -> Iterator[Row]:
@@ -170,18 +170,18 @@ def _read_otherwise(probe: ServerProbe) -> Blocks:
     for text in probe.texts:
         if text.verdict is ReadVerdict.REFUSED:
             drawn += heading(f"The server fails on {text.known_text.title}")
-            drawn += rows([_text(text), ("it says", Text(visible(text.refusal)))])
+            drawn += rows([_text_row(text), ("it says", Text(visible(text.refusal)))])
         elif text.verdict is ReadVerdict.DIFFERENT:
             drawn += heading(f"Misread: {text.known_text.title}")
-            drawn += rows([_text(text), *_parts(text.differences)], words=False)
+            drawn += rows([_text_row(text), *_difference_rows(text.differences)], words=False)
     return drawn
 
 
-def _text(text: ProbedText) -> Row:
+def _text_row(text: ProbedText) -> Row:
     return "text", Text(marker_text(_shorten_text(text.known_text.text)))
 
 
-def _parts(differences: Sequence[PartDifference]) -> Iterator[Row]:
+def _difference_rows(differences: Sequence[PartDifference]) -> Iterator[Row]:
     for difference in differences:
         yield f"{difference.part} expected", Text(_value(difference.meant))
         yield f"{difference.part} read", Text(_value(difference.came))
@@ -207,7 +207,7 @@ def _at_edges(probe: ServerProbe) -> Blocks:
         return []
     return [
         *heading("Whitespace at the edges, first case of each part"),
-        *rows(list(_parts(list(first.values()))), words=False),
+        *rows(list(_difference_rows(list(first.values()))), words=False),
     ]
 
 

@@ -73,11 +73,11 @@ def _failure(trace: RenderTrace) -> Blocks:
     drawn = prose(Text(f"The render ended{at}.", style=_FAILED), indent=0)
     drawn += prose(visible(trace.failure.message), hang=2)
     for site in trace.ended_in:
-        drawn += _place(trace, site)
+        drawn += _place_blocks(trace, site)
     return [*drawn, *blank()]
 
 
-def _place(trace: RenderTrace, ended: OpenSite) -> Blocks:
+def _place_blocks(trace: RenderTrace, ended: OpenSite) -> Blocks:
     line = str(trace.sites[ended.site].line)
     drawn = rows([(f"{line:>{_NUMBER}}", source_words(trace, ended.site))], words=False)
     for value in ended.seen:

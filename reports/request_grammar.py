@@ -98,10 +98,10 @@ def acceptance_report(
         else "where the text ends",
     )
     shown_place = excerpt([head, *_place_lines(text, acceptance)], broken=False)
-    return report_text([*shown_place, *rows(_facts(acceptance, unit))], width)
+    return report_text([*shown_place, *rows(_acceptance_rows(acceptance, unit))], width)
 
 
-def _facts(acceptance: TextAcceptance, unit: str) -> list[Row]:
+def _acceptance_rows(acceptance: TextAcceptance, unit: str) -> list[Row]:
     # The most precise place that is known: argument, call, part.
     where = Text("at the beginning" if acceptance.part is None else _PARTS[acceptance.part])
     if acceptance.argument:
@@ -424,7 +424,7 @@ def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
     yield "calls", join_texts(pieces, " ")
     call = section.call
     if isinstance(call, RowCall):
-        yield "  call", _row(call)
+        yield "  call", _call_row(call)
         # Use the parser's row: in a loose one, some words may differ from the template's.
         found = [item for item in call.loose_row or call.row if isinstance(item, ArgumentList)]
         name = next(
@@ -439,7 +439,7 @@ def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
         yield from _arguments(item.arguments)
 
 
-def _row(call: RowCall) -> Text:
+def _call_row(call: RowCall) -> Text:
     found = join_texts([_item(item) for item in call.loose_row or call.row], " ")
     if call.empty_row is None:
         return found
@@ -503,7 +503,7 @@ def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
     for kind, row in members.typed.items():
         shown = _note("not written") if row is None else _entry(row)
         yield f"      {kind.value} pair", shown
-    yield "      key", _text(members.key)
+    yield "      key", _describe_string(members.key)
     yield from _values(values)
 
 
@@ -530,7 +530,7 @@ def _values(values: ValueNotation) -> Iterator[Row]:
         yield "      value", Text("any JSON value")
         return
     yield "      value", Text("string / number / boolean / null / array / object")
-    yield "      string", _text(values.string)
+    yield "      string", _describe_string(values.string)
     yield "      number", _around(values.number, "digits")
     yield "      boolean", sentence(quote_marker(values.true), " / ", quote_marker(values.false))
     yield "      null", quote_marker(values.null)
@@ -539,7 +539,7 @@ def _values(values: ValueNotation) -> Iterator[Row]:
     yield "      object", sentence(_container(values.object, "member"), " ", member)
 
 
-def _text(text: StringText) -> Text:
+def _describe_string(text: StringText) -> Text:
     return _around(text, f"characters {text.escape.words}")
 
 

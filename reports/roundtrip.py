@@ -132,9 +132,9 @@ def roundtrip_report(
         *([] if analysis is None else template_lines(analysis)),
         *summary_lines(round_trip),
         *blank(),
-        *_table(round_trip, in_full=in_full),
+        *_scenario_tables(round_trip, in_full=in_full),
         *_conditions(round_trip),
-        *_left_out(round_trip),
+        *_omission_reasons(round_trip),
         *cause_lines(round_trip, list(Cause), in_full=in_full),
     ]
     return report_text(drawn, width)
@@ -226,7 +226,7 @@ FAULTS: dict[Culprit, str] = {
 }
 
 
-def _table(round_trip: RoundTrip, *, in_full: bool) -> Blocks:
+def _scenario_tables(round_trip: RoundTrip, *, in_full: bool) -> Blocks:
     """Group broken scenarios by culprit; passing ones come last, folded."""
     drawn: Blocks = []
     for fault, words in FAULTS.items():
@@ -327,7 +327,7 @@ NAMED = 6
 """Scenarios named for one reason."""
 
 
-def _left_out(round_trip: RoundTrip) -> Blocks:
+def _omission_reasons(round_trip: RoundTrip) -> Blocks:
     reasons: dict[str, list[str]] = {}
     for scenario, _, why in round_trip.left_out:
         names = reasons.setdefault(why, [])
@@ -671,7 +671,7 @@ def roundtrip_document(analysis: Analysis, round_trip: RoundTrip) -> dict[str, J
         tuple(round_trip.settings),
         round_trip.untried,
         round_trip.beyond,
-        tuple(map(_row, round_trip.rows)),
+        tuple(map(_row_document, round_trip.rows)),
         tuple(
             LeftOutDocument(scenario.name, coming, reason)
             for scenario, coming, reason in round_trip.left_out
@@ -680,7 +680,7 @@ def roundtrip_document(analysis: Analysis, round_trip: RoundTrip) -> dict[str, J
     return document_json(document)
 
 
-def _row(row: TripRow) -> RowDocument:
+def _row_document(row: TripRow) -> RowDocument:
     return copy_fields(
         RowDocument,
         row.scenario,
@@ -694,7 +694,7 @@ def _row(row: TripRow) -> RowDocument:
     )
 
 
-def _verdict(verdict: Verdict) -> VerdictDocument:
+def _verdict_document(verdict: Verdict) -> VerdictDocument:
     return copy_fields(
         VerdictDocument,
         verdict,

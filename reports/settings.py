@@ -45,7 +45,9 @@ def settings_section(analysis: LearnedFormat) -> Blocks:
     ]
     # Prompts that end alike do not show which format follows.
     for group in formats.alike:
-        settings = [Text(_of(begun.opening)) for begun in group if begun.opening is not None]
+        settings = [
+            Text(_opening_words(begun.opening)) for begun in group if begun.opening is not None
+        ]
         prompt = group[0].opening
         if prompt is not None:
             ends = quote_marker(prompt.text)
@@ -85,7 +87,7 @@ def _telling(format_: TurnFormat) -> list[str]:
     for opening in sorted(format_.openings, key=lambda opening: len(opening.setting)):
         if not any(_covers(other, opening) for other in openings):
             openings.append(opening)
-    return [_of(opening) for opening in openings]
+    return [_opening_words(opening) for opening in openings]
 
 
 def _covers(one: TurnOpening, other: TurnOpening) -> bool:
@@ -94,7 +96,7 @@ def _covers(one: TurnOpening, other: TurnOpening) -> bool:
     return same and one.tools is other.tools
 
 
-def _of(opening: TurnOpening | None) -> str:
+def _opening_words(opening: TurnOpening | None) -> str:
     setting = "" if opening is None else setting_words(opening.setting)
     bare = "" if opening is None or opening.tools else " without tools"
     return f"{setting or 'nothing set'}{bare}"

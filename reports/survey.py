@@ -163,10 +163,13 @@ def _shares(title: str, shares: Sequence[RecordShare], whole: int) -> Blocks:
     if not shares:
         return []
     anchor = title.lower().replace(" ", "-")
-    return [Heading(Text(title), anchor), _table([(share.name, share) for share in shares], whole)]
+    return [
+        Heading(Text(title), anchor),
+        _share_table([(share.name, share) for share in shares], whole),
+    ]
 
 
-def _table(
+def _share_table(
     named_shares: Sequence[tuple[str, RecordShare]], whole: int, asides: tuple[str, ...] = ()
 ) -> Table:
     columns = (
@@ -204,7 +207,7 @@ def _families(summary: SurveySummary, folder: str, most: int) -> Blocks:
     return [
         Heading(Text(title), "families", str(len(summary.families)), short="Families", lead=lead),
         # Bars are relative to the largest family, which is the first.
-        _table(named, families[0].share.templates, asides),
+        _share_table(named, families[0].share.templates, asides),
         *_more(len(summary.families) - len(families)),
     ]
 
@@ -276,12 +279,12 @@ def _name(record: SurveyRecord, folder: str, pages: Mapping[str, str]) -> Text:
     return Text(name) if own is None else link(name, own)
 
 
-def _verdict(record: SurveyRecord) -> str:
+def _record_verdict(record: SurveyRecord) -> str:
     return "not analyzed" if record.error else "passes" if record.ok else "fails"
 
 
 def _cells(record: SurveyRecord, *, linted: bool) -> Iterator[Text]:
-    verdict = _verdict(record)
+    verdict = _record_verdict(record)
     # A template that was not analyzed has no score, not a score of 0.
     figure = "" if record.error else small(f"{record.check.passed}/{record.check.total}")
     yield sentence(badge(verdict, _WORDS[verdict]), " " if figure else "", figure)
@@ -307,7 +310,7 @@ def _choices(
         options = tuple((value, value) for value in sorted(set(values)) if value)
         return ColumnFilter(column, heads.index(column), options)
 
-    yield column_filter("verdict", [_verdict(record) for record in records])
+    yield column_filter("verdict", [_record_verdict(record) for record in records])
     if linted:
         errors = _SEVERITIES[Severity.ERROR]
         error_options = (("some", "with errors"), ("none", "without errors"))

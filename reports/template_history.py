@@ -63,7 +63,7 @@ def _verdicts(changes: Sequence[RevisionChange]) -> Blocks:
     if len(changes) < 2:  # noqa: PLR2004 - the only one is shown below
         return []
     pairs = [
-        (f"{_short_hash(change)}  {visible(change.revision.date)}", _verdict(change))
+        (f"{_short_hash(change)}  {visible(change.revision.date)}", _verdict_text(change))
         for change in changes
     ]
     return [Heading(Text("Verdicts"), "verdicts"), *rows(pairs)]
@@ -94,7 +94,7 @@ def _short_hash(change: RevisionChange) -> str:
     return visible(change.revision.commit[:SHORT_HASH]) or "uncommitted"
 
 
-def _verdict(change: RevisionChange) -> Text:
+def _verdict_text(change: RevisionChange) -> Text:
     """Return the effect of a revision as a sentence."""
     if change.problem:
         return Text(f"no analysis: {visible(change.problem)}", style="red")
@@ -107,7 +107,7 @@ def _verdict(change: RevisionChange) -> Text:
 
 
 def _revision_blocks(change: RevisionChange, *, in_full: bool) -> Blocks:
-    comparison, verdict = change.comparison, prose(_verdict(change))
+    comparison, verdict = change.comparison, prose(_verdict_text(change))
     if change.problem or comparison is None or comparison.equal:
         return verdict
     counted = [*verdict, *prose(difference_counts(comparison))]

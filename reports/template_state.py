@@ -387,13 +387,13 @@ def bar_chart(title: str, bars: Sequence[ChartBar]) -> str:
         f'  <desc id="d">{escape(words)}</desc>',
         f"  <style>{_STYLE}  </style>",
         f'  <text class="title" x="8" y="24">{escape(title)}</text>',
-        *(line for at, bar in enumerate(bars) for line in _row(bar, _TOP + _ROW * at)),
+        *(line for at, bar in enumerate(bars) for line in _bar_lines(bar, _TOP + _ROW * at)),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _row(bar: ChartBar, top: int) -> Iterator[str]:
+def _bar_lines(bar: ChartBar, top: int) -> Iterator[str]:
     share = bar.count / bar.whole if bar.whole else 0
     kind = "good" if bar.good else "bad"
     yield (f'  <text x="{_LABEL - 12}" y="{top + 18}" text-anchor="end">{escape(bar.label)}</text>')

@@ -118,7 +118,7 @@ def _block_lines(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a 
         case ValueChanges():
             return [line for change in _changes(block) for line in _block_lines(change, width)]
         case Table():
-            return _table(block, width)
+            return _draw_table(block, width)
         case Fold():
             return drawn_lines([Paragraph(block.summary), *block.blocks], width)
         case Entries():
@@ -274,7 +274,7 @@ def _compared_texts(block: ComparedTexts) -> Blocks:
     return drawn + [block_below for side in block.sides for block_below in side.below]
 
 
-def _table(block: Table, width: int) -> Lines:
+def _draw_table(block: Table, width: int) -> Lines:
     columns = block.columns
     sizes = _sizes(block, width)
     # Do not break the title of a column that has no fixed width.
@@ -389,10 +389,10 @@ def _limit_lines(text: str, style: str) -> Lines:
     left = len(text) - DIFFERENT_CHARACTERS
     if left <= 0:
         return lines(text, style)
-    return [*lines(text[:DIFFERENT_CHARACTERS], style), _left_out(left, "more character")]
+    return [*lines(text[:DIFFERENT_CHARACTERS], style), _omission_text(left, "more character")]
 
 
-def _left_out(count: int, noun: str) -> Text:
+def _omission_text(count: int, noun: str) -> Text:
     return Text(f"… {counted_noun(count, noun)}", style="dim italic")
 
 
@@ -402,7 +402,7 @@ def _context(text: str, *, first: bool, last: bool) -> Lines:
     tail = "" if last else _end(text)
     if len(head) + len(tail) >= len(text):
         return lines(text, "dim")
-    left_out = _left_out(len(text) - len(head) - len(tail), "unchanged character")
+    left_out = _omission_text(len(text) - len(head) - len(tail), "unchanged character")
     return [*lines(head, "dim"), left_out, *lines(tail, "dim")]
 
 

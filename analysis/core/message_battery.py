@@ -133,8 +133,8 @@ def battery_messages() -> tuple[BatteryCase, ...]:
             )
         )
     cases += [
-        BatteryCase(f"an argument that is {what}", _one_call({key: value}))
-        for what, key, value in _VALUES
+        BatteryCase(f"an argument that is {kind}", _one_call({key: value}))
+        for kind, key, value in _VALUES
     ]
     cases += [
         BatteryCase("a call without arguments", _one_call({})),
@@ -167,11 +167,12 @@ def _one_call(arguments: dict[str, Json], name: str = MIXED_TOOL) -> Message:
 def _edges_of_calls() -> BatteryCase:
     arguments = {key: value for _, key, value in _EDGE_ARGUMENTS}
     named = (
-        BatteryCase(what, _one_call({"history": "plain words"}, name)) for what, name in _EDGE_NAMES
+        BatteryCase(title, _one_call({"history": "plain words"}, name))
+        for title, name in _EDGE_NAMES
     )
     valued = (
-        BatteryCase(what, _one_call({key: value}, "findtown"))
-        for what, key, value in _EDGE_ARGUMENTS
+        BatteryCase(title, _one_call({key: value}, "findtown"))
+        for title, key, value in _EDGE_ARGUMENTS
     )
     # All edges in one message cost one render; their parts are asked only if it fails.
     return BatteryCase(

@@ -137,14 +137,14 @@ def file_read(content: bytes, name: str) -> FormatFile:
         file = msgspec.json.decode(content, type=FormatFile)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         # msgspec's error has no hint and no line, so the file is read once more for a better one.
-        return _explained(content, name)
+        return _explain_fault(content, name)
     problem = _contradiction(file)
     if problem:
         raise AutoparserError(problem, file=name, hint=AGAIN)
     return file
 
 
-def _explained(content: bytes, name: str) -> FormatFile:
+def _explain_fault(content: bytes, name: str) -> FormatFile:
     """Read the file once more, slowly, for a message about its fault."""
     try:
         value: Any = json.loads(content)

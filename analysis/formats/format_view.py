@@ -380,12 +380,12 @@ def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
     entry = "".join(str(piece) for piece in calls.arguments.members.entry)
     # `<function=` belongs to the name, a unit that entries repeat to them, and `<f>` before a name
     # to the `</f>` after it.
-    if not _finished(first) or (rest and first in entry) or (not rest and _closes(first, behind)):
+    if not _is_closed(first) or (rest and first in entry) or (not rest and _closes(first, behind)):
         return ""
     return first
 
 
-def _finished(unit: str) -> bool:
+def _is_closed(unit: str) -> bool:
     """Whether a unit is closed: it does not lead to the slot after it."""
     last = unit.rstrip()[-1]
     return not last.isalnum() and (last == ">" or not unit.startswith("<"))
@@ -476,7 +476,7 @@ def _split_middle(middle: str) -> tuple[str, str]:
     """Split the text between key and value: the first complete unit closes the key."""
     literal = TemplateLiteral.of(middle)
     first = literal.units[0] if literal.is_marked else ""
-    if first and len(literal.units) > 1 and _finished(first):
+    if first and len(literal.units) > 1 and _is_closed(first):
         return first, literal.core[len(first) :]
     return literal.core, ""
 
@@ -575,11 +575,11 @@ def compute_view(formats: Formats, *, requires_nonnull_content: bool) -> FormatV
             requires_nonnull_content=requires_nonnull_content,
             tools_array_wrapped=calls is not None and is_array(calls),
         ),
-        preserved_tokens=_preserved(markers, format_),
+        preserved_tokens=_preserved_markers(markers, format_),
     )
 
 
-def _preserved(markers: MarkerRegistry, format_: TurnFormat) -> tuple[str, ...]:
+def _preserved_markers(markers: MarkerRegistry, format_: TurnFormat) -> tuple[str, ...]:
     found: dict[str, None] = {}
     # The registry has no ends of turns, which engines have to see as well.
     for text in (*markers.items().values(), *format_.stop_strings):

@@ -223,7 +223,7 @@ def smallest_part(text: str, shows: Callable[[str], bool], left: int = MOST_PARS
     """
     if len(text) > LONGEST or not shows(text):
         return text
-    lines = _without_pieces(_lines(text), shows, left // 2)
+    lines = _without_pieces(_text_lines(text), shows, left // 2)
     words = _without_pieces(_words(lines), shows, left // 2)
     return words if len(words) <= len(lines) // 2 else lines
 
@@ -246,7 +246,7 @@ def _without_pieces(pieces: list[str], shows: Callable[[str], bool], left: int) 
     return "".join(pieces)
 
 
-def _lines(text: str) -> list[str]:
+def _text_lines(text: str) -> list[str]:
     return text.splitlines(keepends=True)
 
 

@@ -147,14 +147,14 @@ def group_differences(expected: str, actual: str) -> tuple[DeviationExplanation,
 
     `<f>{"a": 1}</f>` against `<f>{"a":1}` lacks a space after the colon, and lacks `</f>`.
     """
-    regions = _moved(list(_regions(expected, actual)))
+    regions = _join_moved(list(_regions(expected, actual)))
     alike = (
         # All differences in whitespace are one group; others have to be of the same texts.
         (kind if kind is OutputDeviation.SPACE else (kind, region.expected, region.actual), region)
         for region in regions
         for kind in [region.deviation]
     )
-    return _grouped(
+    return _first_places(
         (key, DeviationExplanation(region.deviation, region.offset, region.expected, region.actual))
         for key, region in alike
     )
@@ -177,7 +177,7 @@ def _regions(expected: str, actual: str) -> Iterator[_Region]:
     for kind, from_left, to_left, from_right, to_right in matcher.get_opcodes():
         wanted, there = left[from_left:to_left], right[from_right:to_right]
         if kind != "equal":
-            yield _trimmed(*_slid(before, wanted, there), at)
+            yield _trim_whitespace(*_slid(before, wanted, there), at)
         before += there
         at += sum(map(len, there))
 
@@ -201,7 +201,7 @@ def _slid(before: Sequence[str], wanted: list[str], there: list[str]) -> tuple[s
     return "".join(wanted), "".join(there), back
 
 
-def _trimmed(wanted: str, there: str, back: int, at: int) -> _Region:
+def _trim_whitespace(wanted: str, there: str, back: int, at: int) -> _Region:
     """Leave out the whitespace that both begin and end with."""
     start = at - back
     while wanted and there and wanted[0] == there[0] and wanted[0].isspace():
@@ -221,7 +221,7 @@ def _tokens(text: str) -> list[str]:
     return [token for token in tokens if token]
 
 
-def _moved(regions: list[_Region]) -> list[_Region]:
+def _join_moved(regions: list[_Region]) -> list[_Region]:
     """Join a missing text with the same text at another place."""
     found: list[_Region] = []
     for region in regions:
@@ -248,7 +248,7 @@ def _swaps(one: _Region, other: _Region) -> bool:
     ) == Counter(there)
 
 
-def _grouped(
+def _first_places(
     keyed: Iterable[tuple[object, DeviationExplanation]],
 ) -> tuple[DeviationExplanation, ...]:
     """Return the first place of each key, with how many more there are."""
@@ -338,11 +338,11 @@ def compare_output(reader: OutputReading, text: str, *, complete: bool = True) -
     # A message with calls has its markers, and restoring tries every row.
     back = None if message.tool_calls else restore_markers(reader.parser, text)
     if back is not None:
-        return ComparedOutput(message, drafted, _restored(back, text, reader))
+        return ComparedOutput(message, drafted, _explain_restored(back, text, reader))
     found = [
         *_junk(reader, message, text),
         *_explain_calls(reader, message, drafted, text, complete=complete),
-        *_rewritten(reader, message, text),
+        *_explain_rewritten(reader, message, text),
     ]
     # The end of a truncated output is not missing: it was never written.
     if message.missing_end and message.status is not Status.CUT:
@@ -353,16 +353,16 @@ def compare_output(reader: OutputReading, text: str, *, complete: bool = True) -
     if not message.tool_calls and message.status not in (Status.MALFORMED, Status.CUT):
         found += _foreign(reader, message, text)
     ordered = sorted(found, key=lambda one: one.offset)
-    return ComparedOutput(message, drafted, tuple(_of_another_prompt(reader, ordered, text)))
+    return ComparedOutput(message, drafted, tuple(_explain_by_prompt(reader, ordered, text)))
 
 
-def _restored(
+def _explain_restored(
     back: RestoredOutput, text: str, reader: OutputReading
 ) -> tuple[DeviationExplanation, ...]:
     """Explain an output whose markers were stripped by the missing markers."""
     ends = [end.core for end in reader.parser.turn.ends]
     cause = PossibleCause(CauseKind.STRIPPED, back.markers)
-    return _grouped(
+    return _first_places(
         (marker, DeviationExplanation(kind, offset, marker, "", cause))
         for marker, offset in marker_places(back, text)
         for kind in [OutputDeviation.NO_END if marker in ends else OutputDeviation.MISSING]
@@ -485,7 +485,7 @@ def _broken_at(parser: OutputParser, text: str) -> int:
     return max(0, bisect_left(range(len(text) + 1), True, key=broken) - 1)
 
 
-def _rewritten(
+def _explain_rewritten(
     reader: OutputReading, message: ParsedMessage, text: str
 ) -> list[DeviationExplanation]:
     """Explain the differences between the output and the template's text of the parsed message."""
@@ -508,26 +508,35 @@ def _rewritten(
         return []
     if found.rendering.same_text or found.rewritten is None:
         return []
-    expected = _ended(found.rewritten, message, [end.core for end in reader.parser.turn.ends])
+    expected = _without_missing_end(
+        found.rewritten, message, [end.core for end in reader.parser.turn.ends]
+    )
     written, ats = _without_junk(message.spans, text)
     # Ignore whitespace at the edges, which depends on the prompt and the end.
     lead = len(written) - len(written.lstrip())
     shown = group_differences(expected.strip(), written.strip())
-    placed = [replace(one, offset=ats[min(lead + one.offset, len(written))]) for one in shown]
+    placed = [
+        replace(difference, offset=ats[min(lead + difference.offset, len(written))])
+        for difference in shown
+    ]
     # Text missing at the very end was probably never written, so it is not a stripped marker.
-    missing = (one for one in placed if one.deviation is OutputDeviation.MISSING)
-    lost_markers = units_in(one.expected for one in missing if text[one.offset :].strip())
+    missing = (
+        difference for difference in placed if difference.deviation is OutputDeviation.MISSING
+    )
+    lost_markers = units_in(
+        difference.expected for difference in missing if text[difference.offset :].strip()
+    )
     lost_markers = tuple(marker for marker in lost_markers if marker not in text)
     # If nothing else differs without these markers, they were stripped.
     if lost_markers and not group_differences(
         without_markers(expected, lost_markers).strip(), written.strip()
     ):
         cause = PossibleCause(CauseKind.STRIPPED, lost_markers)
-        placed = [replace(one, cause=cause) for one in placed]
+        placed = [replace(difference, cause=cause) for difference in placed]
     return placed
 
 
-def _ended(expected: str, message: ParsedMessage, ends: Sequence[str]) -> str:
+def _without_missing_end(expected: str, message: ParsedMessage, ends: Sequence[str]) -> str:
     """Leave out the end that a message does not have."""
     bare = expected.rstrip()
     end = next((end for end in ends if bare.endswith(end)), "")
@@ -556,7 +565,7 @@ def _foreign(
     yield DeviationExplanation(OutputDeviation.FOREIGN, at, expected, piece, cause)
 
 
-def _of_another_prompt(
+def _explain_by_prompt(
     reader: OutputReading, explanations: Sequence[DeviationExplanation], text: str
 ) -> Iterator[DeviationExplanation]:
     """Name the setting whose prompt would explain an output that is not regular."""

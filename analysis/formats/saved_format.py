@@ -162,7 +162,7 @@ def template_of_format(saved: SavedFormat, template_place: str | None = None) ->
     """
     places = [template_place] if template_place is not None else list(_places(saved))
     for place in places:
-        found = _unchanged(saved, place, wanted=template_place is not None)
+        found = _find_unchanged_template(saved, place, wanted=template_place is not None)
         if found is not None:
             # With other special tokens it would render other texts than the learned ones.
             return replace(found, special_tokens=dict(saved.template.special_tokens))
@@ -192,7 +192,9 @@ def _places(saved: SavedFormat) -> Iterator[str]:
     yield from dict.fromkeys(str(candidate) for candidate in candidates if candidate.exists())
 
 
-def _unchanged(saved: SavedFormat, place: str, *, wanted: bool) -> ChatTemplate | None:
+def _find_unchanged_template(
+    saved: SavedFormat, place: str, *, wanted: bool
+) -> ChatTemplate | None:
     """Return the template of a place if it is the very text; a `wanted` one has to be readable."""
     from autoparser.analysis.sources.template_loading import load_templates  # noqa: PLC0415 - jinja2
 

@@ -45,7 +45,7 @@ from autoparser.analysis.parsing.turn_nodes import PartBody, StrictItem, StrictR
 # A format's markers that a tokenizer may have as special tokens.
 
 
-def markers_of(turn: TurnTree) -> tuple[str, ...]:
+def turn_markers(turn: TurnTree) -> tuple[str, ...]:
     """Return every marker that the template writes in such a turn, its ends included."""
     texts = [text for row in turn.strict.rows for text in (*row.items, row.end.core)]
     if turn.strict.calls is not None:
@@ -104,7 +104,7 @@ def foreign_markup(turn: TurnTree, text: str, message: ParsedMessage) -> tuple[i
         found = foreign_call(turn, text[start:end])
         return None if found is None else _marker_around(text, start + found[0], found[1])
     ends = {end.core for end in turn.ends}
-    ours = (*markers_of(turn), *units_in([turn.header.core]))
+    ours = (*turn_markers(turn), *units_in([turn.header.core]))
     if has_own_markup(turn, text) or any(our in text for our in ours if our not in ends):
         return None
     return _at_an_edge(text, ends)
@@ -161,7 +161,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
     if len(text) > LONGEST:
         return None
     turn = parser.turn
-    lost_markers = tuple(marker for marker in markers_of(turn) if marker not in text)
+    lost_markers = tuple(marker for marker in turn_markers(turn) if marker not in text)
     # An end that is still there would be read as content of the restored turn.
     body, end = _without_end(text, [end.core for end in turn.ends])
     found: list[tuple[tuple[int, bool, int], RestoredOutput]] = []
@@ -302,14 +302,14 @@ class _Calls:
             # The longest first, since one name may begin with another.
             "|".join(map(re.escape, sorted(offered, key=len, reverse=True))) if offered else _WORD
         )
-        left = "".join(self._left(piece) for piece in self._head)
+        left = "".join(self._literal_remains(piece) for piece in self._head)
         # Without known names, any word could be a name: a word of the literals has to precede it.
         telling = bool(offered) or any(char.isalnum() for char in left)
         # An id after the arguments has no known text, so that its edges would be guesses.
         known = RowSlot.NAME in self._head and all(type(piece) is str for piece in self._tail)
         self._pattern = re.compile(self._regex(names)) if known and telling else None
 
-    def _left(self, piece: str) -> str:
+    def _literal_remains(self, piece: str) -> str:
         """Return the remains of a literal, and an empty text for a slot."""
         # A slot is a `str`, too, so `isinstance` does not distinguish it from a literal.
         return without_markers(piece, self._lost_markers) if type(piece) is str else ""
@@ -320,9 +320,11 @@ class _Calls:
             if piece is RowSlot.NAME:
                 pieces.append(f"(?P<s{at}>{names})")
             elif type(piece) is str:
-                left = re.escape(self._left(piece))
+                left = re.escape(self._literal_remains(piece))
                 # An engine may strip whitespace before the first call.
-                pieces.append(rf"\s*{re.escape(self._left(piece).lstrip())}" if not at else left)
+                pieces.append(
+                    rf"\s*{re.escape(self._literal_remains(piece).lstrip())}" if not at else left
+                )
             else:
                 pieces.append(f"(?P<s{at}>{_WORD})")
         return "".join(pieces)
@@ -333,7 +335,7 @@ class _Calls:
         if found is None:
             return None
         start = found.start()
-        opening = self._left(self._calls.section_open).strip()
+        opening = self._literal_remains(self._calls.section_open).strip()
         if opening:
             bare = text[:start].rstrip()
             return len(bare) - len(opening) if bare.endswith(opening) else None

@@ -23,10 +23,10 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 
 def github_report(run: LintRun) -> str:
     """Return one annotation for each finding and problem, then the summary as plain text."""
-    return "".join(f"{line}\n" for line in _lines(run))
+    return "".join(f"{line}\n" for line in _finding_commands(run))
 
 
-def _lines(run: LintRun) -> Iterator[str]:
+def _finding_commands(run: LintRun) -> Iterator[str]:
     for template in run.templates:
         for finding in template.findings:
             title = f"{finding.code} {finding.rule.name}"

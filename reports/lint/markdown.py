@@ -53,10 +53,10 @@ def markdown_report(run: LintRun) -> str:
     room -= share - left
     text = head
     if rows:
-        text += title + "".join(kept) + _left_out(len(rows) - len(kept), "more row")
+        text += title + "".join(kept) + _omission_line(len(rows) - len(kept), "more row")
     shown, _ = _fitting(details, room)
     text += "".join(shown)
-    text += _left_out(len(details) - len(shown), "more finding", "with evidence not shown")
+    text += _omission_line(len(details) - len(shown), "more finding", "with evidence not shown")
     return text + tail
 
 
@@ -71,7 +71,7 @@ def _fitting(pieces: list[str], room: int) -> tuple[list[str], int]:
     return kept, room
 
 
-def _left_out(count: int, what: str, more: str = "") -> str:
+def _omission_line(count: int, what: str, more: str = "") -> str:
     words = f"{what}{'s' * (count != 1)} {more}".rstrip()
     return f"\n… and {count} {words}.\n" if count else ""
 
@@ -92,11 +92,11 @@ def _rows(run: LintRun) -> Iterator[str]:
         fix = f"<br>Fix: {plain(finding.fix)}" if finding.fix else ""
         rule = f"`{finding.code}` {finding.rule.name}"
         what = f"{plain(message_words(template, finding))}{fix}"
-        yield table_row(_SIGNS[finding.severity], rule, _place(template, finding.line), what)
+        yield table_row(_SIGNS[finding.severity], rule, _place_cell(template, finding.line), what)
     for template in run.templates:
         for ignore in template.unused:
             what = plain(unused_words(ignore))
-            yield table_row("note", "unused ignore", _place(template, ignore.line), what)
+            yield table_row("note", "unused ignore", _place_cell(template, ignore.line), what)
 
 
 def table_row(*cells: str) -> str:
@@ -104,7 +104,7 @@ def table_row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _place(template: InspectedTemplate, line: int | None) -> str:
+def _place_cell(template: InspectedTemplate, line: int | None) -> str:
     in_file = template.line_in_file(line)
     return code_cell(f"{template.path}{'' if in_file is None else f':{in_file}'}")
 
@@ -171,7 +171,7 @@ def card_table(run: LintRun, version: str) -> str:
     """
     rows = [table_row("template", *(severity.value for severity in Severity), "rules")]
     rows += [table_row(*["---"] * (len(Severity) + 2))]
-    rows += [_row(template) for template in run.templates]
+    rows += [_template_row(template) for template in run.templates]
     rows += [table_row(code_cell(problem.path), "not checked") for problem in run.problems]
     looked = counted_noun(len(run.rules), "rule")
     return (
@@ -179,7 +179,7 @@ def card_table(run: LintRun, version: str) -> str:
     )
 
 
-def _row(template: InspectedTemplate) -> str:
+def _template_row(template: InspectedTemplate) -> str:
     weights = Counter(finding.severity for finding in template.findings)
     # A model card needs each rule once, however often it was found.
     rules = dict.fromkeys(f"{finding.code} {finding.rule.name}" for finding in template.findings)

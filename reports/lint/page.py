@@ -39,11 +39,11 @@ def rule_page(rule: Rule, width: int) -> Text:
         *blank(),
         *page_lines(rule, 0),
     ]
-    drawn += [*blank(), *rows(_facts(rule), indent=0)]
+    drawn += [*blank(), *rows(_rule_facts(rule), indent=0)]
     return report_text(drawn, width)
 
 
-def _facts(rule: Rule) -> list[tuple[str, Text]]:
+def _rule_facts(rule: Rule) -> list[tuple[str, Text]]:
     facts = [("fix", Text(rule.fix))] if rule.fix else []
     if rule.fixable:
         facts.append(("fixable", Text(f"autoparser fix SOURCE --select {rule.code}")))

@@ -139,7 +139,7 @@ def _summary(run: LintRun) -> Text:
     return sentence(summary, (f" autoparser fix tries edits for {tried}.", "dim"))
 
 
-def _place(template: InspectedTemplate, line: int | None, column: int | None = None) -> Text:
+def _place_link(template: InspectedTemplate, line: int | None, column: int | None = None) -> Text:
     """Return a clickable place, or the template's line if it is not a line of the file."""
     place = line_place(template, line, column)
     if place is None:
@@ -161,7 +161,7 @@ class _Writer:
         for finding in template.findings:
             drawn += self.finding(template, finding)
         for ignore in template.unused:
-            place = _place(template, ignore.line)
+            place = _place_link(template, ignore.line)
             words = sentence(("note ", "dim"), place, unused_words(ignore))
             drawn += prose(words, hang=2)
         # Renders are the usual evidence; parts known by any other are less certain.
@@ -187,7 +187,7 @@ class _Writer:
             head.append(f" ({finding.confidence.value} confidence)", style="dim")
         drawn = prose(head, hang=2)
         finding_words = sentence(
-            _place(template, finding.line, finding.column), visible(finding.message)
+            _place_link(template, finding.line, finding.column), visible(finding.message)
         )
         drawn += prose(finding_words, INDENT)
         drawn += excerpt_lines(template.text, finding.line, INDENT, finding.column)
@@ -326,11 +326,11 @@ def concise_report(run: LintRun, *, quiet: bool = False) -> str:
 
     Unknown lines are given as line 1. `quiet` leaves out the notes and the summary.
     """
-    lines = [*_lines(run), *([] if quiet else [*notes(run), summary_words(run)])]
+    lines = [*_finding_lines(run), *([] if quiet else [*notes(run), summary_words(run)])]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(run: LintRun) -> Iterator[str]:
+def _finding_lines(run: LintRun) -> Iterator[str]:
     for template in run.templates:
         first = FilePlace(template.path, 1)
         for finding in template.findings:
