@@ -115,5 +115,5 @@ def _find_conversation(
         )
     if found is None:
         value = file_value(Path(name), "the conversation")
-        found = replace(shipped[0], about="from a file").edited(value, name)
+        found = replace(shipped[0], about="from a file").with_edits(value, name)
     return found if tools is None else replace(found, tools=tools)

@@ -275,26 +275,26 @@ class DebuggerApp(App[None]):
     def action_choose(self) -> None:
         """Choose another conversation."""
 
-        def chosen(conversation: DebuggedConversation | None) -> None:
+        def show_chosen(conversation: DebuggedConversation | None) -> None:
             if conversation is not None:
                 self.show(conversation)
 
-        self.push_screen(ChoiceScreen(self.conversations), chosen)
+        self.push_screen(ChoiceScreen(self.conversations), show_chosen)
 
     def action_edit(self) -> None:
         """Edit the conversation."""
 
-        def edited(conversation: DebuggedConversation | None) -> None:
+        def add_edited(conversation: DebuggedConversation | None) -> None:
             if conversation is not None:
                 self.conversations.append(conversation)
                 self.show(conversation)
 
-        self.push_screen(EditScreen(self.conversation, self.template), edited)
+        self.push_screen(EditScreen(self.conversation, self.template), add_edited)
 
     def action_beside(self) -> None:
         """Show another conversation beside this one."""
 
-        def chosen(conversation: DebuggedConversation | None) -> None:
+        def show_chosen(conversation: DebuggedConversation | None) -> None:
             if conversation is not None:
                 other = conversation.trace(self.template)
                 titles = self.conversation.name, conversation.name
@@ -303,9 +303,9 @@ class DebuggerApp(App[None]):
         if self.other is not None:
             # Only the first time: after that, the key lets the user choose another one.
             other, self.other = self.other, None
-            chosen(other)
+            show_chosen(other)
             return
-        self.push_screen(ChoiceScreen(self.conversations), chosen)
+        self.push_screen(ChoiceScreen(self.conversations), show_chosen)
 
     def action_why(self, pages: int) -> None:
         """Scroll the pane of reasons."""
@@ -524,7 +524,7 @@ class EditScreen(Screen[DebuggedConversation | None]):
         """Return the edited conversation."""
         text = self.query_one("#text", TextArea).text
         try:
-            edited = self.conversation.edited(yaml.safe_load(text), EDITED)
+            edited = self.conversation.with_edits(yaml.safe_load(text), EDITED)
         except yaml.YAMLError as error:
             self.query_one("#problem", Static).update(visible(f"invalid YAML: {error}"))
         except AutoparserError as error:

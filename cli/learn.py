@@ -121,20 +121,20 @@ def _write_result(
 def _from_examples(path: Path) -> Callable[[wings.Analysis], _LearnResult]:
     given = wings.given_examples(file_value(path, "the examples"), str(path))
 
-    def learned(analysis: wings.Analysis) -> _LearnResult:
+    def learn_given(analysis: wings.Analysis) -> _LearnResult:
         # Examples come from a person, so they are learned first and only then compared with the
         # files.
         found = wings.learn(analysis, given)
         _name_contradictions(analysis, given)
         return _LearnResult(found, found.ok)
 
-    return learned
+    return learn_given
 
 
 def _name_contradictions(analysis: wings.Analysis, examples: Sequence[wings.Example]) -> None:
     """Report examples that the model's own files read differently."""
     reader = _label_reader(analysis)
-    odd = () if reader is None else reader.contradicted(examples)
+    odd = () if reader is None else reader.contradicted_examples(examples)
     if reader is not None and odd:
         words = f"its {reader.key} reads {len(odd)} of {len(examples)} examples differently"
         print_note(
@@ -154,7 +154,7 @@ def _from_outputs(
     offered = None if tools is None else read_tools(tools)
     given = wings.given_outputs(read_log(path), str(path))
 
-    def learned(analysis: wings.Analysis) -> _LearnResult:
+    def learn_logged(analysis: wings.Analysis) -> _LearnResult:
         if offered is None:
             return _from_suggestions(analysis, given, ())
         try:
@@ -166,7 +166,7 @@ def _from_outputs(
             return _from_suggestions(analysis, given, offered)
         return _LearnResult(found, found.ok)
 
-    return learned
+    return learn_logged
 
 
 def _from_suggestions(
@@ -180,7 +180,7 @@ def _from_suggestions(
             hint="add --tools FILE, or a response_template to the tokenizer_config.json beside"
             " the template, which is read where transformers is installed, or a response_schema",
         )
-    labeled = reader.labeled(outputs, offered)
+    labeled = reader.label_outputs(outputs, offered)
     read = f"its {reader.key} reads {len(labeled)} of {len(outputs)} outputs"
     print_note(f"{reader.file}: {read}, and suggests their messages")
     # A parser labeled these messages, not a person, so the evidence counts as outputs.

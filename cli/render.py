@@ -242,7 +242,7 @@ def _write_training_template(source: NamedSource, outlet: Outlet) -> bool:
     made: wings.TrainingTemplate = wings.training_template(analysis)
     proof = wings.EditProof(wings.Subject(analysis.template, analysis=analysis))
     # A template with generation markers of its own was not edited.
-    same = proof.unchanged(made.template) if made.patched else None
+    same = proof.prove_unchanged(made.template) if made.patched else None
     outlet.text(made.template.text)
     for line in wings.training_lines(made, same):
         print_note(f"{source.label}: {line}")

@@ -372,7 +372,7 @@ class EditProof:
             found.setdefault(conversation.request, []).append(index)
         return found
 
-    def proven(
+    def prove_edits(
         self, template: ChatTemplate, edits: Sequence[TemplateEdit] = ()
     ) -> ProvenEdit | None:
         """Return the improvements of an edited template, or None if something is worse.
@@ -459,7 +459,7 @@ class EditProof:
             and edited.text(plain) is not None
         )
 
-    def unchanged(self, template: ChatTemplate) -> ProvenEdit | ProofConversation:
+    def prove_unchanged(self, template: ChatTemplate) -> ProvenEdit | ProofConversation:
         """Return the proof that a template renders the same texts, or a conversation that differs.
 
         Crashes may become renders: an output of its own accepts values that cannot be concatenated.

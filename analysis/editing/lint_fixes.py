@@ -84,11 +84,11 @@ class TemplateTrials:
         self._before[rule] = len(messages_of_rule(subject, rule) or ())
         return subject
 
-    def edited(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
+    def edit_template(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
         """Return the edited template, compiled at most once."""
         return self.with_text(apply_edits(self.template.text, edits))
 
-    def fixed(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
+    def edit_in_sandbox(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
         """Return the edited template in its original sandbox."""
         return replace(self.template, text=apply_edits(self.template.text, edits))
 
@@ -100,11 +100,11 @@ class TemplateTrials:
         """Return whether both render every conversation of the proof to the same text."""
         return self.proof.alike(one, other)
 
-    def proven(self, edits: Sequence[TemplateEdit]) -> ProvenEdit | None:
+    def prove_edits(self, edits: Sequence[TemplateEdit]) -> ProvenEdit | None:
         """Return the cached proof of edits, or None if something is worse."""
-        template = self.edited(edits)
+        template = self.edit_template(edits)
         if template.text not in self._proven:
-            self._proven[template.text] = self.proof.proven(template, edits)
+            self._proven[template.text] = self.proof.prove_edits(template, edits)
         return self._proven[template.text]
 
     def finds_less(self, template: ChatTemplate, rule: Rule) -> bool:
@@ -261,7 +261,7 @@ def fix_template(
         fixes.append(_fix_finding(trials, finding, unsafe=unsafe))
         if fixes[-1].reason is None:
             # Fix the next finding in the edited template, whose renders differ from the original's.
-            known, trials = trials.fixed(fixes[-1].edits), None
+            known, trials = trials.edit_in_sandbox(fixes[-1].edits), None
     if known.text == text:
         return FixedTemplate(template, template, tuple(fixes))
     subject = Subject(known) if trials is None else trials.subject
@@ -287,7 +287,7 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
         return FindingFix(finding, reason=found, tried=search.trial_count, caused=caused)
     edits = search.tidy(found)
     # All conversations, not only those that seem to reach the edits.
-    proof = trials.proof.proven(trials.edited(edits))
+    proof = trials.proof.prove_edits(trials.edit_template(edits))
     if proof is None:
         # The edit changes a conversation that did not seem to reach it.
         return FindingFix(finding, reason=UnfixedReason.NOT_PROVEN, tried=search.trial_count)
@@ -336,7 +336,7 @@ def _proven_marks(trials: TemplateTrials, marked: ChatTemplate) -> ProvenEdit | 
     subject = trials.subject
     if not marks_what_the_model_writes(subject.analysis, marked):
         return None
-    found = trials.proof.unchanged(replace(subject.rendering, text=marked.text))
+    found = trials.proof.prove_unchanged(replace(subject.rendering, text=marked.text))
     return found if isinstance(found, ProvenEdit) else None
 
 
@@ -385,7 +385,7 @@ class _FixSearch:
     def tidy(self, edits: tuple[TemplateEdit, ...]) -> tuple[TemplateEdit, ...]:
         """Return the edits in their simplest form."""
         plainer = tidy_template(self._text, edits, self._trials)
-        if plainer.text == self._trials.edited(edits).text:
+        if plainer.text == self._trials.edit_template(edits).text:
             return edits
         lines = changed_lines(self._text, plainer.text)
         # Tidying may move the edit to other parts of the template, so it is proven like any other.
@@ -395,7 +395,7 @@ class _FixSearch:
         self, chosen: FixCandidate, candidates: Sequence[FixCandidate]
     ) -> tuple[FixCandidate | None, bool, UnfixedReason]:
         """Return the nearest candidate that fixes the finding, or else the one that fixes most."""
-        base = [*self._outcomes(self._trials.edited(chosen.edits))]
+        base = [*self._outcomes(self._trials.edit_template(chosen.edits))]
         partial: list[tuple[int, FixCandidate]] = []
         reason = UnfixedReason.NO_EDIT
         apart = [candidate for candidate in candidates if not candidate.overlaps(chosen)][
@@ -410,13 +410,13 @@ class _FixSearch:
                 self.trial_count += self._only_safe
                 # Cheapest first: an edit that changes none of the rule's renders cannot remove its
                 # finding, and needs no proof.
-                if not self._differs(self._trials.edited(candidate.edits), base):
+                if not self._differs(self._trials.edit_template(candidate.edits), base):
                     continue
                 why = self._in_the_way(candidate.edits)
                 if why is None:
                     return candidate, True, reason
                 reason = max(reason, why, key=[*UnfixedReason].index)
-                proof = self._trials.proven(candidate.edits)
+                proof = self._trials.prove_edits(candidate.edits)
                 # An improvement that does not remove the finding may be completed by another edit.
                 if why is UnfixedReason.NOT_GONE and proof is not None and proof.better:
                     partial.append((proof.better, candidate))
@@ -425,8 +425,8 @@ class _FixSearch:
 
     def _in_the_way(self, edits: Sequence[TemplateEdit]) -> UnfixedReason | None:
         """Return why edits are rejected, or None."""
-        template = self._trials.edited(edits)
-        proof = self._trials.proven(edits)
+        template = self._trials.edit_template(edits)
+        proof = self._trials.prove_edits(edits)
         if proof is None:
             return UnfixedReason.NOT_PROVEN
         if self._only_safe and not proof.safe:

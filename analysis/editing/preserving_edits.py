@@ -274,7 +274,7 @@ class _EditSearch:
             for replay in replays
         ):
             return False
-        proof = self._proof.proven(self._template(edits))
+        proof = self._proof.prove_edits(self._template(edits))
         # Round trips are about the model's text: an edit that also fixes another speaker's goes too
         # far.
         return proof is not None and not proof.beyond
@@ -328,7 +328,7 @@ class _EditSearch:
             tuple(left),
             sum(step.replay.holds for step in self._steps),
             self._trial_count,
-            self._proof.proven(self._template(made)) if made else None,
+            self._proof.prove_edits(self._template(made)) if made else None,
         )
 
     def with_text(self, text: str) -> ChatTemplate:

@@ -401,34 +401,34 @@ def _set_content(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
 
 
 def _list_content(*roles: str) -> Callable[[dict[str, Json]], dict[str, Json]]:
-    def changed(message: dict[str, Json]) -> dict[str, Json]:
+    def change(message: dict[str, Json]) -> dict[str, Json]:
         content = message.get("content")
         if message["role"] not in roles or not (isinstance(content, str) and content):
             return message
         texts: Json = [{"type": "text", "text": content}]
         return {**message, "content": texts}
 
-    return changed
+    return change
 
 
 def _set_reasoning(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
-    def changed(message: dict[str, Json]) -> dict[str, Json]:
+    def change(message: dict[str, Json]) -> dict[str, Json]:
         given = any(message.get(name) for name in REASONING_FIELDS)
         if message["role"] != "assistant" or given:
             return message
         return {**message, **dict.fromkeys(REASONING_FIELDS, value)}
 
-    return changed
+    return change
 
 
 def _set_calls(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
     """Return a change that gives answers without calls this value."""
 
-    def changed(message: dict[str, Json]) -> dict[str, Json]:
+    def change(message: dict[str, Json]) -> dict[str, Json]:
         plain = message["role"] == "assistant" and "tool_calls" not in message
         return {**message, "tool_calls": value} if plain else message
 
-    return changed
+    return change
 
 
 def _other_arguments(message: dict[str, Json]) -> dict[str, Json]:

@@ -70,12 +70,12 @@ def token_logprob(
 ) -> dict[str, Any]:
     """Return a token's entry in `logprobs`; `others` are the likeliest tokens at its place."""
 
-    def described(text: str, value: float | None) -> dict[str, Json]:
+    def describe_token(text: str, value: float | None) -> dict[str, Json]:
         least = LEAST_LOGPROB if value is None else max(value, LEAST_LOGPROB)
         return {"token": text, "logprob": least, "bytes": list(text.encode(errors="replace"))}
 
-    top: list[Json] = [described(text, value) for text, value in others.items()]
-    return {**described(token, logprob), "top_logprobs": top}
+    top: list[Json] = [describe_token(text, value) for text, value in others.items()]
+    return {**describe_token(token, logprob), "top_logprobs": top}
 
 
 class _Timings(Struct):
@@ -152,7 +152,7 @@ class _Logprobs(Struct):
     top_logprobs: tuple[dict[str, float | None] | None, ...] | None = None
     """The likeliest tokens at each place, by text: `({"Hi": -0.1, "Hello": -2.4}, …)`."""
 
-    def described(self) -> tuple[dict[str, Any], ...]:
+    def describe_tokens(self) -> tuple[dict[str, Any], ...]:
         # Null if the server lists no alternatives.
         tops = self.top_logprobs or (None,) * len(self.tokens)
         return tuple(
@@ -218,7 +218,7 @@ class OpenAIEvent(Struct):
                 cached.cached_tokens or 0,
                 stop if isinstance(stop, str) else "",
             )
-        logprobs = () if choice.logprobs is None else choice.logprobs.described()
+        logprobs = () if choice.logprobs is None else choice.logprobs.describe_tokens()
         return CompletionPiece(choice.text or "", choice.token_ids or (), end, logprobs)
 
 

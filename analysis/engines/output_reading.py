@@ -124,7 +124,7 @@ class OutputQuestion:
         """The offered tools in OpenAI's form."""
         return tuple({"type": "function", "function": tool_function(tool)} for tool in self.tools)
 
-    def asked(self, text: str) -> AskedText | None:
+    def asked_text(self, text: str) -> AskedText | None:
         """Return an output as a text for engines, or None if this package cannot read it."""
         parsed = self.parser.parse(text)
         # This package's reading is the meaning that engines are compared with, so it must be
@@ -184,7 +184,7 @@ def read_by_engines(
     `shrink`, the smallest part that an engine misreads is searched. The outcome of an engine that
     cannot be asked has the reason. Returns nothing if this package cannot read the output.
     """
-    asked = question.asked(text)
+    asked = question.asked_text(text)
     if asked is None:
         return ()
     if asked.meant.calls and not asked.tools:
@@ -224,7 +224,7 @@ def _smallest(process: EngineProcess, question: OutputQuestion, text: str, pair:
     exact = OutputParser(question.parser.turn, forgive="exact")
 
     def misread(part: str) -> str:
-        asked = question.asked(part)
+        asked = question.asked_text(part)
         if asked is None or not exact.parse(part).status.regular:
             return ""
         template = question.analysis.template

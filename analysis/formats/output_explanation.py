@@ -474,7 +474,7 @@ def _skeleton(calls: CallFormat) -> str:
 def _broken_at(parser: OutputParser, text: str) -> int:
     """Return the position of the character at which a call was first given up."""
 
-    def broken(count: int) -> bool:
+    def is_broken(count: int) -> bool:
         stream = parser.stream()
         stream.feed(text[:count])
         stream.read_on()
@@ -482,7 +482,7 @@ def _broken_at(parser: OutputParser, text: str) -> int:
         return stream.searching or stream.message.status is Status.MALFORMED
 
     # Bisected, since a call that was given up stays so, whatever text follows.
-    return max(0, bisect_left(range(len(text) + 1), True, key=broken) - 1)
+    return max(0, bisect_left(range(len(text) + 1), True, key=is_broken) - 1)
 
 
 def _explain_rewritten(

@@ -76,7 +76,7 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
             failures.append(structs.replace(failure, crash=crash))
         elif crash is not None:
             crashes.append(crash)
-            failures += [judge.crashed(case, crash)] if crash.needed else []
+            failures += [judge.crash_failure(case, crash)] if crash.needed else []
         else:
             refused += answer.refused
             equal += not answer.refused
@@ -286,7 +286,7 @@ class _Judge:
             sandbox_alone=error.forbidden and turn.probe.rendered,
         )
 
-    def crashed(self, case: BatteryCase, crash: TemplateCrash) -> Failure:
+    def crash_failure(self, case: BatteryCase, crash: TemplateCrash) -> Failure:
         """Return the failure of a message whose crash the format predicts."""
         written = self._written_text(case.message)
         return Failure(case.title, case.message, written, None, crash.reason, crash, foretold=True)

@@ -115,7 +115,7 @@ class DebuggedConversation:
         tools = _YAML_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", tools)
         return f"{text}tools:\n{indent(tools, '  ')}\n"
 
-    def edited(self, value: object, name: str) -> DebuggedConversation:
+    def with_edits(self, value: object, name: str) -> DebuggedConversation:
         """Return a copy with the messages and tools of edited YAML. Raises AutoparserError."""
         messages = tuple(given_messages(value, name))
         # The editor's text may be a list of messages, which includes no tools.

@@ -225,7 +225,7 @@ def learn_outputs(
     kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
     # If no render shows calls, the learned ones replace the template's; otherwise keep both.
     if base.calls is None or TurnPart.CALLS in base.unconfirmed:
-        found = trial.confirmed()
+        found = trial.confirm_calls()
         taught = taught_analysis(
             analysis, found.format, found.format.shown_parts, EvidenceKind.OUTPUT
         )
@@ -240,7 +240,7 @@ def learn_outputs(
     if not rest:
         return kept
     try:
-        found = replace(trial, outputs=rest, base=without_calls(base)).concluded()
+        found = replace(trial, outputs=rest, base=without_calls(base)).conclude_format()
     except OutputError:
         if not any(
             reading.message and reading.message.calls for reading in own if not reading.problem
@@ -333,7 +333,7 @@ class OutputTrial:
     tokens: Sequence[str]
     """The added tokens of the model's tokenizer, e.g. ``("<|call|>",)``."""
 
-    def confirmed(self) -> ReadFormat:
+    def confirm_calls(self) -> ReadFormat:
         """Learn without the template's calls; calls in its prose count if outputs confirm them."""
         # Calls in the prompt's prose may differ from the model's, so also learn without them.
         silent = replace(self, base=without_calls(self.base))
@@ -344,7 +344,7 @@ class OutputTrial:
             if suggested.complete and suggested.rank[0]:
                 return suggested
         try:
-            found = silent.concluded()
+            found = silent.conclude_format()
         except OutputError:
             if suggested is None or not suggested.rank[0]:
                 raise
@@ -353,7 +353,7 @@ class OutputTrial:
             return suggested
         return found
 
-    def concluded(self) -> ReadFormat:
+    def conclude_format(self) -> ReadFormat:
         """Turn every proposal into a format; return the one that reads most.
 
         Raises OutputError if no output holds a possible call, or no format reads any.

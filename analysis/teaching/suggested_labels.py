@@ -229,7 +229,7 @@ class SuggestedReader:
     """The default prompt, e.g. ``<|user|>…<|assistant|>``, by which a document may find the
     beginning of the answer."""
 
-    def labeled(
+    def label_outputs(
         self, outputs: Sequence[LoggedOutput], tools: Sequence[Tool] = ()
     ) -> tuple[Example, ...]:
         """Return outputs with their meaning, without those that it cannot read.
@@ -242,7 +242,7 @@ class SuggestedReader:
         )
         return tuple(example for output in logged for example in self._read(output, offered))
 
-    def contradicted(self, examples: Sequence[Example]) -> tuple[Example, ...]:
+    def contradicted_examples(self, examples: Sequence[Example]) -> tuple[Example, ...]:
         """Return the examples that it cannot read, or reads as another message."""
         return tuple(
             example

@@ -304,12 +304,12 @@ class ChatTemplate:
         return self._run(self._marking, variables)
 
     def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
-        def rendered(guard: RenderGuard | None) -> str:
+        def render_pieces(guard: RenderGuard | None) -> str:
             # As Template.render does, but without rewriting tracebacks.
             pieces = compiled.root_render_func(compiled.new_context(self._own_variables(variables)))
             return "".join(pieces if guard is None else guard.collect(pieces, len))
 
-        return self._run_within_limits(rendered)
+        return self._run_within_limits(render_pieces)
 
     def _own_variables(self, variables: Mapping[str, object]) -> dict[str, object]:
         """Return the variables of one render, copied where the template may change them."""

@@ -119,12 +119,12 @@ def test_conversation_option_takes_a_name_or_a_file(
 def test_shipped_conversations_survive_editing_and_are_documented() -> None:
     page = Path("docs/debug.md").read_text("utf-8")
     for name, shipped in SHIPPED.items():
-        assert shipped.edited(yaml.safe_load(shipped.as_yaml()), name) == shipped
+        assert shipped.with_edits(yaml.safe_load(shipped.as_yaml()), name) == shipped
         assert f"`{name}`" in page
     odd = replace(SHIPPED["call"], tools=({"name": "\x85\u200b\x9f\x7f\ufeff \ud800 ☂"},))
     text = odd.as_yaml()
     assert 'tools:\n  [\n    {\n      "name": ' in text
-    assert odd.edited(yaml.safe_load(text), "call").tools == odd.tools
+    assert odd.with_edits(yaml.safe_load(text), "call").tools == odd.tools
 
 
 def test_unknown_special_token_is_shown_by_its_name(

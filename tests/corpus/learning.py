@@ -277,7 +277,7 @@ def output_readings(
 
 def _of_outputs(texts: Sequence[str], hidden: TurnFormat) -> tuple[TurnFormat, set[int]]:
     given = [LoggedOutput(text, place=f"line {at}") for at, text in enumerate(texts, start=1)]
-    found = OutputTrial(given, hidden, OfferedTools(TOOLS), ()).concluded()
+    found = OutputTrial(given, hidden, OfferedTools(TOOLS), ()).conclude_format()
     odd = {reading.output.place for reading in found.readings if reading.problem}
     return found.format, {at for at, output in enumerate(given) if output.place in odd}
 

@@ -145,11 +145,11 @@ def test_edit_is_proven_if_no_render_gets_worse(title: str) -> None:
     old, new, better = PROOFS["edits"][title]
     assert PROOFS["template"].count(old) == 1
     edited = ChatTemplate(PROOFS["template"].replace(old, new))
-    found = proof().proven(edited)
+    found = proof().prove_edits(edited)
     words = plain_words(edited.text)
     at = PROOFS["template"].index(old)
     # Passing the place of the edit gives the same proof.
-    assert proof().proven(edited, [TemplateEdit(at, at + len(old), new)]) == found
+    assert proof().prove_edits(edited, [TemplateEdit(at, at + len(old), new)]) == found
     assert (found is None) == (better is None)
     if found is not None:
         assert (found.better > 0) == (found.changed > 0) == better
@@ -163,9 +163,9 @@ def test_conversations_that_miss_the_edit_are_not_rendered() -> None:
     old = "call.function|tojson"
     edited = ChatTemplate(PROOFS["template"].replace(old, f"{old} "))
     at = PROOFS["template"].index(old)
-    assert proof().proven(edited) is not None
+    assert proof().prove_edits(edited) is not None
     with spied(ChatTemplate, "render_prepared") as renders:
-        assert proof().proven(edited, [TemplateEdit(at, at + len(old), f"{old} ")]) is not None
+        assert proof().prove_edits(edited, [TemplateEdit(at, at + len(old), f"{old} ")]) is not None
     rendered = [call.args[0].text for call in renders.call_args_list]
     assert 0 < rendered.count(edited.text) < len(proof().conversations)
 

@@ -91,7 +91,7 @@ def test_different_render_is_not_proven(right: str, wrong: str) -> None:
     if right not in (either, "{{ m.content }}", "f.name"):
         text = text.replace(either, right)
     proof = EditProof(Subject(ChatTemplate(text)), SAMPLED)
-    same = proof.proven(ChatTemplate(text))
+    same = proof.prove_edits(ChatTemplate(text))
     assert same is not None
     assert (same.changed, same.safe) == (0, True)
-    assert proof.proven(ChatTemplate(text.replace(right, wrong))) is None
+    assert proof.prove_edits(ChatTemplate(text.replace(right, wrong))) is None
