@@ -181,7 +181,7 @@ def screen_report(
     worst = [("Findings", findings_words(learned, found))]
     verdict = _short_rows([("Verdict", format_verdict(learned))], width, VERDICT_LINES)
     command = _next(learned, found, width, unwritten)
-    head = _short_rows(_head(learned, width), width, TEMPLATE_LINES)
+    head = _short_rows(_head_rows(learned, width), width, TEMPLATE_LINES)
     turn: Lines = []
     rest: Lines = []
     room = HEIGHT
@@ -223,7 +223,7 @@ def _short_rows(pairs: Iterable[Row], width: int, most: int) -> Lines:
     return drawn
 
 
-def _head(learned: LearnedFormat, width: int) -> Iterator[Row]:
+def _head_rows(learned: LearnedFormat, width: int) -> Iterator[Row]:
     template = learned.template
     name = visible(template.origin or "a text")
     room = width - LABEL - 2
@@ -325,7 +325,7 @@ def screen_turn(learned: LearnedFormat, width: int, height: int, *, cut: bool = 
     # A list, because the parts that are too high are replaced in place.
     parts = [*_message_parts(learned, message)]
     column = max((len(name) for name, _ in parts), default=0)
-    title = Text(_title(learned), style=HEADING_STYLE)
+    title = Text(_turn_title(learned), style=HEADING_STYLE)
     # The title names a setting, whose values may be long.
     title.truncate(width, overflow="ellipsis")
     notes = [line for note in _notes(format_, message) for line in drawn_lines(prose(note), width)]
@@ -353,7 +353,7 @@ def _draw_parts(parts: Sequence[Part], width: int, column: int) -> Lines:
     return fact_lines(rows_, width, words=False, label=column)
 
 
-def _title(learned: LearnedFormat) -> str:
+def _turn_title(learned: LearnedFormat) -> str:
     formats = learned.formats
     setting = formats.fullest.setting
     under = "" if setting == formats.base else f" with {setting_words(setting)}"

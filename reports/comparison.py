@@ -125,7 +125,7 @@ def _whole(comparison: Comparison | FormatComparison) -> Blocks:
         return _format_comparison(comparison)
     asked = [(label, Text(words)) for label, words in asked_rows(comparison)]
     return [
-        *_head(comparison),
+        *_comparison_head(comparison),
         *comparison_blocks(comparison),
         Heading(Text("What was tested"), "asked"),
         *rows(asked),
@@ -167,7 +167,7 @@ def first_differences(comparison: Comparison) -> Blocks:
 def _at_first(comparison: Comparison) -> Blocks:
     closing = Text("--full shows everything, with what was tested and what was not.", style="dim")
     return [
-        *_head(comparison),
+        *_comparison_head(comparison),
         *first_differences(comparison),
         *blank(),
         *prose(closing, indent=0),
@@ -183,7 +183,7 @@ def _compared_sides(comparison: Comparison | FormatComparison) -> Blocks:
     return rows(pairs, indent=0)
 
 
-def _head(comparison: Comparison) -> Blocks:
+def _comparison_head(comparison: Comparison) -> Blocks:
     drawn = _compared_sides(comparison)
     if comparison.equal:
         return [*drawn, *prose(Text(equal_words(comparison), style="green"), indent=0)]
@@ -294,7 +294,7 @@ def _value_change(change: FactChange) -> ValueChange:
     # Switch names come from the template, so escape them.
     words = visible(f"{change.name}{turns}")
     name = code(words) if change.aspect in _OF_THE_TEMPLATE else Text(words)
-    return ValueChange(name, _value(change.left, _LEFT), _value(change.right, _RIGHT))
+    return ValueChange(name, _side_text(change.left, _LEFT), _side_text(change.right, _RIGHT))
 
 
 def _side_words(value: Json) -> str:
@@ -306,7 +306,7 @@ def _side_words(value: Json) -> str:
     return value_words(value)
 
 
-def _value(value: Json, style: str) -> Text:
+def _side_text(value: Json, style: str) -> Text:
     return Text(_side_words(value), style="dim" if value is None else style)
 
 

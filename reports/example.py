@@ -188,7 +188,7 @@ def call_part_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> lis
     text = calls.write_call(call, position)
     # Calls without arguments may have a separate row.
     for row in (calls.row, calls.empty_row or ()):
-        drawn = [*_call(calls, row, call, position)]
+        drawn = [*_call_spans(calls, row, call, position)]
         if position:
             # Some templates write a closer after every call but the first.
             drawn.append(ExampleSpan("call closes", calls.later_close))
@@ -198,7 +198,7 @@ def call_part_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> lis
     return [ExampleSpan("call", text)]
 
 
-def _call(
+def _call_spans(
     calls: CallFormat, row: FormatRow, call: ToolCall, position: int
 ) -> Iterator[ExampleSpan]:
     values = {

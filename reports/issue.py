@@ -56,7 +56,7 @@ def issue_markdown(report: ReportedOutput) -> str:
 def _lines(report: ReportedOutput) -> Iterator[str]:
     """Yield the lines of a bug report: facts, output, expected message, engines, smallest part."""
     explained, text = report.explained, report.text
-    yield f"### {plain(_title(report))}"
+    yield f"### {plain(_issue_title(report))}"
     # A maintainer reads the cause before the text that shows it.
     yield from ("", inline(cause_sentence(explained, text)))
     # The paths of the reporter say nothing to a reader.
@@ -93,7 +93,7 @@ _SOUND = (LossReason.NOTHING, LossReason.PARSER)
 """Causes with which the output itself is right, so that its message is the expected one."""
 
 
-def _title(report: ReportedOutput) -> str:
+def _issue_title(report: ReportedOutput) -> str:
     """Return a title for the tracker, such as `The output was truncated: chat_template.jinja`."""
     reason = report.explained.cause.reason
     wrong = next((outcome for outcome in report.explained.engines if outcome.wrong), None)

@@ -92,7 +92,7 @@ def _block_lines(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a bran
             yield from _folded_lines(inline(block.summary), block.blocks)
         case Entries():
             for entry in block.entries:
-                yield from _entry(entry)
+                yield from _entry_lines(entry)
         case ComparedTexts():
             drawn = drawn_lines([block], WIDTH)
             yield from ("", *fence_lines([line.plain for line in drawn], "diff"))
@@ -111,7 +111,7 @@ def _label(label: str) -> str:
     return f"{plain(label)}: " if label.strip() else ""
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _entry_lines(entry: Entry) -> Iterator[str]:
     line = f"{plain(entry.name)}: {inline(entry.text)}"
     yield from _folded_lines(line, entry.blocks) if entry.blocks else ("", line)
 

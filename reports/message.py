@@ -98,10 +98,10 @@ def _part_rows(message: ParsedMessage) -> Iterator[Row]:
     yield from _text_rows("Reasoning", message.reasoning_content)
     yield from _text_rows("Content", message.content)
     for at, call in enumerate(message.tool_calls, 1):
-        yield from _call(f"Call {at}", call)
+        yield from _call_rows(f"Call {at}", call)
     if message.partial_call is not None:
         # Not numbered: a truncated call is not in `tool_calls`.
-        yield from _call("Cut call", message.partial_call)
+        yield from _call_rows("Cut call", message.partial_call)
 
 
 def _text_rows(label: str, text: str | None) -> Iterator[Row]:
@@ -112,7 +112,7 @@ def _text_rows(label: str, text: str | None) -> Iterator[Row]:
         yield ("" if at else label), line
 
 
-def _call(label: str, call: ParsedCall) -> Iterator[Row]:
+def _call_rows(label: str, call: ParsedCall) -> Iterator[Row]:
     head = sentence((visible(call.name), WRITTEN_STYLE))
     if call.id:
         head = sentence(head, "  id ", quote_marker(call.id))
@@ -166,16 +166,16 @@ _ARROW = " → "
 
 def chunk_report(chunk: str, deltas: Sequence[Delta], size: int) -> Text:
     """Show one chunk of at most ``size`` characters and its deltas on one line."""
-    return _line(literal(chunk), deltas, size)
+    return _chunk_line(literal(chunk), deltas, size)
 
 
 def end_report(deltas: Sequence[Delta], message: ParsedMessage, size: int) -> Text:
     """Show the deltas at the end of the text, and the message's status on its own line."""
-    last = _line(Text(END, style="dim"), deltas, size)
+    last = _chunk_line(Text(END, style="dim"), deltas, size)
     return sentence(last, "\n\n", "Status  ", status_text(message))
 
 
-def _line(chunk: Text, deltas: Sequence[Delta], size: int) -> Text:
+def _chunk_line(chunk: Text, deltas: Sequence[Delta], size: int) -> Text:
     # Chunks of one size begin the deltas in one column.
     column = max(size, len(END))
     space = " " * max(column - cell_len(chunk.plain), 0)

@@ -105,7 +105,7 @@ def round_trip_section(portrait: Portrait) -> Blocks:
     broken.sort(key=lambda trip: order.index(_cause(trip[1])))
     note = f"{len(holding)}/{len(trips)}"
     drawn: Blocks = [Heading(Text("Round trip"), "round-trip", note), *lead(_about(found))]
-    drawn += _counts(found)
+    drawn += _outcome_bars(found)
     for stop, size in found.split_stops:
         words = f"The stop string {visible(stop)} is {size} tokens"
         drawn.append(
@@ -140,7 +140,7 @@ def _about(round_trip: RoundTrip) -> str:
     return words
 
 
-def _counts(round_trip: RoundTrip) -> Blocks:
+def _outcome_bars(round_trip: RoundTrip) -> Blocks:
     if not round_trip.rows:
         return []
     causes = Counter("holds" if row.verdict.holds else _cause(row).value for row in round_trip.rows)

@@ -183,11 +183,11 @@ def _text_row(text: ProbedText) -> Row:
 
 def _difference_rows(differences: Sequence[PartDifference]) -> Iterator[Row]:
     for difference in differences:
-        yield f"{difference.part} expected", Text(_value(difference.meant))
-        yield f"{difference.part} read", Text(_value(difference.came))
+        yield f"{difference.part} expected", Text(_shown_value(difference.meant))
+        yield f"{difference.part} read", Text(_shown_value(difference.came))
 
 
-def _value(value: Json) -> str:
+def _shown_value(value: Json) -> str:
     # Both are how a message without this part is compared.
     if value in ("", []):
         return "nothing"
@@ -222,8 +222,8 @@ def _streams(probe: ServerProbe) -> Blocks:
             drawn += heading(f"The stream differs: {text.known_text.title}")
             pairs: list[Row] = []
             for found in text.stream_differences:
-                pairs.append((f"{found.part} at once", Text(_value(found.meant))))
-                pairs.append((f"{found.part} streamed", Text(_value(found.came))))
+                pairs.append((f"{found.part} at once", Text(_shown_value(found.meant))))
+                pairs.append((f"{found.part} streamed", Text(_shown_value(found.came))))
             drawn += rows(pairs, words=False)
     return drawn
 

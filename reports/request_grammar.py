@@ -434,7 +434,7 @@ def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
         yield "  call", _json(call)
         found, name = [call.arguments], call.name
     if name is not None:
-        yield "    name", _name(offered)
+        yield "    name", _name_choice(offered)
     for item in found:
         yield from _arguments(item.arguments)
 
@@ -484,7 +484,7 @@ def _member(key: str, value: str) -> Text:
     return sentence(quote_marker(key), f": {value}")
 
 
-def _name(offered: Sequence[str]) -> Text:
+def _name_choice(offered: Sequence[str]) -> Text:
     if not offered:
         return Text("any word")
     return join_texts([quote_marker(name) for name in offered], " / ")
@@ -499,9 +499,9 @@ def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
         yield "    arguments", Text(words)
         return
     yield "    arguments", _container(members, "pair")
-    yield "      pair", _entry(members.entry)
+    yield "      pair", _entry_pattern(members.entry)
     for kind, row in members.typed.items():
-        shown = _note("not written") if row is None else _entry(row)
+        shown = _note("not written") if row is None else _entry_pattern(row)
         yield f"      {kind.value} pair", shown
     yield "      key", _describe_string(members.key)
     yield from _values(values)
@@ -518,7 +518,7 @@ def _container(container: ContainerNotation, entry: str) -> Text:
     return join_texts(pieces, " ")
 
 
-def _entry(row: FormatRow) -> Text:
+def _entry_pattern(row: FormatRow) -> Text:
     return join_texts(
         [Text(piece.value) if isinstance(piece, RowSlot) else quote_marker(piece) for piece in row],
         " ",
@@ -535,7 +535,7 @@ def _values(values: ValueNotation) -> Iterator[Row]:
     yield "      boolean", sentence(quote_marker(values.true), " / ", quote_marker(values.false))
     yield "      null", quote_marker(values.null)
     yield "      array", _container(values.array, "value")
-    member = sentence(_note("where member is "), _entry(values.object.entry))
+    member = sentence(_note("where member is "), _entry_pattern(values.object.entry))
     yield "      object", sentence(_container(values.object, "member"), " ", member)
 
 

@@ -262,7 +262,7 @@ def _index(records: Sequence[SurveyRecord], folder: str, pages: Mapping[str, str
     )
     lead += "" if linted else " Lint was not run; --lint adds its findings."
     cells = tuple(
-        (_name(record, folder, pages), *_cells(record, linted=linted), *_modes(record))
+        (_record_link(record, folder, pages), *_cells(record, linted=linted), *_modes(record))
         for record in records
     )
     columns = tuple(TableColumn(head) for head in heads)
@@ -273,7 +273,7 @@ def _index(records: Sequence[SurveyRecord], folder: str, pages: Mapping[str, str
     ]
 
 
-def _name(record: SurveyRecord, folder: str, pages: Mapping[str, str]) -> Text:
+def _record_link(record: SurveyRecord, folder: str, pages: Mapping[str, str]) -> Text:
     name = visible(record.source.removeprefix(folder))
     own = pages.get(record.source)
     return Text(name) if own is None else link(name, own)

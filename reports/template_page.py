@@ -332,10 +332,10 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
 
 
 def _finding_entries(findings: Sequence[LintFinding], template: ChatTemplate) -> Entries:
-    return Entries(tuple(_finding(finding, template) for finding in findings))
+    return Entries(tuple(_finding_entry(finding, template) for finding in findings))
 
 
-def _finding(finding: LintFinding, template: ChatTemplate) -> Entry:
+def _finding_entry(finding: LintFinding, template: ChatTemplate) -> Entry:
     facts: list[Row] = []
     line, place = finding.line, template_place(template, finding.line)
     if line is not None:

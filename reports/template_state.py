@@ -215,7 +215,7 @@ def _round_trips(state: TemplateState) -> Iterator[str]:
         reasons: dict[str, list[str]] = {}
         for row in state.failed:
             # The words before the colon are the kind of error, which many templates share.
-            reasons.setdefault((row.error or "").partition(":")[0], []).append(_name(row))
+            reasons.setdefault((row.error or "").partition(":")[0], []).append(_template_code(row))
         named = [f"{plain(why)}: {', '.join(names)}" for why, names in sorted(reasons.items())]
         yield from ("", f"Not analyzed, {len(state.failed)}: {'; '.join(named)}.")
 
@@ -237,7 +237,7 @@ def _readings(state: TemplateState) -> Iterator[str]:
     yield ""
     # One template stands for all that write a call in its way.
     if asked < state.calling:
-        names = ", ".join(map(_name, state.asked))
+        names = ", ".join(map(_template_code, state.asked))
         alike = f"{state.asked_alike} of {state.calling} templates write calls in one of their ways"
         yield from (f"Asked: {names}. In all, {alike}.", "")
     yield (
@@ -305,7 +305,7 @@ def _mistake(at: int, row: Mistake) -> Iterator[str]:
     yield " ".join(_SENTENCE_END.split(why)[:_SENTENCES])
     place = "" if row.finding.line is None else f", line {row.finding.line}"
     message = plain(shorten_middle(row.finding.message, _MESSAGE))
-    yield from ("", f"**Example:** {_name(row.example)}{place}: {message}.")
+    yield from ("", f"**Example:** {_template_code(row.example)}{place}: {message}.")
     yield from ("", f"**Fix:** {rule.fix}. {_outcome(row)}" if rule.fix else _outcome(row), "")
     fragments = f"{rule.before.strip()}\n\n{{# fixed #}}\n{rule.after.strip()}"
     yield from fence_lines(fragments.splitlines(), "jinja")
@@ -325,7 +325,7 @@ def _outcome(row: Mistake) -> str:
     )
 
 
-def _name(record: SurveyRecord) -> str:
+def _template_code(record: SurveyRecord) -> str:
     # In code, where no name of a template is a mention or a link.
     return code_span(PurePath(record.source).stem)
 

@@ -81,17 +81,19 @@ def tokens_report(
         # Spaces at the edges of tokens have no sign here.
         *prose(Text(LEGEND.partition(",")[0], style="dim")),
         *blank(),
-        *rows(list(_rows(tokens, pieces, roles)), indent=0, words=False, label=_NAME + 10),
+        *rows(list(_token_rows(tokens, pieces, roles)), indent=0, words=False, label=_NAME + 10),
     ]
     return report_text(drawn, width)
 
 
-def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -> Iterator[Row]:
+def _token_rows(
+    tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]
+) -> Iterator[Row]:
     last: int | None = None
     kinds = list(zip(tokens.message_indices, tokens.loss_mask, tokens.is_content, strict=True))
     for (message, loss, content), run in groupby(range(len(kinds)), key=kinds.__getitem__):
         # A message has several rows, one for each kind of its tokens.
-        name = "" if message == last else _name(message, roles)
+        name = "" if message == last else _message_label(message, roles)
         last = message
         label = f"{name:{_NAME}} {'loss' if loss else '':4} {'text' if content else ''}"
         style = _OWN_STYLE if message < 0 else _STYLES[message % len(_STYLES)]
@@ -103,7 +105,7 @@ def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -
         yield label.rstrip(), text
 
 
-def _name(message: int, roles: Sequence[str]) -> str:
+def _message_label(message: int, roles: Sequence[str]) -> str:
     return "template" if message < 0 else visible(f"{message} {roles[message]}")[:_NAME]
 
 

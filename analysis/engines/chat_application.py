@@ -211,7 +211,7 @@ class ChatAnswer(BackendAnswer):
             body = self.form.closing(self.answers)
         else:
             body = msgspec.json.encode(self.form.whole(self.answers))
-            await send(_head("application/json", len(body)))
+            await send(_response_start("application/json", len(body)))
         self.begun = self.sent_all = True
         await send(_body(body, more=False))
 
@@ -220,7 +220,7 @@ class ChatAnswer(BackendAnswer):
         async with self.backend.open_completion(answer.chat, answer.index) as pieces:
             if stream and not self.begun:
                 self.begun = True
-                await send(_head("text/event-stream; charset=utf-8"))
+                await send(_response_start("text/event-stream; charset=utf-8"))
                 await send(_body(self.form.opening()))
             async for piece in pieces:
                 # Parse in any case: a whole answer is built from the same parser.
@@ -267,7 +267,7 @@ class PassedAnswer(BackendAnswer):
             async for piece in pieces:
                 if not self.begun:
                     self.begun = True
-                    await send(_head(kind))
+                    await send(_response_start(kind))
                 await send(_body(piece))
         if not self.begun:
             # Nothing was sent yet, so the client can still get an error with a status code.
@@ -303,7 +303,7 @@ def error_response(
     )
 
 
-def _head(kind: str, length: int | None = None) -> dict[str, object]:
+def _response_start(kind: str, length: int | None = None) -> dict[str, object]:
     headers = [(b"content-type", kind.encode()), (b"cache-control", b"no-store")]
     if length is not None:
         headers.append((b"content-length", str(length).encode()))

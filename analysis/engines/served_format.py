@@ -403,14 +403,14 @@ def served_request(
     if getattr(request, "chat_template", None):
         _tell_of_own_template()
     offered: Any = getattr(request, "tools", None) if tools is None else tools
-    choice = _plain(getattr(request, "tool_choice", None))
+    choice = _plain_value(getattr(request, "tool_choice", None))
     plain = tuple(map(_tool, offered or ()))
     return ServedRequest(
         tools=plain,
         # Without tools, a tool choice has no meaning.
         tool_choice="none" if not plain else choice or "auto",
         parallel=getattr(request, "parallel_tool_calls", None) is not False,
-        json_schema=_answer_schema(_plain(getattr(request, "response_format", None))),
+        json_schema=_answer_schema(_plain_value(getattr(request, "response_format", None))),
         settings=settings or {},
     )
 
@@ -423,17 +423,19 @@ def _tell_of_own_template() -> None:
     )
 
 
-def _plain(value: Any) -> object:
+def _plain_value(value: Any) -> object:
     if isinstance(value, msgspec.Struct):
         # SGLang's native endpoints use these types; `to_builtins` would drop their names.
-        return {name: _plain(member) for name, member in msgspec.structs.asdict(value).items()}
+        return {
+            name: _plain_value(member) for name, member in msgspec.structs.asdict(value).items()
+        }
     # Other endpoints use pydantic models.
     return value.model_dump(by_alias=True) if hasattr(value, "model_dump") else value
 
 
 def _tool(tool: object) -> Mapping[str, object]:
     """Return a tool in the form of Chat Completions; Responses have no `function` around it."""
-    plain: Any = _plain(tool)
+    plain: Any = _plain_value(tool)
     function = plain.get("function")
     if not is_mapping(function):
         function = {name: value for name, value in plain.items() if name != "type"}

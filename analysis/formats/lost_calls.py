@@ -224,7 +224,7 @@ def smallest_part(text: str, shows: Callable[[str], bool], left: int = MOST_PARS
     if len(text) > LONGEST or not shows(text):
         return text
     lines = _without_pieces(_text_lines(text), shows, left // 2)
-    words = _without_pieces(_words(lines), shows, left // 2)
+    words = _without_pieces(_split_words(lines), shows, left // 2)
     return words if len(words) <= len(lines) // 2 else lines
 
 
@@ -253,7 +253,7 @@ def _text_lines(text: str) -> list[str]:
 _WORD = re.compile(r"\W*\w+\W*")
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Split a text into markers, and words with the signs around them."""
     return [
         piece

@@ -73,7 +73,7 @@ def unreadable_arguments(messages: Sequence[Mapping[str, Any]]) -> str | None:
     for at, message in enumerate(messages):
         calls = message.get("tool_calls")
         for index, call in enumerate(calls if is_list(calls) else ()):
-            if is_mapping(call) and is_mapping(call.get("function")) and _call(call) is None:
+            if is_mapping(call) and is_mapping(call.get("function")) and _tool_call(call) is None:
                 return f"messages[{at}].tool_calls[{index}].function.arguments"
     return None
 
@@ -141,13 +141,17 @@ def _assistant_message(raw_message: Mapping[str, Any]) -> Message | None:
     content = "" if raw_message.get("content") is None else _content_text(raw_message["content"])
     reasoning = next((raw_message[name] for name in REASONING if raw_message.get(name)), "")
     listed = raw_message.get("tool_calls") or ()
-    calls = [_call(raw_call) for raw_call in listed] if is_list(listed) else [None] * (listed != ())
+    calls = (
+        [_tool_call(raw_call) for raw_call in listed]
+        if is_list(listed)
+        else [None] * (listed != ())
+    )
     if content is None or not isinstance(reasoning, str) or None in calls:
         return None
     return Message(content, reasoning, tuple(call for call in calls if call is not None))
 
 
-def _call(raw_call: object) -> ToolCall | None:
+def _tool_call(raw_call: object) -> ToolCall | None:
     function = raw_call.get("function") if is_mapping(raw_call) else None
     if not is_mapping(raw_call) or not is_mapping(function):
         return None

@@ -66,7 +66,7 @@ def is_tiktoken(path: Path) -> bool:
             line = stream.readline(2 * LONGEST_TOKEN)
     except OSError:
         return False
-    return _entry(line) is not None
+    return _parse_entry(line) is not None
 
 
 def read_tiktoken(path: Path, *, segmenting: bool) -> Tokenizer:
@@ -106,13 +106,13 @@ def _entries(path: Path) -> Iterator[tuple[bytes, int]]:
         raise _tokenizer_error(path, f"larger than {LARGEST_TIKTOKEN >> 20} MiB", None)
     for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
-            entry = _entry(line)
+            entry = _parse_entry(line)
             if entry is None:
                 raise _tokenizer_error(path, "not a token in base64 with its rank", number)
             yield entry
 
 
-def _entry(line: bytes) -> tuple[bytes, int] | None:
+def _parse_entry(line: bytes) -> tuple[bytes, int] | None:
     parts = line.split()
     if len(parts) != 2 or not parts[1].isdigit() or len(parts[1]) > 9:  # noqa: PLR2004
         return None

@@ -264,7 +264,9 @@ def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocume
     )
 
 
-def _finding(template: InspectedTemplate, finding: LintFinding, run: LintRun) -> FindingDocument:
+def _finding_document(
+    template: InspectedTemplate, finding: LintFinding, run: LintRun
+) -> FindingDocument:
     place = line_place(template, finding.line, finding.column)
     return copy_fields(
         FindingDocument,

@@ -41,7 +41,7 @@ _SIGNS = {Severity.ERROR: "🔴 error", Severity.WARNING: "🟡 warning", Severi
 
 def markdown_report(run: LintRun) -> str:
     """Return Markdown of at most `LONGEST` characters; findings that do not fit are counted."""
-    rows, details = [*_rows(run)], [*_details(run)]
+    rows, details = [*_finding_rows(run)], [*_details(run)]
     head = f"### autoparser lint: {plain(summary_words(run))}\n"
     title = "\n| severity | rule | where | what happens |\n|---|---|---|---|\n"
     tail = "".join(f"\n{plain(note)}.\n" for note in notes(run))
@@ -82,7 +82,7 @@ def _by_weight(run: LintRun) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
         yield from (finding for finding in run.findings if finding[1].severity is severity)
 
 
-def _rows(run: LintRun) -> Iterator[str]:
+def _finding_rows(run: LintRun) -> Iterator[str]:
     # Problems first: with them, the findings are incomplete.
     for problem in run.problems:
         line = "" if problem.line is None else f":{problem.line}"

@@ -117,7 +117,7 @@ def _result(
         "ruleId": finding.code,
         "ruleIndex": indices[finding.code],
         "level": _LEVELS[finding.severity],
-        "message": {"text": _plain(f"{message_words(template, finding)}{fix}")},
+        "message": {"text": _escape_placeholders(f"{message_words(template, finding)}{fix}")},
         "locations": [
             _location(template.path, template.line_in_file(finding.line), finding.column)
         ],
@@ -138,7 +138,7 @@ def _result(
 def _notification(problem: InputProblem) -> Mapping[str, object]:
     return {
         "level": "error",
-        "message": {"text": _plain(problem_words(problem))},
+        "message": {"text": _escape_placeholders(problem_words(problem))},
         "locations": [_location(problem.path, problem.line)],
     }
 
@@ -147,7 +147,7 @@ _PLACEHOLDER = re.compile(r"\{(\d+)\}")
 _LINK = re.compile(r"\[([^\[\]]*)\](?=\()")
 
 
-def _plain(text: str) -> str:
+def _escape_placeholders(text: str) -> str:
     """Escape characters that SARIF would read as a placeholder or a link.
 
     Other braces and brackets stay single: GitHub shows the text verbatim.

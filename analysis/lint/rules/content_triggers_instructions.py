@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     whole = f"{subject.marks.user} {' '.join(constants)}"
     for text in (whole, *islice(constants, MOST_CONSTANTS)):
         render = _render_text(subject, text)
-        change = _change(plain, render, subject.marks.user, text)
+        change = _prompt_change(plain, render, subject.marks.user, text)
         if change is None:
             continue
         if text == whole:
@@ -54,7 +54,7 @@ def _constant_hits(subject: Subject, constants: list[str], plain: Render) -> Ite
     for constant in constants:
         text = f"{user} {constant}"
         render = _render_text(subject, text)
-        change = _change(plain, render, user, text)
+        change = _prompt_change(plain, render, user, text)
         if change is not None:
             yield _changed_prompt_hit(user, constant, change, render, plain)
 
@@ -67,7 +67,7 @@ def _render_text(subject: Subject, text: str) -> Render:
     return subject.render(messages, generation=True)
 
 
-def _change(plain: Render, render: Render, user: str, text: str) -> tuple[str, str] | None:
+def _prompt_change(plain: Render, render: Render, user: str, text: str) -> tuple[str, str] | None:
     """Return the changed part of the prompt before and after, or None if only the text differs."""
     if not render.rendered:
         return None

@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 "repeated renders of one conversation differ, with the clock fixed",
                 (compare_renders(first, "first render", other, "second render"),),
-                line=_line(first, other),
+                line=_differing_line(first, other),
             )
 
 
@@ -38,7 +38,7 @@ def _anew(subject: Subject) -> Render:
     )
 
 
-def _line(one: Render, other: Render) -> int | None:
+def _differing_line(one: Render, other: Render) -> int | None:
     """Return the line of the first difference between renders."""
     pairs = zip(one.retrace().spans, other.retrace().spans, strict=False)
     return next((left.line for left, right in pairs if left.text != right.text), None)

@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             continue
         text = _BEFORE_NUMERAL.sub("", written.text)
         if not _is_number(text, number):
-            changed = _value(text.strip().strip("\"'")) != number
+            changed = _parse_number(text.strip().strip("\"'")) != number
             yield Hit(
                 f"the number {number} in a call is rendered as {quote_text(text)}",
                 (show_render(written.render, f"a call with {number}"),),
@@ -53,14 +53,14 @@ def _stands_in(text: str, number: float) -> bool:
 def _is_number(text: str, number: float) -> bool:
     """Return whether a text is the number in any JSON notation."""
     written = text.strip()
-    return written == str(number) or (number in FRACTIONS and _value(written) == number)
+    return written == str(number) or (number in FRACTIONS and _parse_number(written) == number)
 
 
 _BEFORE_NUMERAL = re.compile(r"^.*>(?=-?\d)", re.DOTALL)
 """Markup before a number, such as ``false">7`` if a tag has the type."""
 
 
-def _value(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         return float(text) if "_" not in text else None
     except ValueError:

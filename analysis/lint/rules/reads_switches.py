@@ -20,11 +20,11 @@ def check(subject: Subject) -> Iterator[Hit]:
         words = [f"{switch.name} ({', '.join(sorted(switch.changes))})" for switch in switches]
         yield Hit(
             f"the prompt depends on {list_words(words)}",
-            line=None if first is None else _line(subject, first),
+            line=None if first is None else _switch_line(subject, first),
         )
 
 
-def _line(subject: Subject, switch: Switch) -> int | None:
+def _switch_line(subject: Subject, switch: Switch) -> int | None:
     """Return the line at which a value of the switch changes a question's prompt."""
     unset = render_with(subject, (subject.user,), {}, generation=True)
     lines = (

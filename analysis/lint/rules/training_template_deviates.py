@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     deviation = _describe_deviation(found[0])
     yield Hit(
         f"{where} differ from the model's output, in turns of {turns}: {deviation}",
-        line=_line(subject, found[0]),
+        line=_deviation_line(subject, found[0]),
     )
 
 
@@ -46,7 +46,7 @@ def _describe_deviation(deviation: MismarkedTurn) -> str:
     return " and ".join(f"{quote_text(texts[0])} {fault}" for fault, texts in kinds if texts)
 
 
-def _line(subject: Subject, deviation: MismarkedTurn) -> int | None:
+def _deviation_line(subject: Subject, deviation: MismarkedTurn) -> int | None:
     """Return the line that wrote the first stretch in a turn of our own."""
     render = render_answer(subject)
     if subject.format.calls is not None and "call" in deviation.turn:

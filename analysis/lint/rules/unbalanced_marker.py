@@ -411,15 +411,15 @@ def _unbalanced_hit(
     elif not closed:
         words = f"{spelled} is never closed in '{name}'"
     else:
-        words = f"the pair of {spelled} {_counts(balance, pair)} in '{name}'"
+        words = f"the pair of {spelled} {_count_balance(balance, pair)} in '{name}'"
         if beside is not None:
             other, usual = beside
-            words += f", but {_counts(usual, pair)} in '{other}'"
+            words += f", but {_count_balance(usual, pair)} in '{other}'"
     at = max(0, render.text.find(text)) + unpaired_at(text, pair)
     return Hit(words, (show_render(render, name),), line=render.line_at(at))
 
 
-def _counts(balance: MarkerBalance, pair: MarkerPair) -> str:
+def _count_balance(balance: MarkerBalance, pair: MarkerPair) -> str:
     opened, closed = count_words(balance.opened[pair]), count_words(balance.closed[pair])
     return f"is opened {opened} and closed {closed}"
 
