@@ -153,7 +153,7 @@ def accept_text(
         part=read.spans[-1].kind if read.spans else None,
         call=call.name if call else "",
         argument=_argument(call.arguments) if call else "",
-        completes=_completed(before, refused or "", markers),
+        completes=_completed_marker(before, refused or "", markers),
         allowed=allowed,
         choices=choices,
         may_end=matcher.is_accepting(),
@@ -183,7 +183,7 @@ def _argument(object_text: str) -> str:
         return ""
 
 
-def _completed(before: str, refused: str, markers: Sequence[str]) -> str:
+def _completed_marker(before: str, refused: str, markers: Sequence[str]) -> str:
     """Return the longest marker that the refused text completes, and that was begun before it."""
     text = before + refused
     found = [
@@ -239,10 +239,10 @@ def _next(matcher: LLMatcher, tokens: TextTokens) -> tuple[tuple[str, ...], int]
         onward = matcher.deep_copy()
         onward.try_consume_tokens([spelled[text]])
         forced = b"" if onward.is_stopped() else onward.compute_ff_bytes()
-        ways.append((text + _spelled(forced, tokens)).decode(errors="ignore"))
+        ways.append((text + _spell_tokens(forced, tokens)).decode(errors="ignore"))
     return tuple(way for way in ways if way), len(found)
 
 
-def _spelled(forced: bytes, tokens: TextTokens) -> bytes:
+def _spell_tokens(forced: bytes, tokens: TextTokens) -> bytes:
     """Replace the ids of opaque tokens, as llguidance writes them, by their texts."""
     return _BY_ID.sub(lambda match: tokens.bytes_of(int(match[1])), forced)

@@ -248,7 +248,7 @@ class CallWriter:
         A grammar may have the calls of two formats, whose rules of one tool differ.
         """
 
-        def written() -> str:
+        def describe_calls() -> str:
             arguments, calls = self.calls.arguments, self.calls
             if len(arguments.refused) > 1:
                 # The order of a set differs from process to process.
@@ -256,7 +256,7 @@ class CallWriter:
                 calls = replace(calls, arguments=replace(arguments, refused=kinds))
             return repr((calls, self.stops, self._header))
 
-        return _FORMAT_TEXTS.of(self._owners, (self._key, *self.stops), written)
+        return _FORMAT_TEXTS.of(self._owners, (self._key, *self.stops), describe_calls)
 
     def tool_paths(self, name: str, schema: Json, first: bool) -> list[Path]:
         """Return the ways to call one tool."""
@@ -264,16 +264,16 @@ class CallWriter:
         at = row.index(RowSlot.ARGUMENTS) if RowSlot.ARGUMENTS in row else len(row)
         head, tail = row[:at], row[at + 1 :]
         behind = literal_at(tail, 0)
-        rest = self._filled(tail[1:] if behind else tail, name, first)
+        rest = self._fill_names(tail[1:] if behind else tail, name, first)
         ways = [((), False)] if at == len(row) else self._arguments(name, schema, behind)
         found = [
-            join_path(*self._filled(head, name, first), *way, *rest)
+            join_path(*self._fill_names(head, name, first), *way, *rest)
             for way, empty in ways
             # Without arguments the template writes its other row.
             if not (empty and self.calls.empty_row is not None)
         ]
         if self.calls.empty_row is not None and any(empty for _, empty in ways):
-            found.append(join_path(*self._filled(self.calls.empty_row, name, first)))
+            found.append(join_path(*self._fill_names(self.calls.empty_row, name, first)))
         return found
 
     def _arguments(self, name: str, schema: Json, behind: str) -> list[tuple[Path, bool]]:

@@ -56,7 +56,7 @@ def turn_after_prompt(turn: TurnTree) -> TurnTree:
     place = _place_in(turn)
     # Prompts are as many as chats, but the places where they stop are few.
     parts = (turn.strict, turn.content, turn.header, turn.reasoning)
-    strict = _CUT.of(parts, place, lambda: _cut(turn, place))
+    strict = _CUT.of(parts, place, lambda: _rows_from(turn, place))
     return replace(turn, strict=strict, continues=False)
 
 
@@ -92,7 +92,7 @@ def _may_be_content(turn: TurnTree) -> bool:
     return turn.reasoning is not None and not turn.reasoning.open.core
 
 
-def _cut(turn: TurnTree, place: _PromptStop) -> StrictTurn:
+def _rows_from(turn: TurnTree, place: _PromptStop) -> StrictTurn:
     """Return the rows of a turn from a place on."""
     whole = replace(turn, prefill="", continues=False)
     rows, free = (

@@ -43,7 +43,7 @@ def free_rows(turn: TurnTree, *, parallel: bool) -> tuple[StrictRow, ...]:
         return turn.strict.rows
     marked = is_marked(turn.calls)
     parts = (turn.strict, turn.content)
-    return _FREE.of(parts, (marked, parallel), lambda: _widened(turn, marked, parallel))
+    return _FREE.of(parts, (marked, parallel), lambda: _widen_rows(turn, marked, parallel))
 
 
 def ended_by_calls(rows: tuple[StrictRow, ...]) -> tuple[StrictRow, ...]:
@@ -60,7 +60,7 @@ def ended_by_calls(rows: tuple[StrictRow, ...]) -> tuple[StrictRow, ...]:
     return tuple(row for row in rows if not goes_on(row)) or rows
 
 
-def _widened(turn: TurnTree, marked: bool, parallel: bool) -> tuple[StrictRow, ...]:
+def _widen_rows(turn: TurnTree, marked: bool, parallel: bool) -> tuple[StrictRow, ...]:
     rows = dict.fromkeys((*turn.strict.rows, *_without_reasoning(turn)))
     if not marked and any(_joints(turn)):
         # Without markers, only the text between content and calls separates them: require it.
@@ -180,13 +180,13 @@ def _is(part: TurnPart, item: StrictItem) -> bool:
     return isinstance(item, PartBody) and item.part is part
 
 
-def _place(part: TurnPart, row: StrictRow) -> int:
+def _part_place(part: TurnPart, row: StrictRow) -> int:
     return next((at for at, item in enumerate(row.items) if _is(part, item)), len(row.items))
 
 
 def _with_texts(turn: TurnTree, row: StrictRow) -> Iterator[StrictRow]:
     """Return a row of calls with a text before them, after them, and both."""
-    at = _place(TurnPart.CALLS, row)
+    at = _part_place(TurnPart.CALLS, row)
     if at == len(row.items) or row.items[at] != _CALLS:
         # No text follows the beginning of a call that the prompt has written.
         return
@@ -205,16 +205,16 @@ def _texts_before(turn: TurnTree, row: StrictRow) -> Iterator[tuple[StrictItem, 
     """Return the text of other rows up to their content, and the text from there to calls."""
     behind = next(_joints(turn), turn.content.close.text)
     for other in turn.strict.rows:
-        at = _place(TurnPart.CONTENT, other)
+        at = _part_place(TurnPart.CONTENT, other)
         alike = other.has(TurnPart.REASONING) is row.has(TurnPart.REASONING)
-        if alike and at < min(len(other.items), _place(TurnPart.CALLS, other) + 1):
+        if alike and at < min(len(other.items), _part_place(TurnPart.CALLS, other) + 1):
             yield (*other.items[: at + 1], behind) if behind else other.items[: at + 1]
 
 
 def _joints(turn: TurnTree) -> Iterator[str]:
     """Return the texts between content and the calls right after it, in the template's rows."""
     for row in turn.strict.rows:
-        first, last = _place(TurnPart.CONTENT, row), _place(TurnPart.CALLS, row)
+        first, last = _part_place(TurnPart.CONTENT, row), _part_place(TurnPart.CALLS, row)
         between = row.items[first + 1 : last]
         texts = [item for item in between if isinstance(item, str)]
         if first < last < len(row.items) and len(texts) == len(between):
@@ -226,7 +226,7 @@ def _with_content_in_calls_channel(frame: ChannelFrame, row: StrictRow) -> Itera
 
     Models write there what they are about to do.
     """
-    at = _place(TurnPart.CONTENT, row)
+    at = _part_place(TurnPart.CONTENT, row)
     before = row.items[at - 1] if 0 < at < len(row.items) else ""
     for words, other in product(frame.opened, frame.called):
         known, wanted = (f"{frame.first}{word}{frame.last}" for word in (words, other))
@@ -240,7 +240,7 @@ def _with_name_in_channel(frame: ChannelFrame, row: StrictRow) -> Iterator[Stric
 
     Such as ``<|channel|>commentary to=functions.f`` in place of `` to=functions.f``.
     """
-    at = _place(TurnPart.CALLS, row)
+    at = _part_place(TurnPart.CALLS, row)
     named = frame.lead is not None and not frame.lead.markers
     if not named or at == len(row.items) or row.items[at] != _CALLS:
         return

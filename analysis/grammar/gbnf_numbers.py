@@ -199,11 +199,11 @@ def natural_range(least: int, most: int | None) -> str:
     if high is None:
         whole.append(longest)
     if whole:
-        options.append(_led(whole[0], None if high is None else whole[-1]))
+        options.append(_nonzero_digits(whole[0], None if high is None else whole[-1]))
     return join_alternatives(options)
 
 
-def _led(least: int, most: int | None) -> str:
+def _nonzero_digits(least: int, most: int | None) -> str:
     """Return a nonzero digit followed by `least` to `most` digits of any kind."""
     if most == 0:
         return "[1-9]"
@@ -265,12 +265,12 @@ def _floats(interval: Interval, fractions: Fractions) -> list[str]:
 def _plain(interval: Interval, fractions: Fractions) -> list[str]:
     """Return decimals without an exponent: ``I.F``."""
     low = interval.low or Decimal(0)
-    start, fraction_low = _split(low)
+    start, fraction_low = _split_number(low)
     if start >= PLAIN_END:
         return []
     end, fraction_high = PLAIN_END, ""
     if interval.high is not None and interval.high < PLAIN_END:
-        end, fraction_high = _split(interval.high)
+        end, fraction_high = _split_number(interval.high)
     lower = Bound(fraction_low, interval.low_open)
     upper = Bound(fraction_high, interval.high_open)
     if start == end:
@@ -289,7 +289,7 @@ def _plain(interval: Interval, fractions: Fractions) -> list[str]:
     return options
 
 
-def _split(value: Decimal) -> tuple[int, str]:
+def _split_number(value: Decimal) -> tuple[int, str]:
     """Split a number into its integer part and the digits of its fraction."""
     whole, _, fraction = f"{value:f}".partition(".")
     return int(whole), fraction.rstrip("0")

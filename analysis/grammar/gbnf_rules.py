@@ -124,10 +124,10 @@ class GbnfRules:
                 case "settle":
                     name = self.settle(names.get(step.name, step.name), step.body_with(names))
                 case _:
-                    name = self._replayed(step, names)
+                    name = self._replay_recursive(step, names)
             _rename(names, step.name, name)
 
-    def _replayed(self, step: RuleStep, names: dict[str, str]) -> str:
+    def _replay_recursive(self, step: RuleStep, names: dict[str, str]) -> str:
         """Make a recursive rule; if it is known, look up the rules within it alone."""
 
         def body(name: str) -> str:

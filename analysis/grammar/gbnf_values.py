@@ -198,7 +198,7 @@ class _Chain:
         pair, behind = None, None
         if self._takes(member, count) and (behind := rests[self._after(count)]) is not None:
             key = self.tokens.string(member.name)
-            pair = self._joined(count, f"{key} {self.tokens.colon} {member.value}")
+            pair = self._with_comma(count, f"{key} {self.tokens.colon} {member.value}")
         if pair is None:
             return left_out
         if left_out is None:
@@ -209,7 +209,7 @@ class _Chain:
             body = f"{_sequence(pair, behind)} | {left_out or chr(34) * 2}"
         return self.tokens.rules.add(f"{'from' if count else 'first'}-{member.name}", body)
 
-    def _joined(self, count: int, member: str) -> str:
+    def _with_comma(self, count: int, member: str) -> str:
         return f"{self.tokens.comma} {member}" if count else member
 
     def _others(self, count: int) -> str | None:

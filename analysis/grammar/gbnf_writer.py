@@ -178,7 +178,7 @@ class GbnfWriter:
             self.rules.rules_by_name[rule.name] for rule in rules if isinstance(rule, RuleReference)
         ]
         if len(named) > 1 and any(isinstance(_first(node), FreeTextNode) for node in named):
-            raise _mixed()
+            raise _mixed_union_error()
         optional = any(
             isinstance(option, RuleReference | SequenceNode) and option != NOTHING
             for option in options
@@ -235,7 +235,7 @@ class GbnfWriter:
             if any(
                 isinstance(beginning, JsonValue | PatternNode) for beginning in _beginnings(values)
             ):
-                raise _mixed()
+                raise _mixed_union_error()
         # The first complete way wins, so no text may begin like a way without text.
         taken = {exit_.close for exit_ in node.exits if exit_.prose is None}
         for prose in proses:
@@ -311,7 +311,7 @@ class GbnfWriter:
                 body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"
             self.table.define(name, body)
         if prose.is_filled_argument:
-            return self._filled(prose, found, names, list(thens), behind, barred)
+            return self._write_filled(prose, found, names, list(thens), behind, barred)
         if not barred:
             return names[0]
         first = found[0]
@@ -376,7 +376,7 @@ class GbnfWriter:
                 self.table.define(name, f"{run} ({body})")
         return names
 
-    def _filled(
+    def _write_filled(
         self,
         prose: FreeProse,
         states: Sequence[State],
@@ -462,7 +462,7 @@ def _beginnings(nodes: Iterable[Node]) -> Iterator[Node]:
             yield node
 
 
-def _mixed() -> UnheldKeywordError:
+def _mixed_union_error() -> UnheldKeywordError:
     """Return the error for free text that cannot be told from another value in its place.
 
     llguidance reads free text of GBNF a character at a time, and prefers what takes more. Only a

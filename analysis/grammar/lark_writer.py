@@ -201,7 +201,7 @@ class _LarkWriter:
         would choose itself, and it chooses others where a token ends within a character.
         """
 
-    def continued(self) -> _LarkWriter:
+    def continue_rules(self) -> _LarkWriter:
         """Return a writer that goes on from the rules that this one has written."""
         other = copy(self)
         # Copy the tables, so that additions do not change this writer's.
@@ -533,8 +533,8 @@ class _LarkWriter:
             return None
         # In stretches an excluded text costs little, so the forgiven ones are excluded as well.
         kept_out = [*prose.exclude, *prose.forgiven]
-        exits = [opened for exit_ in node.exits for opened in self._opened(exit_)]
-        cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
+        exits = [opened for exit_ in node.exits for opened in self._exits_by_opening(exit_)]
+        cuts = [self._cut_close(exit_.close, kept_out) for exit_ in exits]
         signs = text_signs([symbols for symbols, _ in cuts if symbols], kept_out)
         counted = None if prose.shape is None else (prose.shape.least, int(_most(prose) or 0))
         if not signs or (counted and self.exact):
@@ -556,7 +556,7 @@ class _LarkWriter:
             return None
         if prose.shape is not None:
             self.in_part += ((self.tool, error) for error in _counted_anew(prose.shape, signs))
-        return self._closed(prose, thens, alone, kept_out, signs, counted)
+        return self._write_closes(prose, thens, alone, kept_out, signs, counted)
 
     def _in_length(self, node: FreeTextNode) -> str | None:
         """Write text of bounded length as one terminal with its close, or None if impossible.
@@ -627,7 +627,7 @@ class _LarkWriter:
             for exit_, is_plain in zip(exits, plain, strict=True)
         ]
 
-    def _opened(self, exit_: ProseExit) -> Iterator[ProseExit]:
+    def _exits_by_opening(self, exit_: ProseExit) -> Iterator[ProseExit]:
         """Replace an exit without a close by one for each text that its node begins with.
 
         These texts are cut at signs, too: a reader that has begun a longer text does not backtrack
@@ -670,7 +670,7 @@ class _LarkWriter:
             self.lines[rule] = f": {self.node(node)}"
         return RuleReference(name)
 
-    def _closed(
+    def _write_closes(
         self,
         prose: FreeProse,
         thens: Mapping[tuple[Symbol, ...], list[str]],
@@ -688,7 +688,7 @@ class _LarkWriter:
         not_alone = [] if may_be_empty else [close for close in closes if close not in alone_too]
         marks = [symbol for symbols in alone for symbol in symbols if isinstance(symbol, str)]
         known = (closes, exclude, signs, not_alone, marks)
-        name, found = self._stretched(*known, may_be_empty=may_be_empty, counted=counted)
+        name, found = self._write_stretches(*known, may_be_empty=may_be_empty, counted=counted)
         written = [
             lark_row(f"{name}_closed_{at}", self._alternatives(thens[symbols]))
             for at, symbols in enumerate(closes)
@@ -716,7 +716,7 @@ class _LarkWriter:
     def _symbol(self, symbol: Symbol) -> str:
         return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
 
-    def _cut(self, close: str, kept_out: Sequence[str]) -> tuple[tuple[Symbol, ...], str]:
+    def _cut_close(self, close: str, kept_out: Sequence[str]) -> tuple[tuple[Symbol, ...], str]:
         """Cut a close after what distinguishes it: its first opaque token, or an excluded text.
 
         Returns the part before the cut, and the text after it.
@@ -729,7 +729,7 @@ class _LarkWriter:
         pieces: tuple[Symbol, ...] = (plain,) if plain else ()
         return ((*pieces, token), after) if token is not None else (pieces, "")
 
-    def _stretched(
+    def _write_stretches(
         self,
         closes: Sequence[Sequence[Symbol]],
         exclude: Sequence[str],
@@ -923,7 +923,7 @@ def _writer_of(rules: GrammarRules, opaque: OpaqueTokens, *, exact: bool) -> _La
     if frame is None:
         return writer().take(rules)
     begun = _FRAMES.of((frame, opaque), exact, lambda: writer().take(frame))
-    return begun.continued().take(rules)
+    return begun.continue_rules().take(rules)
 
 
 def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
@@ -999,7 +999,7 @@ def _token(number: int) -> str:
 
 
 def _pattern(node: PatternNode) -> str:
-    return _but_not(node.regex, node.but_not) + _shaped(node.shape)
+    return _but_not(node.regex, node.but_not) + _shape_condition(node.shape)
 
 
 def _but_not(regex: str, texts: tuple[str, ...]) -> str:
@@ -1029,14 +1029,14 @@ def _prose(prose: FreeProse, *, quick: bool) -> str:
     whole = f"/{text}/"
     for shape in prose.shapes:
         whole += f" & /{_slashes(shape)}/"
-    whole += _shaped(prose.shape)
+    whole += _shape_condition(prose.shape)
     if prose.exclude and not quick:
         kept_out = "|".join(map(regex_escape, (*prose.exclude, *prose.forgiven)))
         whole += f" & ~(/{_ANYTHING}(?:{kept_out})/ {_BYTES})"
     return whole
 
 
-def _shaped(shape: StringShape | None) -> str:
+def _shape_condition(shape: StringShape | None) -> str:
     """Return the further condition on a terminal; raises UnheldKeywordError for too long a text."""
     if shape is None:
         return ""

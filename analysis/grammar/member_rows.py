@@ -124,13 +124,13 @@ class MemberRow(Struct, frozen=True):
                 continue
             # Up to the first required member, each optional one brings the separator after it.
             if behind and not self.is_ended:
-                row.append(self._wanted(name, path, before, ""))
+                row.append(self._wanted_entry(name, path, before, ""))
                 before, behind = self.separator, ""
             else:
-                row.append(self._wanted(name, path, before, behind))
+                row.append(self._wanted_entry(name, path, before, behind))
         return sequence_node(*row, others, LiteralNode(self.close))
 
-    def _wanted(self, name: str, path: Path, before: str, behind: str) -> Node:
+    def _wanted_entry(self, name: str, path: Path, before: str, behind: str) -> Node:
         if self.opening:
             return self._rule(name, path, before, behind, is_wanted=True)
         return self.entry(path, before, behind)
@@ -387,10 +387,10 @@ class MemberRules:
     def _from(self, at: int) -> Node:
         straight = self._straight
         if straight is None:
-            return self._branched(at)
+            return self._branch_members(at)
         if not self._opening:
-            return self._chained(straight, at)
-        return sequence_node(LiteralNode(self._opening), self._opened(straight, at))
+            return self._chain_members(straight, at)
+        return sequence_node(LiteralNode(self._opening), self._opened_rule(straight, at))
 
     def _in_row(self, straight: list[Path], first: int) -> Node:
         """Make the rule for the members from one on; at least one is required."""
@@ -414,10 +414,10 @@ class MemberRules:
 
         return self.table.rule((self.key, "others"), "others", make)
 
-    def _opened(self, members: list[Path], at: int) -> RuleReference:
+    def _opened_rule(self, members: list[Path], at: int) -> RuleReference:
         """Return the rule for the members from one on, after the text that opens each of them."""
         return self.table.rule(
-            (self.key, at, "opened"), self._hint(at), lambda: self._chained(members, at)
+            (self.key, at, "opened"), self._hint(at), lambda: self._chain_members(members, at)
         )
 
     @cached_property
@@ -488,7 +488,7 @@ class MemberRules:
         head = self._entries[-1][0][:1] if self.more and self._entries[-1] else ()
         return head[0] if head and isinstance(head[0], str) else ""
 
-    def _chained(self, members: list[Path], at: int) -> Node:
+    def _chain_members(self, members: list[Path], at: int) -> Node:
         """Make the rule for the members from one on: this one, or a later one."""
         separator, close = self._parting
         named = at < len(self.names)
@@ -505,9 +505,9 @@ class MemberRules:
             one = sequence_node(member, LiteralNode(separator), choice_node(later, *ends))
         if not named or self.names[at] in self.required:
             return one
-        return choice_node(one, self._opened(members, following) if self._opening else later)
+        return choice_node(one, self._opened_rule(members, following) if self._opening else later)
 
-    def _branched(self, at: int) -> Node:
+    def _branch_members(self, at: int) -> Node:
         """Make the rule for the members from one on, branched where their texts differ."""
         if not self._heads_differ:
             return self.table.brancher.branch(self._paths(at))

@@ -85,7 +85,7 @@ class _RegexReader:
     def sequence(self) -> Regex:
         parts: list[Regex] = []
         while self.at < len(self.source) and self.source[self.at] not in "|)":
-            parts.append(self.quantified(self.atom()))
+            parts.append(self.read_quantifier(self.atom()))
         return parts[0] if len(parts) == 1 else RegexSequence(tuple(parts))
 
     def atom(self) -> Regex:
@@ -119,7 +119,7 @@ class _RegexReader:
             raise PatternError("it has a ( without a )")
         return regex
 
-    def quantified(self, regex: Regex) -> Regex:
+    def read_quantifier(self, regex: Regex) -> Regex:
         counts = self.counts()
         if counts is None:
             return regex

@@ -229,7 +229,9 @@ class Grammar(Shown):
     def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         # One object for all tokenizers without such tokens, so that they share cached grammars.
         opaque = opaque if opaque.ids else _ALL_TEXT
-        return self._kept(("lark", (*opaque.ids.values(),)), lambda: self._written_lark(opaque))
+        return self._written_once(
+            ("lark", (*opaque.ids.values(),)), lambda: self._written_lark(opaque)
+        )
 
     def _written_lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         request = self._request("lark", opaque)
@@ -286,7 +288,7 @@ class Grammar(Shown):
         return self._gbnf(NO_TOKENS if self.lazy else self._marker_tokens(tokenizer)).grammar
 
     def _gbnf(self, tokens: OpaqueTokens) -> WrittenGrammar[str]:
-        return self._kept(
+        return self._written_once(
             ("gbnf", (*tokens.ids.values(),)),
             lambda: write_loosened(
                 lambda tools, content: write_gbnf(
@@ -311,9 +313,9 @@ class Grammar(Shown):
             rules = self._rules(tools, content, _ALL_TEXT, names_alone=True)
             return write_ebnf(rules, exact=request.is_exact)
 
-        return self._kept(("ebnf", ()), lambda: write_loosened(write, request))
+        return self._written_once(("ebnf", ()), lambda: write_loosened(write, request))
 
-    def _kept(
+    def _written_once(
         self, key: _FormKey, write: Callable[[], WrittenGrammar[Text]]
     ) -> WrittenGrammar[Text]:
         found: WrittenGrammar[Text] | None = self._written.get(key)
@@ -406,7 +408,7 @@ class Grammar(Shown):
     def _tag(self, tokens: OpaqueTokens) -> WrittenGrammar[dict[str, Json]]:
         request = self._request("structural_tag")
         elements = TagElements(tokens, exact=request.is_exact)
-        return self._kept(
+        return self._written_once(
             ("structural_tag", (*tokens.ids.values(),)),
             lambda: write_loosened(
                 lambda tools, json_schema: write_structural_tag(
@@ -577,11 +579,11 @@ _SAMPLE: Json = {
 def _bound_schema(schema: Json, strict: bool | None, marked: bool) -> Json:
     """Return the schema that a tool's arguments are held to."""
     if strict or marked:
-        return with_simple_names(map_schemas(schema, _closed))
+        return with_simple_names(map_schemas(schema, _close_object))
     return {"type": "object"} if strict is False else with_simple_names(schema)
 
 
-def _closed(schema: Schema) -> Schema:
+def _close_object(schema: Schema) -> Schema:
     """Close an object that names its members and does not say that it may have others."""
     if isinstance(schema.get("properties"), dict) and "additionalProperties" not in schema:
         return {**schema, "additionalProperties": False}

@@ -360,10 +360,12 @@ def _guidance_form(schema: Schema) -> Json:
             found.setdefault(meant, schema[keyword])
     patterns = schema_map(schema, "patternProperties")
     if patterns:
-        found["patternProperties"] = {_anchored(key): inner for key, inner in patterns.items()}
+        found["patternProperties"] = {
+            _anchor_pattern(key): inner for key, inner in patterns.items()
+        }
     if "oneOf" in schema:
         beside.append({"anyOf": schema["oneOf"]})
-    beside += _counted(schema, found)
+    beside += _needed_counts(schema, found)
     if beside:
         found["allOf"] = [*keyword_schemas(schema, "allOf"), *beside]
     return found
@@ -403,12 +405,12 @@ def _patterns(schema: Schema) -> list[str]:
     return [f"^(?:{rust_regex(regex)})$" for regex in shape.patterns]
 
 
-def _anchored(source: str) -> str:
+def _anchor_pattern(source: str) -> str:
     found = _patterns({"pattern": source})
     return found[0] if found else source
 
 
-def _counted(schema: Schema, keywords: Schema) -> list[Json]:
+def _needed_counts(schema: Schema, keywords: Schema) -> list[Json]:
     """Leave out counts of members that add nothing; a first member is one of those named."""
     least, most = keyword_count(schema, "minProperties"), keyword_count(schema, "maxProperties")
     named = schema_map(schema, "properties")

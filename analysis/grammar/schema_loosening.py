@@ -115,14 +115,14 @@ def log_loosening(loosened: tuple[Loosening, ...]) -> None:
     reasons: dict[str, list[Loosening]] = {}
     for loosening in loosened:
         reasons.setdefault(loosening.reason, []).append(loosening)
-    reason_words = (_shortened(reason, places) for reason, places in reasons.items())
+    reason_words = (_shorten_reason(reason, places) for reason, places in reasons.items())
     import logging  # noqa: PLC0415 - only servers log
 
     words = "keywords that no grammar can express are left out: %s"
     logging.getLogger("autoparser").warning(words, "; ".join(reason_words))
 
 
-def _shortened(reason: str, places: Sequence[Loosening]) -> str:
+def _shorten_reason(reason: str, places: Sequence[Loosening]) -> str:
     first, *others = places
     also = f" and {len(others)} more" if others else ""
     return escape_text(f"{_owner(first.tool)}, {first.pointer}{also} ({reason})")
@@ -151,7 +151,7 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
         # Servers meet new schemas without end.
         seen.clear()
     seen |= {texts[name]: schema for name, schema in found.items()}
-    return WrittenGrammar(grammar, _left_out(request, [*map(found.__getitem__, tools)]))
+    return WrittenGrammar(grammar, _omitted_keywords(request, [*map(found.__getitem__, tools)]))
 
 
 def _without_refused(
@@ -173,7 +173,7 @@ def _without_refused(
     attempt = 0
     while True:
         try:
-            return write(*_loosened(tools, found))
+            return write(*_loosen_schemas(tools, found))
         except SchemaError as error:
             unknown = [name for name in tools if name not in found]
             # An error names the tools refused at one step of writing. It names only one of the
@@ -194,16 +194,16 @@ def _is_suspect(schema: Json) -> bool:
     return words is None or not words.isdisjoint(("minLength", "maxLength"))
 
 
-def _left_out(request: LooseRequest, found: Sequence[_Loosened]) -> tuple[Loosening, ...]:
+def _omitted_keywords(request: LooseRequest, found: Sequence[_Loosened]) -> tuple[Loosening, ...]:
     """Return the keywords that are left out; raise where one of them has to be held."""
     loosened = [schema for schema in found if schema.loosened]
     barred = [schema for schema in loosened if not request.may_loosen(schema.loosened[0].tool)]
     if barred:
-        raise _listed(barred)
+        raise _list_errors(barred)
     return tuple(keyword for schema in loosened for keyword in schema.loosened)
 
 
-def _loosened(
+def _loosen_schemas(
     tools: Mapping[str, Json], loosened: Mapping[str, _Loosened]
 ) -> tuple[Mapping[str, Json], Json]:
     """Return the schemas of tools and content without the keywords that were found."""
@@ -273,7 +273,7 @@ def _looser(schema: Json, attempt: _Attempt, tool: str, *, may_pass: bool = Fals
     hint: str | None = None
     while True:
         try:
-            in_part = _attempted(schema, attempt, may_pass=may_pass or bool(left_out))
+            in_part = _attempt_schema(schema, attempt, may_pass=may_pass or bool(left_out))
         except UnheldKeywordError as error:
             for pointer, refusal in _by_place(schema, (error, *error.more)).items():
                 looser = schema
@@ -330,7 +330,7 @@ def _towards(schema: Json, errors: Sequence[SchemaError]) -> Json:
     return with_places(schema, towards=[at for word in keywords for at in _places(schema, word)])
 
 
-def _attempted(schema: Json, attempt: _Attempt, *, may_pass: bool) -> Sequence[SchemaError]:
+def _attempt_schema(schema: Json, attempt: _Attempt, *, may_pass: bool) -> Sequence[SchemaError]:
     """Attempt a schema, with places in it for errors; return those that it enforces in part.
 
     One that may pass is first attempted as it is: then a later writing finds it converted.
@@ -381,7 +381,7 @@ def _places(schema: Json, keyword: str) -> list[str]:
     return []
 
 
-def _listed(schemas: Sequence[_Loosened]) -> SchemaError:
+def _list_errors(schemas: Sequence[_Loosened]) -> SchemaError:
     """Return one error for all keywords that cannot be held to; the first of them is explained."""
     first, *others = (loosening for schema in schemas for loosening in schema.loosened)
     other_words = "".join(f"; nor can {_owner(other.tool)}, {other.pointer}" for other in others)

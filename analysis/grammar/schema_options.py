@@ -185,7 +185,7 @@ def _number_holds(value: float, schema: Schema) -> bool:
 
 
 def _array_holds(value: list[Json], schema: Schema, flat: Flat) -> bool:
-    if not _counted(len(value), schema, "Items"):
+    if not _fits_count(len(value), schema, "Items"):
         return False
     if schema.get("uniqueItems") and len({*map(value_identity, value)}) < len(value):
         return False
@@ -198,7 +198,7 @@ def _array_holds(value: list[Json], schema: Schema, flat: Flat) -> bool:
 
 def _object_holds(value: dict[str, Json], schema: Schema, flat: Flat) -> bool:
     """Return whether an object is valid: its size, its required names, and each member."""
-    if not _counted(len(value), schema, "Properties"):
+    if not _fits_count(len(value), schema, "Properties"):
         return False
     if not all(name in value for name in required_names(schema)):
         return False
@@ -210,14 +210,14 @@ def _object_holds(value: dict[str, Json], schema: Schema, flat: Flat) -> bool:
         ]
         # Only members that nothing else names are additional ones.
         schemas = schemas or [schema.get("additionalProperties", True)]
-        if not all(_any_holds(inner, one, flat) for one in schemas):
+        if not all(_any_holds(inner, part, flat) for part in schemas):
             return False
         if not _any_holds(name, schema.get("propertyNames", True), flat):
             return False
     return True
 
 
-def _counted(size: int, schema: Schema, what: str) -> bool:
+def _fits_count(size: int, schema: Schema, what: str) -> bool:
     least, most = keyword_count(schema, f"min{what}"), keyword_count(schema, f"max{what}")
     return (least is None or size >= least) and (most is None or size <= most)
 
@@ -275,9 +275,9 @@ def _never_both(name: str, first: Schema, second: Schema, flat: Flat, depth: int
     """Return whether no value of a member that one schema requires meets both schemas."""
     inner = [_member(name, side) for side in (first, second)]
     return all(
-        are_disjoint(one, other, flat, depth + 1)
-        for one in flat(inner[0])
-        for other in flat(inner[1])
+        are_disjoint(left, right, flat, depth + 1)
+        for left in flat(inner[0])
+        for right in flat(inner[1])
     )
 
 
@@ -319,7 +319,9 @@ class Resolver(Struct, frozen=True):
         pointer = schema_place(schema, pointer)
         found = [Option(flat_schema(schema), pointer)]
         if "$ref" in schema:
-            found = self._combinations(found, self._referred(schema, pointer, above), pointer)
+            found = self._combinations(
+                found, self._referred_options(schema, pointer, above), pointer
+            )
         for at, inner in enumerate(keyword_schemas(schema, "allOf")):
             others = self.options(inner, pointer_below(pointer, "allOf", at), above)
             found = self._combinations(found, others, pointer)
@@ -342,7 +344,9 @@ class Resolver(Struct, frozen=True):
         """Return the flat schemas of a schema inside a flat one."""
         return [option.schema for option in self.options(schema, "#")]
 
-    def _referred(self, schema: Schema, pointer: str, above: frozenset[str]) -> list[Option]:
+    def _referred_options(
+        self, schema: Schema, pointer: str, above: frozenset[str]
+    ) -> list[Option]:
         reference = str(schema["$ref"])
         if reference in above:
             raise SchemaError(
@@ -364,12 +368,12 @@ class Resolver(Struct, frozen=True):
                 hint="write them as one anyOf",
             )
         found: list[Option] = []
-        for one in first:
-            for other in second:
-                if not one.schema or not other.schema:
-                    found.append(one if one.schema else other)
+        for left in first:
+            for right in second:
+                if not left.schema or not right.schema:
+                    found.append(left if left.schema else right)
                     continue
-                schema = merge_flat(one.schema, other.schema, pointer)
+                schema = merge_flat(left.schema, right.schema, pointer)
                 if schema is not None:
                     found.append(Option(schema, pointer))
         return found
@@ -378,9 +382,9 @@ class Resolver(Struct, frozen=True):
         for at, branch in enumerate(branches):
             for later in range(at + 1, len(branches)):
                 if not all(
-                    are_disjoint(one.schema, other.schema, self.flat)
-                    for one in branch
-                    for other in branches[later]
+                    are_disjoint(left.schema, right.schema, self.flat)
+                    for left in branch
+                    for right in branches[later]
                 ):
                     raise unwritable_keyword(
                         "oneOf", pointer, f"its schemas {at} and {later} may both match"

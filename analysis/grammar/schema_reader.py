@@ -72,7 +72,7 @@ class SchemaReader:
             return NOTHING
         if isinstance(schema, dict) and schema.keys().isdisjoint(_JOINED):
             return schema
-        found = self._evaluated(_members(schema, self.place))
+        found = self._drop_idle_keywords(_members(schema, self.place))
         if "$ref" in found:
             reference = str(found["$ref"])
             if reference in above:
@@ -90,7 +90,7 @@ class SchemaReader:
             found = flat_conjunction(found, self.resolved(part, above))
         return found
 
-    def _evaluated(self, schema: Schema) -> Schema:
+    def _drop_idle_keywords(self, schema: Schema) -> Schema:
         """Leave out the keywords for members or items of values that have none."""
         looks = [keyword for keyword in _UNEVALUATED if keyword in schema]
         if not looks:
@@ -165,7 +165,7 @@ class SchemaReader:
             return values
         # Only the whole schema decides which of the listed values are allowed.
         complaint = schema_validator(self.alone(schema), checks=FORMAT_CHECKS)
-        return [value for value in values if _is_of(value, kinds) and not complaint(value)]
+        return [value for value in values if _has_type(value, kinds) and not complaint(value)]
 
     def allows_empty(self, schema: Schema) -> bool:
         """Return whether the object without members meets a schema."""
@@ -232,11 +232,13 @@ class SchemaReader:
             if part == self.root and all(
                 reference.startswith(("#/$defs/", "#/definitions/")) for reference in references
             ):
-                return _ordered(part, order)
+                return _order_members(part, order)
             # The whole schema comes along, under a name to which the references are redirected.
             definitions = {**schema_map(part, "$defs"), _ROOT: self.root}
-            return _ordered(map_schemas({**part, "$defs": definitions}, _moved), order)
-        return _ordered(part, order)
+            return _order_members(
+                map_schemas({**part, "$defs": definitions}, _redirect_reference), order
+            )
+        return _order_members(part, order)
 
 
 _KINDS = tuple(JsonType)
@@ -295,7 +297,7 @@ def _names_types(keyword: str, value: Json) -> bool:
     return keyword == "not" and isinstance(value, dict) and value.keys() == {"type"}
 
 
-def _is_of(value: Json, kinds: frozenset[JsonType]) -> bool:
+def _has_type(value: Json, kinds: frozenset[JsonType]) -> bool:
     # To JSON Schema, 1.0 is an integer.
     whole = isinstance(value, float) and value.is_integer()
     return json_type(value) in kinds or (whole and JsonType.INTEGER in kinds)
@@ -320,7 +322,7 @@ def _beside(schema: Schema, option: Schema) -> Schema:
     return {**schema, "allOf": [*keyword_schemas(schema, "allOf"), option]}
 
 
-def _moved(schema: Schema) -> Schema:
+def _redirect_reference(schema: Schema) -> Schema:
     """Redirect references to the document to its place among the definitions."""
     reference = schema.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#"):
@@ -331,16 +333,16 @@ def _moved(schema: Schema) -> Schema:
     }
 
 
-def _ordered(schema: Json, order: MemberOrder) -> Json:
+def _order_members(schema: Json, order: MemberOrder) -> Json:
     """Sort the properties of every object into the order in which a format writes them."""
     return (
         schema
         if order is MemberOrder.GIVEN
-        else map_schemas(schema, lambda inner: _arranged(inner, order))
+        else map_schemas(schema, lambda inner: _arrange_properties(inner, order))
     )
 
 
-def _arranged(schema: Schema, order: MemberOrder) -> Schema:
+def _arrange_properties(schema: Schema, order: MemberOrder) -> Schema:
     """Declare the members of an object in order, with those that are named beside it alone.
 
     A reader of the schema writes what is declared first: what is only required comes too late.

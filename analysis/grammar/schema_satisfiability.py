@@ -131,7 +131,7 @@ class Satisfiability:
 
         Raises UnheldKeywordError for a keyword that leaves it open.
         """
-        return any(self.option(one, above) for one in self._resolver.options(schema, pointer))
+        return any(self.option(option, above) for option in self._resolver.options(schema, pointer))
 
     def option(self, option: Option, above: frozenset[str] = frozenset()) -> bool:
         """Return whether a value meets a flat schema; takes and raises the same as `schema`."""
@@ -162,9 +162,9 @@ class Satisfiability:
         kinds = sorted(
             map(str, keyword_schemas(schema, "type") or TYPES), key=TYPES.index, reverse=True
         )
-        return any(self._typed(kind, option, above) for kind in kinds)
+        return any(self._type_holds(kind, option, above) for kind in kinds)
 
-    def _typed(self, kind: str, option: Option, above: frozenset[str]) -> bool:
+    def _type_holds(self, kind: str, option: Option, above: frozenset[str]) -> bool:
         schema, pointer = option.schema, option.pointer
         match kind:
             case "null" | "boolean":

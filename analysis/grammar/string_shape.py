@@ -203,11 +203,11 @@ class StringShape(Struct, frozen=True):
                 return None
             regex = common_regex
         options = regex.options if isinstance(regex, RegexChoice) else (regex,)
-        bounded = [self._bounded(option) for option in options]
+        bounded = [self._bound_length(option) for option in options]
         kept = [option for option in bounded if option is not None]
         return choice_of_regexes(kept) if kept else None
 
-    def _bounded(self, regex: Regex) -> Regex | None:
+    def _bound_length(self, regex: Regex) -> Regex | None:
         """Bound a text's length, if the bounds hold already or one repetition decides."""
         least, most = self.least, self.most
         low, high = shortest_match(regex), longest_match(regex)
@@ -284,7 +284,7 @@ def string_shape(schema: Schema, pointer: str) -> StringShape:
     shape = StringShape(tuple(regex for _, regex in found), least, most, pointer, keywords)
     for part in keyword_schemas(schema, "allOf"):
         if isinstance(part, dict):
-            shape = _joined(shape, string_shape(part, pointer))
+            shape = _join_shapes(shape, string_shape(part, pointer))
     return shape
 
 
@@ -317,7 +317,7 @@ def whole_pattern(source: str) -> Regex:
     return anchor_regex(parse_pattern(source))
 
 
-def _joined(first: StringShape, second: StringShape) -> StringShape:
+def _join_shapes(first: StringShape, second: StringShape) -> StringShape:
     upper = [most for most in (first.most, second.most) if most is not None]
     return replace(
         first,

@@ -77,7 +77,7 @@ def spelled_shape(
         return shape
     found: list[Regex] = []
     for regex in _as_one(shape):
-        inner = _mapped(regex, table, never)
+        inner = _map_characters(regex, table, never)
         if inner is None:
             return None
         found.append(RegexSequence((_literal(opened), inner, _literal(closed))))
@@ -122,19 +122,19 @@ def _spelling(text: StringText, quote: str) -> tuple[Mapping[str, str], CodePoin
             return {}, CodePoints()
 
 
-def _mapped(regex: Regex, table: Mapping[str, str], never: CodePoints) -> Regex | None:
+def _map_characters(regex: Regex, table: Mapping[str, str], never: CodePoints) -> Regex | None:
     """Replace each character by its spelling in the table, or return None if no text is left."""
     match regex:
         case SetCharacter(points):
             return _character(points, table, never)
         case RegexSequence(parts):
-            found = [_mapped(part, table, never) for part in parts]
+            found = [_map_characters(part, table, never) for part in parts]
             kept = [part for part in found if part is not None]
             return RegexSequence(tuple(kept)) if len(kept) == len(found) else None
         case RegexChoice(options):
-            return _choice_of([_mapped(option, table, never) for option in options])
+            return _choice_of([_map_characters(option, table, never) for option in options])
         case RegexRepeat(item, least, most):
-            mapped_item = _mapped(item, table, never)
+            mapped_item = _map_characters(item, table, never)
             if mapped_item is None:
                 # Zero repetitions need no spelling.
                 return None if least else RegexSequence()
@@ -271,7 +271,7 @@ def string_ways(
     if not has_text(shape):
         return []
     has_keywords = bool(shape.keywords)
-    enclosed = _enclosed(text, exclude)
+    enclosed = _enclosed_strings(text, exclude)
     if enclosed:
         shapes = [spelled_shape(shape, text, quote, exclude) for _, _, quote in enclosed]
         escapes = () if text.close else _escapes(text)
@@ -313,7 +313,7 @@ def string_ways(
     ]
 
 
-def _enclosed(text: StringText, exclude: Sequence[str]) -> list[tuple[str, str, str]]:
+def _enclosed_strings(text: StringText, exclude: Sequence[str]) -> list[tuple[str, str, str]]:
     """Return the strings that only their escapes tell from the text after them.
 
     For each way to quote them: the regular expression, what closes it, and Python's quote. What an

@@ -340,12 +340,12 @@ def _turn_tag(
         tags = CallTags(calls, tools, elements, parallel=parallel, stops=stops, header=header)
     found = None
     if tags is not None and parallel and not required and json_schema is None:
-        found = _triggered(turn, tags, triggers)
+        found = _triggered_tags(turn, tags, triggers)
     rows = _RowTags(rules, elements, tags, triggers, content)
     return found or rows.one_of_rows(rules.rows())
 
 
-def _triggered(
+def _triggered_tags(
     turn: TurnTree, tags: CallTags, triggers: Sequence[GrammarTrigger]
 ) -> TagFormat | None:
     """Return tags triggered anywhere in free text, or None if no trigger is unambiguous."""
@@ -360,7 +360,7 @@ def _triggered(
     if len(texts) < len(triggers) or any(len(begun) != 1 for begun in known):
         return None
     elements = tags.elements
-    thought = _thought(turn, elements)
+    thought = _reasoning_tag(turn, elements)
     calling: TagFormat = {"type": "triggered_tags", "triggers": [*texts], "tags": [*found]}
     # In free text, xgrammar (0.2.8) takes a token for text, and ignores the token of the same name.
     if all(text in elements.tokens.ids for text in texts) and not (
@@ -389,7 +389,7 @@ def _begun_by_token(tag: TagFormat, triggers: Sequence[str], elements: TagElemen
     return {**tag, "begin": elements.edge(first), "content": content}
 
 
-def _thought(turn: TurnTree, elements: TagElements) -> TagFormat | None:
+def _reasoning_tag(turn: TurnTree, elements: TagElements) -> TagFormat | None:
     """Write the reasoning that a model may begin with: a trigger in it begins no call."""
     reasoning = turn.reasoning
     if reasoning is None or not reasoning.close.core or turn.rows_start is TurnStart.CONTENT:
@@ -432,19 +432,25 @@ class _RowTags(Struct, frozen=True):
             tails.setdefault((middle, tuple(before)), []).append(tuple(rest))
         return choice_tag(
             [
-                sequence_tag([self._parted(before), *self._item_tags(middle), self._parted(after)])
+                sequence_tag(
+                    [
+                        self._branched_rows(before),
+                        *self._item_tags(middle),
+                        self._branched_rows(after),
+                    ]
+                )
                 for (middle, before), after in tails.items()
             ]
         )
 
-    def _parted(self, rows: Sequence[_Items]) -> TagFormat:
+    def _branched_rows(self, rows: Sequence[_Items]) -> TagFormat:
         """Write one of several rows of items, which part where they differ."""
         behind: dict[_Item, list[_Items]] = {}
         for row in rows:
             if row:
                 behind.setdefault(row[0], []).append(row[1:])
         options = [
-            sequence_tag([*self._item_tags(first), self._parted(rest)])
+            sequence_tag([*self._item_tags(first), self._branched_rows(rest)])
             for first, rest in behind.items()
         ]
         some = [option for option in options if option != constant_tag("")]

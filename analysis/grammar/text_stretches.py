@@ -280,7 +280,7 @@ class _Stretcher:
             if char in signs:
                 found.append("")
                 signs = self.signs[at]
-        return [each for each in found if each]
+        return [piece for piece in found if piece]
 
     def _after(self, place: _Place, run: str, end: str) -> _Outcome:
         """Return the outcome of a run of text and the sign or token after it."""
@@ -362,7 +362,7 @@ class _Stretcher:
                 if stretch.end or not stretch.is_whole:
                     run = any_ + self._times(place, stretch)
                     whole = stretch.regex([regex_escape(stretch.end)], run)
-                    yield stretch.outcome, _but(whole, but_not), token
+                    yield stretch.outcome, _unless_matching(whole, but_not), token
         alike: dict[object, tuple[_Stretch, list[str], list[str]]] = {}
         for end in self.signs[place[0]]:
             for stretch, but_not in self._with_lookalikes(place, end):
@@ -376,7 +376,7 @@ class _Stretcher:
         for stretch, texts, but_not in alike.values():
             if stretch.outcome is not None:
                 run = any_ + self._times(place, stretch, at_sign=1)
-                yield stretch.outcome, _but(stretch.regex(texts, run), but_not), None
+                yield stretch.outcome, _unless_matching(stretch.regex(texts, run), but_not), None
 
     def _times(self, place: _Place, stretch: _Stretch, at_sign: int = 0) -> str:
         """Return how many characters precede the end of a stretch, as regular expressions have it.
@@ -405,7 +405,7 @@ class _Stretcher:
         yield from ((stretch, []) for stretch in here)
 
 
-def _but(regex: str, but_not: Sequence[str]) -> str:
+def _unless_matching(regex: str, but_not: Sequence[str]) -> str:
     return f"/{regex}/ & ~/{'|'.join(but_not)}/" if but_not else f"/{regex}/"
 
 

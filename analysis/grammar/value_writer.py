@@ -472,7 +472,7 @@ class ValueWriter(Struct, frozen=True):
                     hints = f"alone {len(self.closed.rules)}", f"{name} value"
                     known = before, self.table.rule(*hints, lambda: node)
         if known is None and open_ways is None:
-            known, open_ways = self._made(entry, f"value {case!r}", f"{name} value")
+            known, open_ways = self._write_entry(entry, f"value {case!r}", f"{name} value")
         if known is None:
             self.closed.ways[case] = open_ways or []
             return [
@@ -489,7 +489,7 @@ class ValueWriter(Struct, frozen=True):
     def _take_kept(
         self, entry: _Entry, owners: tuple[object, ...], key: tuple[object, ...]
     ) -> _MadeEntry:
-        """Take the rules of an entry that are kept for all tools; return them as `_made` does."""
+        """Take an entry's rules, kept for all tools; return them as `_write_entry` does."""
         kept = _KEPT.of(
             owners,
             (self.table.names_alone, *key),
@@ -505,18 +505,18 @@ class ValueWriter(Struct, frozen=True):
 
     def kept(self, entry: _Entry) -> _KeptEntry:
         """Make the rules of an entry, in a table of its own."""
-        closed, ways = self._made(entry, "value", "value")
+        closed, ways = self._write_entry(entry, "value", "value")
         nodes = (way for _, found in ways or () for way in found)
         entries = path_nodes(nodes) if closed is None else [closed[1]]
         return _KeptEntry(closed, ways, RulePart.of("", entries, self.table.rules_by_name))
 
-    def _made(self, entry: _Entry, key: str, name: str) -> _MadeEntry:
+    def _write_entry(self, entry: _Entry, key: str, name: str) -> _MadeEntry:
         """Write an entry: the beginning that its rows share and a rule, or else its ways by row."""
         ways = self._ways_by_row(entry)
         head = closed_alike(list(ways), self.table.brancher.shared)
         if head is None:
             return None, [(row, made()) for row, made in ways.items()]
-        made = partial(self._closed, ways, head, entry.schema)
+        made = partial(self._rest_rule, ways, head, entry.schema)
         return (head, self.table.rule(key, name, made)), None
 
     def _ways_by_row(self, entry: _Entry) -> dict[Row, Callable[[], list[Path]]]:
@@ -541,7 +541,7 @@ class ValueWriter(Struct, frozen=True):
         is_inside = container in (outer.object, outer.array)
         return [within_floats(way, closes) for way in ways] if is_inside else ways
 
-    def _closed(
+    def _rest_rule(
         self, ways: Mapping[Row, Callable[[], list[Path]]], before: Row, schema: Json
     ) -> Node:
         """Make the rule for the text after the common beginning of rows: values, closes."""
@@ -551,7 +551,7 @@ class ValueWriter(Struct, frozen=True):
             text = str(head[0])[len(str(before[-1])) :] if head else ""
             found += [join_path(text, *fill_row(row[len(before) :], (), way)) for way in made()]
         if not found:
-            raise SchemaError("no value satisfies this schema", pointer=_place(schema))
+            raise SchemaError("no value satisfies this schema", pointer=_schema_pointer(schema))
         return self.table.brancher.branch(found)
 
     @property
@@ -571,7 +571,7 @@ class ValueWriter(Struct, frozen=True):
         before = closed_alike(list(ways), self.table.brancher.shared)
         if before is None:
             return None
-        node = self._closed(ways, before, entry.schema)
+        node = self._rest_rule(ways, before, entry.schema)
         # A rule that refers to others belongs to one table and cannot be kept for the next.
         return None if any(True for _ in references_in(node)) else (before, node)
 
@@ -588,7 +588,9 @@ class ValueWriter(Struct, frozen=True):
 
         `behind` is the text that always follows it, `part` what its reader knows of it.
         """
-        members = [self._members(one, container, outer, exclude, behind, part) for one in schemas]
+        members = [
+            self._members(schema, container, outer, exclude, behind, part) for schema in schemas
+        ]
         # Options of a union often allow the same objects: those are written once.
         found = [*{rules.key: rules for rules in members if not rules.impossible}.values()]
         ways: list[Path] = []
@@ -644,7 +646,7 @@ class ValueWriter(Struct, frozen=True):
         return MemberRules(self.table, schema, container, entries, writes, close, key)
 
 
-def _place(schema: Json) -> str:
+def _schema_pointer(schema: Json) -> str:
     return schema_place(schema, ROOT) if isinstance(schema, dict) else ROOT
 
 
@@ -657,7 +659,7 @@ def _is_more(notation: ValueNotation, kind: JsonType, exclude: Sequence[str]) ->
     if container is None:
         return False
     return not container.open.strip() or any(
-        each in container.separator for each in exclude if each
+        text in container.separator for text in exclude if text
     )
 
 

@@ -52,12 +52,12 @@ from .text_lookahead import (
     at_any,
     at_text,
     behind_space,
-    one_of,
     read_literal,
     skip_space,
     skip_written,
     take_row,
     take_text,
+    wanted_stops,
 )
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import IdentityCache
@@ -622,7 +622,7 @@ class EntryReader:
                     return row
             if lone is not None:
                 row, lone = lone, None
-                if key in self.values.schema.names and (yield from self._patched(row)):
+                if key in self.values.schema.names and (yield from self._patch_markers(row)):
                     self.values.repaired = True
                     return row
                 continue
@@ -630,7 +630,7 @@ class EntryReader:
                 return None
             yield
 
-    def _patched(self, row: EntryRow) -> Reading[bool]:
+    def _patch_markers(self, row: EntryRow) -> Reading[bool]:
         """Take the closer of a declared key and the opener of its value, one repeated or missing.
 
         Of `<key>K</key></key><value>V</value>` the second closer is left out. In `<key>K</key>V
@@ -661,7 +661,7 @@ class EntryReader:
     ) -> Reading[bool]:
         """Return whether a value's closer comes before other markers, and the entry ends there."""
         others = [text for text in (*begin, *self.values.stops) if text != after.core]
-        ends = one_of(after.core, tuple(others))
+        ends = wanted_stops(after.core, tuple(others))
         found = yield from ahead.first_of(ends, LONGEST_KEY)
         if not found or not (yield from ahead.row(after.units)):
             return False

@@ -73,7 +73,7 @@ class AfterArguments:
                 ended = not closed and (yield from ahead.among(self._ends)) is not None
                 if not closed and not ended:
                     return (yield from self._ends_in_sign(ahead)) or (yield from self._calls(ahead))
-                return (yield from (self._over if closed else _finished)(ahead))
+                return (yield from (self._over if closed else _text_ends)(ahead))
             for closer in closers[begun:]:
                 if (yield from self._over(ahead)):
                     return True
@@ -110,11 +110,11 @@ class AfterArguments:
             return False
         # Only the text after the sign shows whether it closes, and that is unread yet.
         beyond = TextLookahead(ahead.tape, ahead.tape.offset + ahead.at)
-        return (yield from beyond.row(self._closes[:1])) and (yield from _finished(beyond))
+        return (yield from beyond.row(self._closes[:1])) and (yield from _text_ends(beyond))
 
     def _over(self, ahead: TextLookahead) -> Reading[bool]:
         """Return whether the text or the turn ends here, or another call begins."""
-        if (yield from _finished(ahead)) or (yield from ahead.among(self._ends)) is not None:
+        if (yield from _text_ends(ahead)) or (yield from ahead.among(self._ends)) is not None:
             return True
         return (yield from self._calls(ahead))
 
@@ -159,7 +159,7 @@ class AfterArguments:
         return False
 
 
-def _finished(ahead: TextLookahead) -> Reading[bool]:
+def _text_ends(ahead: TextLookahead) -> Reading[bool]:
     """Return whether the text ends here and was not cut."""
     yield from ahead.space()
     return (yield from ahead.ended()) and ahead.tape.complete
@@ -232,8 +232,8 @@ def _closes_unopened_content(turn: TurnTree) -> bool:
         for at, item in enumerate(row.items):
             if not isinstance(item, PartBody) or item.part is not TurnPart.CONTENT:
                 continue
-            if close in _text(row.items, at + 1) and not any(
-                open_ and open_ in _text(row.items, at - 1) for open_ in opens
+            if close in _literal_at(row.items, at + 1) and not any(
+                open_ and open_ in _literal_at(row.items, at - 1) for open_ in opens
             ):
                 return True
     return False
@@ -256,7 +256,7 @@ def _closed_by_reasoning_close(turn: TurnTree) -> Iterator[TurnPart | None]:
                 yield last
 
 
-def _text(items: Sequence[object], at: int) -> str:
+def _literal_at(items: Sequence[object], at: int) -> str:
     item = items[at] if 0 <= at < len(items) else ""
     return item if isinstance(item, str) else ""
 

@@ -235,16 +235,16 @@ class CallRecovery:
 
         The first text that is not markup decides: it has to be an offered name or an object.
         """
-        text = self._normalized(text)[0]
-        return self._begun(text, self._run(text, 0)[1]) is not False
+        text = self._replace_lookalikes(text)[0]
+        return self._call_begins(text, self._markup_run(text, 0)[1]) is not False
 
     def opens_call(self, text: str) -> bool | None:
         """Return whether a text that begins with an opener goes on with a call; None if unsure.
 
         `<call> {"name"` does, and `<call> is a tag` does not.
         """
-        text = self._normalized(text)[0]
-        tokens, at = self._run(text, 0)
+        text = self._replace_lookalikes(text)[0]
+        tokens, at = self._markup_run(text, 0)
         # Any tool's name may follow the format's markup, and an id or a name may precede it.
         word = _ID.match(text, at)
         behind = None if word is None else text[word.end() :].lstrip()
@@ -253,9 +253,9 @@ class CallRecovery:
             return True
         if behind is not None and any(unit.startswith(behind) for unit in units):
             return None
-        return self._begun(text, at)
+        return self._call_begins(text, at)
 
-    def _begun(self, text: str, at: int) -> bool | None:
+    def _call_begins(self, text: str, at: int) -> bool | None:
         """Return whether a call begins behind markup; None if more text decides."""
         rest = text[at:]
         if rest[:1] == "{" or self._anchor(text, at) is not None:
@@ -270,8 +270,8 @@ class CallRecovery:
 
     def is_markup(self, text: str) -> bool:
         """Return whether a text is nothing but markup of calls."""
-        text = self._normalized(text)[0]
-        _, at = self._run(text, 0)
+        text = self._replace_lookalikes(text)[0]
+        _, at = self._markup_run(text, 0)
         return self._is_end(text, at)
 
     def find(self, text: str, schemas: CallSchemas, *, marked: bool = False) -> Recovery | None:
@@ -283,13 +283,15 @@ class CallRecovery:
         within = marked
         if not self._names or self._list is None:
             return None
-        text, moves = self._normalized(text)
+        text, moves = self._replace_lookalikes(text)
         calls: list[RecoveredCall] = []
-        tokens, at = self._run(text, 0)
+        tokens, at = self._markup_run(text, 0)
         guessed = closed = False
         unmarked = 0
-        while unmarked < _MOST_UNMARKED and (found := self._found(text, at, schemas)) is not None:
-            behind, at = self._run(text, found.end)
+        while (
+            unmarked < _MOST_UNMARKED and (found := self._find_call(text, at, schemas)) is not None
+        ):
+            behind, at = self._markup_run(text, found.end)
             cut = next((n for n, token in enumerate(behind) if self._opens(token)), len(behind))
             around = [*tokens, *found.tokens, *behind[:cut]]
             # A name without arguments is a word like any other, unless markers enclose it.
@@ -315,12 +317,12 @@ class CallRecovery:
         ends = closed or at == len(text) or unmarked == _MOST_UNMARKED
         if not calls or not (ends or any(map(self._opens, tokens))):
             return None
-        placed = tuple(_moved(call, moves) for call in calls)
+        placed = tuple(_move_spans(call, moves) for call in calls)
         return Recovery(placed, placed[-1].end, guessed or not marked)
 
     # Markup.
 
-    def _normalized(self, text: str) -> tuple[str, list[tuple[int, str, str]]]:
+    def _replace_lookalikes(self, text: str) -> tuple[str, list[tuple[int, str, str]]]:
         """Return a text with the format's markers for their look-alikes, and the replacements.
 
         Of a replaced text there is its offset in the new text, itself, and its replacement.
@@ -340,7 +342,7 @@ class CallRecovery:
             at = match.end()
         return "".join([*pieces, text[at:]]), moves
 
-    def _run(self, text: str, at: int) -> tuple[list[_Token], int]:
+    def _markup_run(self, text: str, at: int) -> tuple[list[_Token], int]:
         """Return the markup from an offset on, and where it ends: at a name, an object or text."""
         tokens: list[_Token] = []
         while at < len(text) and self._name.match(text, at) is None:
@@ -397,7 +399,7 @@ class CallRecovery:
         start = at + word.group().rindex(name)
         return _Anchor(name, start, start + len(name), word.group()[: start - at])
 
-    def _found(self, text: str, at: int, schemas: CallSchemas) -> _Found | None:
+    def _find_call(self, text: str, at: int, schemas: CallSchemas) -> _Found | None:
         """Return the call that begins at an offset with its name or as an object, or None."""
         if text.startswith("{", at):
             return self._object(text, at, schemas)
@@ -437,7 +439,7 @@ class CallRecovery:
         call = replace(self._json, before=nothing, after=nothing)
         around = replace(self._around, offered=None, stops=(), tentative=False)
         reader = JsonReader(tape, call, around, collector)
-        if _finished(reader.read()) is not CallEnd.CLOSED:
+        if _reading_result(reader.read()) is not CallEnd.CLOSED:
             return None
         read = collector.closed_calls[0] if collector.closed_calls else None
         name = "" if read is None else read.name
@@ -465,7 +467,7 @@ class CallRecovery:
         """Return the readings of the arguments after a name, the format's own notation first."""
         gap = self._gap(text, at)
         ends = [at, *(token.end for token in gap)]
-        ways = (self._own, self._braced, self._keywords, self._tagged)
+        ways = (self._own, self._read_object, self._keywords, self._read_tags)
         for way in ways:
             for count in range(len(gap), -1, -1):
                 found = way(text, _behind_space(text, ends[count]), name, part)
@@ -513,14 +515,14 @@ class CallRecovery:
             repairs=tuple(filter(is_unit, stops)),
             goes_on=ends_nowhere,
         )
-        outcome = _finished(reading)
+        outcome = _reading_result(reading)
         values = "".join(pieces)
         if outcome not in (ReadOutcome.COMPLETE, ReadOutcome.REPAIRED) or values == "{}":
             return None
         how = ("values are repaired",) if outcome is ReadOutcome.REPAIRED else ()
-        return self._read(name, values, tape, at, how)
+        return self._make_found(name, values, tape, at, how)
 
-    def _braced(self, text: str, at: int, name: str, part: SchemaPart) -> _Found | None:
+    def _read_object(self, text: str, at: int, name: str, part: SchemaPart) -> _Found | None:
         """Read arguments that are a JSON object."""
         del part
         if not text.startswith("{", at):
@@ -528,12 +530,12 @@ class CallRecovery:
         tape, pieces = _whole(text[at:], bounded=self.bounded), list[str]()
         # Not even its braces may be missing.
         tape.complete = False
-        outcome = _finished(read_json(tape, pieces.append))
+        outcome = _reading_result(read_json(tape, pieces.append))
         if outcome not in (ReadOutcome.COMPLETE, ReadOutcome.REPAIRED):
             return None
-        return self._read(name, "".join(pieces), tape, at, ("arguments as a JSON object",))
+        return self._make_found(name, "".join(pieces), tape, at, ("arguments as a JSON object",))
 
-    def _read(
+    def _make_found(
         self, name: str, values: str, tape: TextTape, at: int, how: tuple[str, ...]
     ) -> _Found:
         end = at + tape.position
@@ -552,7 +554,7 @@ class CallRecovery:
             if tried > _MOST_TRIED:
                 return None
             try:
-                written = _ESCAPE.sub(_escaped, text[at : at + close.end()])
+                written = _ESCAPE.sub(_python_escape, text[at : at + close.end()])
                 call = ast.parse(f"f{written}", mode="eval").body
                 if not isinstance(call, ast.Call):
                     return None
@@ -568,10 +570,10 @@ class CallRecovery:
             end = at + close.end()
             spans = (Span(at + 1, end - 1, SpanKind.ARGUMENTS),) if end > at + 2 else ()
             how = ("arguments by position",) if given else ("arguments as Python keywords",)
-            return _Found(name, _dumped(values), end, spans, how=how, guessed=bool(given))
+            return _Found(name, _encode_json(values), end, spans, how=how, guessed=bool(given))
         return None
 
-    def _tagged(self, text: str, at: int, name: str, part: SchemaPart) -> _Found | None:
+    def _read_tags(self, text: str, at: int, name: str, part: SchemaPart) -> _Found | None:
         """Read arguments that are pairs of tags, such as `<a>1</a>` and `<arg name="a">1</arg>`."""
         values = dict[str, Json]()
         spans: list[Span] = []
@@ -588,7 +590,9 @@ class CallRecovery:
             end = pair.end()
         if not values:
             return None
-        return _Found(name, _dumped(values), end, tuple(spans), how=("arguments as tagged pairs",))
+        return _Found(
+            name, _encode_json(values), end, tuple(spans), how=("arguments as tagged pairs",)
+        )
 
 
 _FOREIGN = (
@@ -652,7 +656,7 @@ def _closers_behind(call: RowCall) -> list[str]:
     return [unit for literal in rest for unit in (literal.first, *literal.units)]
 
 
-def _moved(call: RecoveredCall, moves: Sequence[tuple[int, str, str]]) -> RecoveredCall:
+def _move_spans(call: RecoveredCall, moves: Sequence[tuple[int, str, str]]) -> RecoveredCall:
     """Return a call by the offsets of the text before look-alikes were replaced."""
 
     def before(at: int) -> int:
@@ -681,7 +685,7 @@ def _collector(schemas: CallSchemas) -> MessageCollector:
     )
 
 
-def _finished(reading: Reading[Result]) -> Result | None:
+def _reading_result(reading: Reading[Result]) -> Result | None:
     """Return the result of a reader of a whole text, which never waits."""
     try:
         next(reading)
@@ -693,7 +697,7 @@ def _finished(reading: Reading[Result]) -> Result | None:
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-def _escaped(escape: re.Match[str]) -> str:
+def _python_escape(escape: re.Match[str]) -> str:
     """Return an escape that Python knows, or its backslash as text, of which Python would warn."""
     return escape[0] if escape[1] in "\\'\"abfnrtvxuUN01234567\n" else f"\\{escape[0]}"
 
@@ -715,5 +719,5 @@ def _python(node: ast.expr) -> Json:
             return cast("Json", value)
 
 
-def _dumped(values: Mapping[str, Json]) -> str:
+def _encode_json(values: Mapping[str, Json]) -> str:
     return json.dumps(values, ensure_ascii=False, allow_nan=False)

@@ -283,7 +283,7 @@ class JsonReader:
                 self.tape.take(1, SpanKind.MARKUP)
                 escaped = match[1] is not None and "\\" in match[1]
                 self.repaired = self.repaired or (escaped and not is_json_string(match[0]))
-                return _UNESCAPE.sub(_unescaped, match.group(1) or match.group(2) or "")
+                return _UNESCAPE.sub(_unescape, match.group(1) or match.group(2) or "")
             if self.tape.left() and text[self.tape.at] not in "\"'":
                 return None
             if self.tape.closed:
@@ -304,7 +304,7 @@ _UNESCAPE = lazy_pattern(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     code = match.group(1)
     if len(code) > 1:
         return chr(int(code[1:], 16))

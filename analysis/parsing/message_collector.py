@@ -250,7 +250,7 @@ class MessageCollector:
 
     def defer(self, text: str) -> None:
         """Hold back a text that becomes content if more content follows."""
-        self.deferred = self._unprompted(text)
+        self.deferred = self._drop_prompted(text)
 
     def reasoning_marker(self, text: str) -> None:
         """Take a marker of reasoning, which is text of the content if reasoning is raw."""
@@ -285,11 +285,11 @@ class MessageCollector:
 
     def _add(self, prose: _Prose, text: str, part: TurnPart) -> None:
         if self._prompted is not None:
-            text = self._unprompted(text)
+            text = self._drop_prompted(text)
         if text:
             self._put(prose, text, part)
 
-    def _unprompted(self, text: str) -> str:
+    def _drop_prompted(self, text: str) -> str:
         """Return the part of a text just taken that the prompt has not written."""
         tape = self._prompted
         if tape is not None:

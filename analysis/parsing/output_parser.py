@@ -161,7 +161,7 @@ class TurnStream(SearchingStream):
                 text = quote(text)[1:-1]
             lane.append(text)
             kind = lane.delta
-            return self._taken(lane) if kind is None else [Delta(kind, text, lane.index)]
+            return self._take_deltas(lane) if kind is None else [Delta(kind, text, lane.index)]
         hold = tape.hold
         if hold is not None:
             held = tape.text = tape.text + text
@@ -214,9 +214,9 @@ class TurnStream(SearchingStream):
             passed = lane.quote(passed)[1:-1]
         lane.append(passed)
         kind = lane.delta
-        return self._taken(lane) if kind is None else [Delta(kind, passed, lane.index)]
+        return self._take_deltas(lane) if kind is None else [Delta(kind, passed, lane.index)]
 
-    def _taken(self, lane: TextLane) -> list[Delta]:
+    def _take_deltas(self, lane: TextLane) -> list[Delta]:
         """Return the deltas of a piece that has passed to where deltas are made."""
         deltas = self._collector.take()
         if deltas:

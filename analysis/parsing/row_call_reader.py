@@ -36,12 +36,12 @@ from .prose_reader import close_fence, open_fence
 from .stop_marks import LONGEST_HEADER, skip_again
 from .text_lookahead import (
     GoesOn,
-    one_of,
     read_literal,
     skip_space,
     skip_written,
     take_behind_space,
     take_row,
+    wanted_stops,
 )
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_nodes import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
@@ -65,7 +65,7 @@ def read_worded(tape: TextTape, literal: TemplateLiteral, stops: tuple[str, ...]
     last = markers[-1] if len(markers) > 1 else ""
     if not last or not literal.core.endswith(last):
         return (yield from read_literal(tape, literal))
-    ends = one_of(last, tuple(text for text in stops if text not in literal.core))
+    ends = wanted_stops(last, tuple(text for text in stops if text not in literal.core))
     while True:
         text = tape.text[tape.at :]
         found = ends.find(text, 0)
@@ -237,7 +237,7 @@ class RowReader:
     def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
         """Take the text before `wanted`, or nothing if that is too far or a stop comes first."""
         tape = self.tape
-        stops = one_of(wanted, self.around.stops)
+        stops = wanted_stops(wanted, self.around.stops)
         while True:
             found = stops.find(tape.text, tape.at)
             size = tape.left() if found is None else found.start - tape.at

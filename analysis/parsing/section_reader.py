@@ -297,7 +297,7 @@ class SectionReader:
         if not self._offered or collector.vain_searches >= _MOST_SEARCHES:
             return False
         collector.vain_searches += 1
-        text = yield from self._held(tape, self.opener if closes else "")
+        text = yield from self._hold_calls(tape, self.opener if closes else "")
         if text is None or (self.section.single and collector.closed_calls):
             return False
         ends = tape.closed and len(text) == tape.left()
@@ -342,7 +342,7 @@ class SectionReader:
             yield
         return True
 
-    def _held(self, tape: TextTape, opener: str = "") -> Reading[str | None]:
+    def _hold_calls(self, tape: TextTape, opener: str = "") -> Reading[str | None]:
         """Wait for the text up to the end of the turn; return None if no calls are in it.
 
         Calls behind the format's own `opener` are read as such, and the text ends before it.

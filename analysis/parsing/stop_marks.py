@@ -350,7 +350,7 @@ Texts: TypeAlias = Iterator[tuple[str, str, StopMark]]
 """Stops: the whitespace before them, their texts and their meanings."""
 
 
-def _table(
+def _cached_table(
     turn: TurnTree,
     kind: Hashable,
     stops: Callable[[], Texts],
@@ -395,7 +395,7 @@ _LONG_ENOUGH = 4
 
 def reasoning_stops(turn: TurnTree, *, calls: bool, content: bool) -> StopTable[StopMark]:
     """Return the stops of reasoning; with `calls` and `content` also markers that open these."""
-    return _table(
+    return _cached_table(
         turn,
         ("reasoning", calls, content),
         lambda: _reasoning_stops(turn, calls=calls, content=content),
@@ -421,7 +421,7 @@ def _reasoning_stops(turn: TurnTree, *, calls: bool, content: bool) -> Texts:
 
 def calls_in_reasoning(turn: TurnTree) -> StopTable[StopMark]:
     """Return the stops that open calls inside reasoning."""
-    return _table(
+    return _cached_table(
         turn, "calls", lambda: _calls_in_reasoning(turn), lambda: _named_in_reasoning(turn)
     )
 
@@ -466,7 +466,7 @@ def content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> StopTabl
     With a frame, the words that lead to a call do so only in place of a header and are text in
     content, and its first marker alone does not open a call.
     """
-    return _table(
+    return _cached_table(
         turn,
         ("content", frame is not None, turn.goes_on, turn.tail),
         lambda: _with_signs(turn, list(_content_stops(turn, frame))),
@@ -480,7 +480,7 @@ def content_stops(turn: TurnTree, frame: ChannelFrame | None = None) -> StopTabl
 def broken_call_stops(turn: TurnTree, closers: Sequence[str]) -> StopTable[StopMark]:
     """Return the stops of the rest of a broken call: closers of calls, and stops of content."""
     closes = [("\n", text, StopMark.CALLS_CLOSE) for text in closers]
-    return _table(
+    return _cached_table(
         turn,
         ("broken", tuple(closers), turn.tail),
         lambda: chain(_content_stops(turn), closes),

@@ -165,7 +165,7 @@ class StopTable(Generic[Label]):
         )
         spaces = (*self.spaces.values(), *(stop.space for stop in named), tail)
         held = "".join(spaces)
-        if any(space and label == loose for space, label in self._spaced()):
+        if any(space and label == loose for space, label in self._space_labels()):
             held += WHITESPACE
         self._held_signs = frozenset(held)
         longest = max((len(text) for text in texts), default=0)
@@ -203,7 +203,7 @@ class StopTable(Generic[Label]):
         self._known = {}
         self._names, self._reach = names, (max(self._reach[0], longest), self._reach[1])
 
-    def _spaced(self) -> Iterator[tuple[str, Label]]:
+    def _space_labels(self) -> Iterator[tuple[str, Label]]:
         """Return the whitespace before stops with their labels."""
         yield from ((space, self._labels[text]) for text, space in self.spaces.items())
         yield from ((stop.space, stop.label) for stop in self._named)
@@ -521,7 +521,7 @@ NO_JOINTS = MarkupJoints(())
 
 
 @lru_cache(maxsize=256)
-def one_of(wanted: str, others: tuple[str, ...]) -> StopTable[bool]:
+def wanted_stops(wanted: str, others: tuple[str, ...]) -> StopTable[bool]:
     """Return the stops among which one is wanted; it alone has the label True."""
     return StopTable([("", wanted, True), *(("", text, False) for text in others)])
 

@@ -1,7 +1,7 @@
 """Build the expression of a turn: the tree of all that a model may write for a request.
 
     formats + request  ->  formats_of_request (which setting wrote the prompt)
-                       ->  read_prompt_end, written_of (how much of the turn the prompt wrote)
+                       ->  read_prompt_end, written_beginning (what the prompt wrote of the turn)
                        ->  TurnTree: calls from `find_call_section`, rows from `strict_rows`
 
 The parser reads by the tree's markers, which forgives much. A grammar writes by `TurnTree.strict`:
@@ -218,7 +218,9 @@ def strict_rows(
     return StrictTurn(tuple(found), format_.calls)
 
 
-def written_of(format_: TurnFormat, opening: TurnOpening | None, request: ParserRequest) -> str:
+def written_beginning(
+    format_: TurnFormat, opening: TurnOpening | None, request: ParserRequest
+) -> str:
     """Return the beginning of the turn that the prompt has already written.
 
     `opening` is the generation prompt that the prompt ends with, or None if it ends with none.
@@ -377,7 +379,7 @@ def build_expression(formats: Formats, request: ParserRequest) -> TurnTree:
     everything else is as under the first.
     """
     if request.prompt is None and request.begun_turn is None:
-        asked = (request.tools != {}, *_asked(request))
+        asked = (request.tools != {}, *_request_key(request))
         tree = _TREES.of(
             (formats,), asked, lambda: _tree(formats_of_request(formats, request)[0], request)
         )
@@ -434,13 +436,15 @@ def _turn(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
     format_, opening = begun_turn.format, begun_turn.opening
     # Prompts are as many as chats, so only the tree without one is worth keeping.
     if request.prompt is None:
-        tree = _TREES.of((format_, opening), _asked(request), lambda: _tree(begun_turn, request))
+        tree = _TREES.of(
+            (format_, opening), _request_key(request), lambda: _tree(begun_turn, request)
+        )
     else:
         tree = _tree(begun_turn, request)
     return _offering(tree, request)
 
 
-def _asked(request: ParserRequest) -> tuple[bool, ...]:
+def _request_key(request: ParserRequest) -> tuple[bool, ...]:
     """Return all of a request that the expression of its turn depends on, beside its tools."""
     return request.calls, request.parallel, request.required, request.json
 
@@ -462,7 +466,7 @@ def _tree(begun_turn: PromptFormat, request: ParserRequest) -> TurnTree:
     prompted = read_prompt_end(format_, opening, request)
     continues = bool(prompted.prefill) and (opening is None or not opening.text.strip())
     # The message that a prompt continues is read, and its rows are cut, from its beginning.
-    written = format_.header if continues else written_of(format_, opening, request)
+    written = format_.header if continues else written_beginning(format_, opening, request)
     key = (written, prompted.start, request.calls, request.required)
     section = None
     if request.calls and format_.calls is not None:

@@ -58,9 +58,9 @@ from .text_lookahead import (
     StopTable,
     TextLookahead,
     behind_space_any,
-    one_of,
     skip_space,
     skip_written,
+    wanted_stops,
 )
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_nodes import ArgumentList, CallSection, PartBody, RowCall, TurnStart, TurnTree
@@ -99,7 +99,7 @@ class HeaderReader:
         self._other = () if alike else (core,)
         """The template's header, if it shows at once that no opener comes."""
         self._uncalled = () if turn.calls is not None else tuple(_uncalled_openers(turn))
-        self._first, self._inside = one_of(first, cores), one_of(last, cores)
+        self._first, self._inside = wanted_stops(first, cores), wanted_stops(last, cores)
 
     def read(
         self, tape: TextTape, collector: MessageCollector, stops: StopTable[StopMark]

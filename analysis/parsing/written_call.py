@@ -122,14 +122,14 @@ class WrittenCall:
 
     def begin(self, tape: TextTape) -> tuple[str, str] | None:
         """Take a call up to its arguments; return its name and its id, or None if it departs."""
-        begun = self._begun(tape)
+        begun = self._match_head(tape)
         if begun is None or self._opening.match(tape.text, begun[0].end()) is None:
             return None
         match, *words = begun
         tape.take_parts(self._parts(match), match.end())
         return words[0], words[1]
 
-    def _begun(self, tape: TextTape) -> tuple[re.Match[str], str, str] | None:
+    def _match_head(self, tape: TextTape) -> tuple[re.Match[str], str, str] | None:
         """Return the match of a call up to its arguments, its name and its id."""
         match = self._head.match(tape.text, tape.at)
         if match is None:
@@ -156,7 +156,7 @@ class WrittenCall:
 
     def _take(self, tape: TextTape, collector: MessageCollector) -> bool:
         """Take the call that has closed, or return False."""
-        begun = self._begun(tape)
+        begun = self._match_head(tape)
         if begun is None:
             return False
         match, name, call_id = begun
