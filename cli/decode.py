@@ -94,7 +94,7 @@ def decode(
     """
     result.check()
     if model is None and (device is not None or batch is not None):
-        raise needs("--batch" if device is None else "--device", "--model", "DIR")
+        raise missing_option("--batch" if device is None else "--device", "--model", "DIR")
     if model is not None and backend.server is not None:
         raise not_both("--model", "--server")
     _check_use(backend, tokenizer, free_reasoning=free_reasoning)

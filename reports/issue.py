@@ -53,7 +53,7 @@ def issue_markdown(report: ReportedOutput) -> str:
     return "\n".join(_issue_lines(report)) + "\n"
 
 
-def _lines(report: ReportedOutput) -> Iterator[str]:
+def _issue_lines(report: ReportedOutput) -> Iterator[str]:
     """Yield the lines of a bug report: facts, output, expected message, engines, smallest part."""
     explained, text = report.explained, report.text
     yield f"### {plain(_issue_title(report))}"

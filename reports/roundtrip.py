@@ -686,8 +686,8 @@ def _row_document(row: TripRow) -> RowDocument:
         row.scenario,
         scenario=row.scenario.name,
         next=row.next,
-        verdict=_verdict(row.verdict),
-        others=tuple(map(_verdict, row.others)),
+        verdict=_verdict_document(row.verdict),
+        others=tuple(map(_verdict_document, row.others)),
         # A scenario that already passes needs no fix.
         fixed_by=None if row.verdict.holds else fixing_setting(row),
         advice=tuple(advice_of(row)),

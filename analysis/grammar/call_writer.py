@@ -306,7 +306,7 @@ class CallWriter:
         empty = join_path(self._members.empty, behind)
         return [(path, path == empty) for path in distinct_paths(paths)]
 
-    def _filled(self, row: Row, name: str, first: bool) -> list[Item]:
+    def _fill_names(self, row: Row, name: str, first: bool) -> list[Item]:
         """Return a call's row with the tool's name, and patterns for its id and number."""
         items: list[Item] = []
         naming = self.calls.naming

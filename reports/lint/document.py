@@ -249,7 +249,7 @@ def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocume
     return copy_fields(
         LintedTemplateDocument,
         template,
-        findings=tuple(_finding(template, finding, run) for finding in template.findings),
+        findings=tuple(_finding_document(template, finding, run) for finding in template.findings),
         # Counts only: accepted findings are not a result of this run.
         known=len(template.baseline_findings),
         ignored=len(template.ignored),
