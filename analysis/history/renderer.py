@@ -354,8 +354,9 @@ class Renderer:
     ) -> int | None:
         """Return the index of the token that ends an output, or None if none does yet.
 
-        A stop that also occurs inside turns ends it only after content or a call. Raises
-        TokenizerError for ids that are not in the vocabulary.
+        A stop that also occurs inside turns ends it only after content or a call; of a stop of
+        several tokens, the last one counts. Raises TokenizerError for ids that are not in the
+        vocabulary.
         """
         ids = token_list(token_ids)
         self._text.check(ids, "token_ids")

@@ -322,7 +322,7 @@ class Bridge:
         ending = found.text[place:]
         closer = self._responses.unwritten_closer(
             response.message,
-            self._text_before_end(completion, response),
+            self._text_before_end(response),
             self._part_closer(found, response.message, ending),
             prompt,
             tools,
@@ -696,9 +696,9 @@ class Bridge:
         at = counted.text.find(counted.last.text, len(base.head))
         return counted.text[at + len(counted.last.text) - self._closer_length(counted) :]
 
-    def _text_before_end(self, completion: Sequence[int], response: ReadOutput) -> str:
+    def _text_before_end(self, response: ReadOutput) -> str:
         """Return an output's text without the turn's end, of which it may have the beginning."""
-        stop = "" if response.stop is None else self._text.decode([completion[response.stop]])
+        stop = response.stop_text
         whole = response.text + stop
         ends = (_shared_end(whole, known.text) for known in self._stops)
         end = max(ends, key=len, default="")
@@ -720,13 +720,13 @@ class Bridge:
                 return "", rest[rest.index(written) + len(written) :]
             purpose.notes.append("the output had no stop token: the turn was closed")
             return "", rest
-        stop_text = self._text.decode([completion[response.stop]])
+        stop_text, last = response.stop_text, completion[response.stop]
         begins = ended is not None and stop_text != "" and ended.text.startswith(stop_text)
         if ended is not None:
             # If the end has several markers, the model may have written only the first.
             taken = stop_text if begins else ended.text
             stop, closed = stop_text, rest[rest.index(ended.text) + len(taken) :]
-        if ended is None or not (begins or ended.eos == completion[response.stop]):
+        if ended is None or not (begins or ended.eos == last):
             close = next(filter(rest.startswith, historic_closes(self._format)), "")
             end = ended.text if ended else close
             wanted = f"not {end!r}" if end else "which it does not write"
@@ -737,13 +737,11 @@ class Bridge:
             stop = ""
         # An engine may also return ids after the stop token. They stay in the prompt, so the
         # template must write the same text there.
-        extra = completion[response.stop + 1 :]
-        if not extra:
-            return stop, closed
-        extra_text = self._text.decode(extra, completion[: response.stop + 1])
-        if not closed.startswith(extra_text):
-            raise RefusedBridge(RefusalReason.BEHIND_STOP, repr(extra_text[:40]))
-        return "", closed[len(extra_text) :]
+        if not closed.startswith(response.behind):
+            raise RefusedBridge(RefusalReason.BEHIND_STOP, repr(response.behind[:40]))
+        # Only a stop of one token has an id that text after it can be encoded behind.
+        alone = len(completion) == response.stop + 1 and self._text.decode([last]) == stop_text
+        return stop if alone else "", closed[len(response.behind) :]
 
     def _encode_addition(
         self, continuation: Continued, stop: str, closer: str, behind: str

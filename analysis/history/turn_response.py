@@ -13,10 +13,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import ReadingChoices, RequestError
 from autoparser.analysis.sources.tokenizer import TokenText
 
@@ -40,7 +42,12 @@ class ReadOutput:
     r"""The parsed text, up to the stop token, such as
     `"<think>\nThe user asks about Ulm.\n</think>\n\nIt is sunny in Ulm."`."""
     stop: int | None
-    """The index of the stop token in the ids, such as `102`, or None without one."""
+    """The index of the stop token in the ids, or of the last token of a stop of several tokens,
+    such as `102`; None without a stop."""
+    stop_text: str = ""
+    """The text of the stop, such as `"<|im_end|>"`."""
+    behind: str = ""
+    r"""The text that the engine returned after the stop, such as `"\n"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,7 @@ class Responses:
         self._last: tuple[tuple[object, ...], ReadOutput] | None = None
         self._end: tuple[tuple[int, ...], PromptEnd] | None = None
         self.stops = turn_stops(analysis, tokens)
+        self._spelled = [stop for stop in self.stops.all if stop.eos is None]
         openings = analysis.formats.openings
         self._longest = max((len(opening.text) for opening in openings), default=0)
         reasoning = analysis.formats.fullest.reasoning
@@ -107,21 +115,56 @@ class Responses:
     ) -> ReadOutput:
         parser = self._parser(self.end_of(prompt), tools)
         stop = self._find_stop(ids, prompt, parser)
-        text = self._text.decode(ids if stop is None else ids[:stop], prompt)
-        message = parser.parse(text, complete=complete or stop is not None)
         if stop is None:
-            return ReadOutput(message, text, stop)
+            text = self._text.decode(ids, prompt)
+            spelled = self._spelled_stop(ids, prompt, text, parser)
+            return spelled or ReadOutput(parser.parse(text, complete=complete), text, None)
+        text = self._text.decode(ids[:stop], prompt)
+        message = parser.parse(text)
         if message.status is Status.REPAIRED or message.tool_calls:
             # The stop token may close the call; any other end token counts as content here.
             closed = parser.parse(self._text.decode(ids[: stop + 1], prompt))
             message = closed if closed.status.regular else message
-        return ReadOutput(message.ended(), text, stop)
+        until = stop + 1
+        behind = self._text.decode(ids[until:], ids[:until]) if len(ids) > until else ""
+        return ReadOutput(message.ended(), text, stop, self._text.decode([ids[stop]]), behind)
 
     def stop(
         self, ids: Sequence[int], prompt: Sequence[int], tools: Sequence[object] | None
     ) -> int | None:
         """Return the place of the token that ends an output, or None if none does."""
-        return self._find_stop(ids, prompt, self._parser(self.end_of(prompt), tools))
+        parser = self._parser(self.end_of(prompt), tools)
+        stop = self._find_stop(ids, prompt, parser)
+        if stop is not None or not self._spelled:
+            return stop
+        spelled = self._spelled_stop(ids, prompt, self._text.decode(ids, prompt), parser)
+        return None if spelled is None else spelled.stop
+
+    def _spelled_stop(
+        self, ids: Sequence[int], prompt: Sequence[int], text: str, parser: OutputParser
+    ) -> ReadOutput | None:
+        """Read an output with a stop of several tokens, or return None if none ends it.
+
+        Such a text may be content, too, so the parser decides whether it ends the turn.
+        """
+        if not any(stop.text in text for stop in self._spelled):
+            return None
+        message = parser.parse(text)
+        if message.missing_end:
+            return None
+        kinds = (SpanKind.MARKUP, SpanKind.JUNK)
+        last = max((span.end for span in message.spans if span.kind not in kinds), default=0)
+        begun = bool(message.content or message.tool_calls)
+        stops = [stop.text for stop in self._spelled if begun or not stop.inside]
+        found = [(at, -len(stop), stop) for stop in stops if (at := text.find(stop, last)) >= 0]
+        if not found:
+            return None
+        start, _, stop = min(found)
+        end = start + len(stop)
+        decoded = TextLengths(ids, partial(self._text.decode, before=prompt))
+        # The last token of the stop may hold text after it, too.
+        at = bisect_left(range(len(ids)), end, key=lambda at: decoded.of(at + 1))
+        return ReadOutput(message.ended(), text[:start], at, stop, text[end:])
 
     def _find_stop(
         self, ids: Sequence[int], prompt: Sequence[int], parser: OutputParser
@@ -256,19 +299,29 @@ class TrainingSample:
     `(CallTokens(1384, 1488, Status.OK),)`."""
 
 
+class TextLengths:
+    """Counts the characters of the first tokens of an output, each number of tokens once."""
+
+    def __init__(self, ids: Sequence[int], decode: Callable[[Sequence[int]], str]) -> None:
+        """Store the arguments; decoding is lazy."""
+        self._ids, self._decode = ids, decode
+        self._known: dict[int, int] = {}
+
+    def of(self, count: int) -> int:
+        """Return the length of the text of so many tokens, without an incomplete character."""
+        if count not in self._known:
+            text = self._decode(self._ids[:count])
+            self._known[count] = len(text.rstrip("\N{REPLACEMENT CHARACTER}"))
+        return self._known[count]
+
+
 def call_tokens(
     output: ReadOutput, ids: Sequence[int], decode: Callable[[Sequence[int]], str], first: int = 0
 ) -> tuple[CallTokens, ...]:
     """Return the tokens of an output's calls; `first` is the index of the output's first token."""
     # A stop token may close a call.
     until = len(ids) if output.stop is None else output.stop + 1
-    lengths: dict[int, int] = {}
-
-    def length(count: int) -> int:
-        if count not in lengths:
-            # Do not count an incomplete character.
-            lengths[count] = len(decode(ids[:count]).rstrip("\N{REPLACEMENT CHARACTER}"))
-        return lengths[count]
+    length = TextLengths(ids, decode).of
 
     # Decoded lengths grow with the number of ids, so bisection finds a call with few decodings.
     places = range(until + 1)

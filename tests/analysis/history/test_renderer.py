@@ -256,6 +256,16 @@ def test_stop_inside_turns_ends_them_only_after_content() -> None:
     assert (message.reasoning_content, message.content) == ("Hm.", "Hi.")
 
 
+@pytest.mark.parametrize("behind", ["msg<end><fin>", "msg<end><fin>\nmore"])
+def test_stop_of_several_tokens_ends_at_its_last_token(behind: str) -> None:
+    renderer = byte_renderer(PLAIN, "<close>")
+    text = "Hi<close>"
+    ids = renderer.encode(text + behind)
+    assert renderer.find_stop(ids) == len(renderer.encode(text)) - 1
+    assert renderer.find_stop(renderer.encode("Hi, <clos")) is None
+    assert renderer.parse_response(ids).content == "Hi"
+
+
 @pytest.mark.slow
 def test_bridge_does_not_end_a_turn_twice() -> None:
     renderer = byte_renderer(WRAPPED)
