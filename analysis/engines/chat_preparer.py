@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, MediaKind
-from autoparser.analysis.core.error_words import is_list
+from autoparser.analysis.core.error_words import escape_text, is_list
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateLimitError,
@@ -35,7 +35,7 @@ from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.decoding.answer_writers import grammar_form, grammar_text
 from autoparser.analysis.grammar.call_writer import END_OF_PROMPT, GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
+from autoparser.analysis.grammar.schema_loosening import log_loosening
 from autoparser.analysis.grammar.turn_rules import deciding_parts
 from autoparser.analysis.history.bridge_refusals import BridgeRefusal
 from autoparser.analysis.history.history_renders import Message
@@ -124,13 +124,13 @@ def _read_switches(analysis: Analysis, switches: Mapping[str, Json]) -> dict[str
     """Return the switches that the template reads, and log the others, once each."""
     unread = analysis.unread(switches)
     for line in unread.values():
-        _log_unread(line)
+        _log_once(f"chat_template_kwargs: {line}")
     return {name: value for name, value in switches.items() if name not in unread}
 
 
 @lru_cache(maxsize=256)
-def _log_unread(line: str) -> None:
-    _LOG.warning("chat_template_kwargs: %s", line)
+def _log_once(line: str) -> None:
+    _LOG.warning("%s", line)
 
 
 class ChatPreparer:
@@ -352,9 +352,9 @@ class ChatPreparer:
     ) -> tuple[Grammar, bool]:
         """Make the grammar, and say whether the answer is held to it.
 
-        What a grammar cannot hold of a schema is left out and logged, unless its tool is strict.
-        Where the model may choose to say anything, nothing was promised: it need not reason, and a
-        format without calls needs no grammar.
+        What a grammar cannot hold of a schema is left out and logged, unless its tool is strict; an
+        invalid schema is an error. Where the model may choose to say anything, nothing was
+        promised: it need not reason, and a format of which no grammar can be written is logged.
         """
         free = options["tool_choice"] == "auto" and request.schema is None
         made = self._analysis.grammar(offered, **options, loosen=self._loosen or None)
@@ -373,9 +373,11 @@ class ChatPreparer:
             # Written now, so that a grammar that cannot be written is an error of the request, not
             # of the backend.
             grammar_text(self._engine, grammar, self._marker_tokenizer)
-        except (GrammarError, SchemaError) as error:
-            if not free or isinstance(error, StrictSchemaError):
+        except GrammarError as error:
+            if not free:
                 raise
+            # The names in it come from requests.
+            _log_once(escape_text(f"answers are not constrained by a grammar: {error}"))
             return grammar, False
         log_loosening(grammar.loosened(grammar_form(self._engine)))
         return grammar, True

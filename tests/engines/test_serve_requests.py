@@ -254,6 +254,19 @@ def test_disallowed_tools_are_in_the_prompt_but_not_in_the_grammar() -> None:
     assert "grammar" not in asked_of({"tools": TOOLS, "tool_choice": none})
 
 
+def test_grammar_that_cannot_be_written_is_named_once_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # The prompt ends inside a call, which no grammar continues, but the model may be left free.
+    answer = {"role": "assistant", "content": "<tool_call>\n{"}
+    messages = [*BODY["messages"], answer]
+    fields = {"messages": messages, "tools": TOOLS, "continue_final_message": True}
+    assert [("grammar" in asked_of(fields)) for _ in range(2)] == [False, False]
+    lines = [line for line in caplog.messages if "not constrained by a grammar" in line]
+    assert len(lines) == 1
+    assert "the prompt" in lines[0]
+
+
 LIKELY = {
     "token": "Hi",
     "logprob": -0.5,
