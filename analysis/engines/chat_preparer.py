@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Unpack
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, MediaKind
-from autoparser.analysis.core.error_words import escape_text, is_list
+from autoparser.analysis.core.error_words import escape_text, is_list, is_mapping
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateLimitError,
@@ -46,6 +46,7 @@ from autoparser.analysis.history.openai_messages import (
 )
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.history.request_arguments import checked_messages
+from autoparser.analysis.learning.shape_negotiation import prints_parts
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.turn_request import IdentityCache, ReadingChoices, RequestError
 from autoparser.analysis.sources.token_bytes import library_complaint
@@ -204,9 +205,21 @@ class ChatPreparer:
         if bridged is not None:
             ids, prompt = bridged
         else:
-            prompt = self._render(request, messages, tools, switches)
+            try:
+                prompt = self._render(request, messages, tools, switches)
+            except TemplateRenderError as error:
+                medium = next(_media_places(messages), None)
+                without = [{**message, "content": _texts(message)} for message in messages]
+                shaped = shaped_messages(without, shape, layouts)
+                # Only if the texts alone can be rendered, the other parts are the reason.
+                if medium is not None and self._attempt(shaped, tools, switches) is not None:
+                    raise _unrendered(*medium, error.reason) from error
+                raise
             self._warn_of_dropped(messages, tools, switches, prompt)
             ids = self.encode(prompt)
+        for place, part in _media_places(messages):
+            if prints_parts(prompt, [part]):
+                raise _unrendered(place, part, "it writes the part as Python or JSON source")
         options: dict[str, Any] = {
             "prompt": prompt,
             "chat_template_kwargs": _read_switches(self._analysis, switches) or None,
@@ -419,6 +432,31 @@ class ChatPreparer:
                 return None, f"{found.reason}: {found.detail}"
             ids = tuple(found.token_ids)
             return (ids, self._renderer.decode(ids)), ""
+
+
+def _media_places(
+    messages: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each part that is not text, such as an image, after its place in the messages."""
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        for at, part in enumerate(content if is_list(content) else ()):
+            if is_mapping(part) and part.get("type") != "text":
+                yield f"messages[{index}].content[{at}]", part
+
+
+def _texts(message: Mapping[str, Any]) -> object:
+    """Return the content of a message without the parts that are not text."""
+    content = message.get("content")
+    if not is_list(content):
+        return content
+    return [part for part in content if is_mapping(part) and part.get("type") == "text"]
+
+
+def _unrendered(place: str, part: Mapping[str, Any], reason: str) -> ChatError:
+    kind = media_kind(part) or part.get("type")
+    words = f"the chat template cannot render content of the type {str(kind)!r}: {reason}"
+    return ChatError(escape_text(words), place=place, hint="send only text")
 
 
 _MARK = "autoparserGoesOnHere"

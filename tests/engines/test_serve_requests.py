@@ -151,6 +151,38 @@ def test_image_dropped_by_the_template_is_logged_once(
         assert caplog.text.count("drops content of the type 'image' (messages[0])") == lines
 
 
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("{{ m.content }}", "as Python or JSON source"),
+        ("{{ m.content | tojson if m.content is not string else m.content }}", "as Python or JSON"),
+        ("{{ m.content.strip() }}", "UndefinedError"),
+        (
+            "{% if m.content is not string %}{{ raise_exception('Only text!') }}{% endif %}"
+            "{{ m.content }}",
+            "Only text!",
+        ),
+    ],
+)
+def test_image_that_the_template_cannot_render_is_refused_with_its_place(
+    written: str, words: str
+) -> None:
+    preparer = ChatPreparer(
+        analyze(
+            f"{{% for m in messages %}}[{{{{ m.role }}}}]{written}{{% endfor %}}"
+            "{% if add_generation_prompt %}[assistant]{% endif %}"
+        )
+    )
+    text, image = {"type": "text", "text": "Hello."}, {"type": "image_url", "image_url": {}}
+    texts = chat_request({"messages": [{"role": "user", "content": [text, text]}]})
+    assert preparer.prepare(texts).prompt == "[user]Hello.\nHello.[assistant]"
+    messages = [*BODY["messages"], {"role": "user", "content": [text, image]}]
+    with pytest.raises(ChatError, match="cannot render content of the type 'image'") as raised:
+        preparer.prepare(chat_request({"messages": messages}))
+    assert words in str(raised.value)
+    assert raised.value.place == "messages[1].content[1]"
+
+
 CUT = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"city": "Zür'}}
 
 
