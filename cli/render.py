@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -119,42 +120,56 @@ def render(
     if prompt is None:
         # A conversation that ends with an answer asks for no further one.
         prompt = conversation[-1]["role"] != "assistant"
+    add_hint = partial(_add_hint, template, messages, conversation, offered, prompt, switches)
     failure: TemplateRenderError | None = None
     with open_outlet(output) as outlet:
         if trace:
             variables = template.variables(conversation, offered, prompt, **switches)
             failure = _write_trace(template, variables, outlet, as_json=form is RenderForm.JSON)
-        elif tokens:
-            renderer = _renderer(source, template, tokenizer, switches)
-            as_json = form is RenderForm.JSON
-            _write_tokens(renderer, conversation, offered, outlet, prompt=prompt, as_json=as_json)
         else:
-            # The prompt and nothing else: no newline after it.
             try:
-                outlet.text(template.render(conversation, offered, prompt, **switches))
+                if tokens:
+                    renderer = _renderer(source, template, tokenizer, switches)
+                    as_json = form is RenderForm.JSON
+                    _write_tokens(
+                        renderer, conversation, offered, outlet, prompt=prompt, as_json=as_json
+                    )
+                else:
+                    # The prompt and nothing else: no newline after it.
+                    outlet.text(template.render(conversation, offered, prompt, **switches))
             except TemplateRenderError as error:
-                raise _with_token_hint(error, template) from error
+                add_hint(error)
+                raise
     if failure is not None:
+        add_hint(failure)
         # Raised only now: the text rendered before the failure has been printed.
-        raise _with_token_hint(failure, template)
+        raise failure
 
 
-def _with_token_hint(
-    failure: TemplateRenderError, template: wings.ChatTemplate
-) -> TemplateRenderError:
-    """Return the error, with a hint if the template failed because a special token is missing."""
+def _add_hint(
+    template: wings.ChatTemplate,
+    file: Path | None,
+    messages: Sequence[Mapping[str, object]],
+    tools: Sequence[object] | None,
+    prompt: bool,
+    switches: Mapping[str, Any],
+    failure: TemplateRenderError,
+) -> None:
+    """Add the way out to the error: a special token, or another form of a message's field."""
     unknown = wings.stand_in_tokens(template, wings.template_suggestions(template))
     name = next((token for token in unknown if token in failure.reason), None)
-    if name is None or failure.hint is not None:
-        return failure
-    return TemplateRenderError(
-        failure.reason,
-        file=failure.file,
-        line=failure.line,
-        refused=failure.refused,
-        forbidden=failure.forbidden,
-        hint=f"name the model's directory, which knows it, or give it: --switch {name}='<s>'",
+    if failure.hint is not None:
+        return
+    if name is not None:
+        failure.hint = (
+            f"name the model's directory, which knows it, or give it: --switch {name}='<s>'"
+        )
+        return
+    found = wings.unrendered_field(
+        messages, lambda mended: template.render(mended, tools, prompt, **switches)
     )
+    if found is not None:
+        failure.hint = f"{file}: {found}: write {found.wanted}"
 
 
 def _write_trace(

@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from autoparser.analysis.grammar.acceptance import GrammarDialect
     from autoparser.analysis.grammar.request_grammar import Grammar
     from autoparser.analysis.grammar.schema_loosening import GrammarForm, Loosening
+    from autoparser.analysis.history.openai_messages import unrendered_field
     from autoparser.analysis.history.renderer import Renderer
     from autoparser.analysis.history.round_trips import (
         cause_code,

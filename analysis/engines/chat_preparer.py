@@ -43,6 +43,7 @@ from autoparser.analysis.history.openai_messages import (
     shaped_messages,
     shaped_tools,
     unreadable_arguments,
+    unrendered_field,
 )
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.history.request_arguments import checked_messages
@@ -214,6 +215,12 @@ class ChatPreparer:
                 # Only if the texts alone can be rendered, the other parts are the reason.
                 if medium is not None and self._attempt(shaped, tools, switches) is not None:
                     raise _unrendered(*medium, error.reason) from error
+                field = unrendered_field(
+                    messages, lambda mended: self._render(request, mended, tools, switches)
+                )
+                if field is not None:
+                    words, hint = as_chat_error(error).message, f"send {field.wanted}"
+                    raise ChatError(f"{field}: {words}", place=field.place, hint=hint) from error
                 raise
             self._warn_of_dropped(messages, tools, switches, prompt)
             ids = self.encode(prompt)
@@ -436,13 +443,13 @@ class ChatPreparer:
 
 def _media_places(
     messages: Sequence[Mapping[str, Any]],
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
+) -> Iterator[tuple[str, dict[str, Json]]]:
     """Yield each part that is not text, such as an image, after its place in the messages."""
     for index, message in enumerate(messages):
         content = message.get("content")
         for at, part in enumerate(content if is_list(content) else ()):
             if is_mapping(part) and part.get("type") != "text":
-                yield f"messages[{index}].content[{at}]", part
+                yield f"messages[{index}].content[{at}]", {**part}
 
 
 def _texts(message: Mapping[str, Any]) -> object:
@@ -453,7 +460,7 @@ def _texts(message: Mapping[str, Any]) -> object:
     return [part for part in content if is_mapping(part) and part.get("type") == "text"]
 
 
-def _unrendered(place: str, part: Mapping[str, Any], reason: str) -> ChatError:
+def _unrendered(place: str, part: Mapping[str, Json], reason: str) -> ChatError:
     kind = media_kind(part) or part.get("type")
     words = f"the chat template cannot render content of the type {str(kind)!r}: {reason}"
     return ChatError(escape_text(words), place=place, hint="send only text")

@@ -17,15 +17,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, tool_function
 from autoparser.analysis.core.error_words import is_list, is_mapping, one_line
+from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_shape import MessageShape
 from autoparser.analysis.core.turn_parts import TurnLayout
 
@@ -76,6 +78,76 @@ def unreadable_arguments(messages: Sequence[Mapping[str, Any]]) -> str | None:
             if is_mapping(call) and is_mapping(call.get("function")) and _tool_call(call) is None:
                 return f"messages[{at}].tool_calls[{index}].function.arguments"
     return None
+
+
+class UnrenderedField(NamedTuple):
+    """A field of a message that a template cannot render, although it could in another form."""
+
+    place: str
+    """The place of the field, e.g. `"messages[1].content"`."""
+    fault: str
+    """What is wrong with it, e.g. `"is null or missing"`."""
+    wanted: str
+    """The form that the template renders, e.g. `"an empty text"`."""
+
+    def __str__(self) -> str:
+        """Return place and fault."""
+        return f"{self.place} {self.fault}"
+
+
+def unrendered_field(
+    messages: Sequence[Mapping[str, Any]], render: Callable[[list[Mapping[str, Any]]], object]
+) -> UnrenderedField | None:
+    """Return the field that makes a render of OpenAI's messages fail, or None if none is to blame.
+
+    These are null content and arguments as JSON text, which many templates cannot render. `render`
+    raises AutoparserError; it decides, and is called a few times, also for long conversations.
+    """
+    mended = [_mended(message) for message in messages]
+    changed = [at for at in range(len(messages)) if mended[at] != messages[at]]
+
+    def fails(given: Iterable[int]) -> bool:
+        kept = set(given)
+        try:
+            render([messages[at] if at in kept else mended[at] for at in range(len(messages))])
+        except AutoparserError:
+            return True
+        return False
+
+    if not changed or fails(()):
+        return None
+    # The first message that must be mended: with all before it as they were, the render succeeds.
+    at = changed[bisect_left(range(1, len(changed)), True, key=lambda most: fails(changed[:most]))]
+    place = f"messages[{at}]"
+    message = messages[at]
+    if message.get("content") is None:
+        whole, mended[at] = mended[at], {**mended[at], "content": None}
+        if fails(()):
+            return UnrenderedField(f"{place}.content", "is null or missing", "an empty text")
+        mended[at] = whole
+    given, objects = (part.get("tool_calls") or () for part in (message, mended[at]))
+    pairs = enumerate(zip(given, objects, strict=True))
+    index = next((index for index, (call, other) in pairs if call != other), None)
+    if index is None:
+        return None
+    where = f"{place}.tool_calls[{index}].function.arguments"
+    return UnrenderedField(where, "is JSON text", "an object")
+
+
+def _mended(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with an empty text for null content, and arguments as objects."""
+    found = {**message, "content": "" if message.get("content") is None else message["content"]}
+    calls = message.get("tool_calls")
+    if is_list(calls):
+        found["tool_calls"] = [_with_object(call) for call in calls]
+    return found
+
+
+def _with_object(raw_call: object) -> object:
+    call = _call(raw_call)
+    if call is None or not is_mapping(raw_call):
+        return raw_call
+    return {**raw_call, "function": {**raw_call["function"], "arguments": call.arguments}}
 
 
 def _acceptable_message(message: Message, layouts: Mapping[Presence, TurnLayout]) -> Message:

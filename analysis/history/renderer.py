@@ -44,7 +44,7 @@ from .media_tokens import (
     media_tokens,
 )
 from .message_attribution import Attributed, Joints, attribute_render
-from .openai_messages import shaped_messages
+from .openai_messages import shaped_messages, unrendered_field
 from .rendered_tokens import RenderedTokens, own_tokens
 from .request_arguments import (
     checked_messages,
@@ -169,8 +169,14 @@ class Renderer:
         try:
             found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
         except TemplateRenderError as error:
-            if error.hint is None and not error.refused and self.shaped(messages) != prepared:
-                error.hint = "pass renderer.shaped(messages), the form that the template expects"
+            if error.hint is None and self.shaped(messages) != prepared:
+                renders, prompt = self._renders(tools), add_generation_prompt
+                field = unrendered_field(
+                    prepared, lambda messages: renders.text(messages, generation=prompt)
+                )
+                if field is not None or not error.refused:
+                    words = "pass renderer.shaped(messages), the form that the template expects"
+                    error.hint = words if field is None else f"{field}: {words}"
             raise
         tokens = self._text.encode(found.text)
         rendered = own_tokens(found, tokens)

@@ -183,6 +183,22 @@ def test_image_that_the_template_cannot_render_is_refused_with_its_place(
     assert raised.value.place == "messages[1].content[1]"
 
 
+def test_null_content_that_the_template_cannot_render_is_named() -> None:
+    preparer = ChatPreparer(
+        analyze(
+            "{% for m in messages %}[{{ m.role }}]{{ m.content + '' }}{% endfor %}"
+            "{% if add_generation_prompt %}[assistant]{% endif %}"
+        )
+    )
+    messages = [*BODY["messages"], {"role": "user", "content": None}, *BODY["messages"]]
+    with pytest.raises(ChatError, match=r"messages\[1\]\.content is null or missing") as raised:
+        preparer.prepare(chat_request({"messages": messages}))
+    assert (raised.value.place, raised.value.hint) == (
+        "messages[1].content",
+        "send an empty text",
+    )
+
+
 CUT = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"city": "Zür'}}
 
 

@@ -13,7 +13,7 @@ import pytest
 from tokenizers import Tokenizer, models
 
 from autoparser import AsyncRenderer, AutoparserError, ChatTemplate, Renderer, Status
-from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.core.errors import TemplateRenderError, TokenizerError
 from autoparser.analysis.core.stop_texts import template_stop_texts
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from autoparser.errors import RequestError
@@ -50,6 +50,35 @@ def test_invalid_renderer_argument_is_refused_with_its_place(case: dict[str, Any
     assert case["words"] in str(raised.value)
     assert raised.value.hint or "cannot render" in case["words"]
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "place"),
+    [
+        ({"content": None}, {"content": None}, "messages[1].content"),
+        ({"content": ""}, {"content": None}, "messages[2].content"),
+        ({"content": None, "role": "user"}, {}, "messages[1].content"),
+        ({"content": ""}, {"arguments": "{}"}, "messages[2].tool_calls[0].function.arguments"),
+    ],
+)
+def test_field_that_cannot_be_rendered_is_named_in_the_hint(
+    first: dict[str, Any], last: dict[str, Any], place: str
+) -> None:
+    text = "{{ m.content + '' }}{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}"
+    listed = "{% for k, v in c.function.arguments.items() %}({{ k }}={{ v }}){% endfor %}"
+    analysis = analysis_of(
+        "{% for m in messages %}[{{ m.role }}]"
+        + text
+        + listed
+        + "</call>{% endfor %}</s>{% endfor %}"
+    )
+    called = {"type": "function", "function": {"name": "f", "arguments": last.pop("arguments", {})}}
+    answer = {"role": "assistant", "content": "", "tool_calls": [called], **last}
+    messages = [user(), {"role": "assistant", **first}, answer, user()]
+    with pytest.raises(TemplateRenderError) as raised:
+        Renderer(analysis, small()).render(messages)
+    assert (raised.value.hint or "").startswith(f"{place} is ")
+    assert "renderer.shaped(messages)" in (raised.value.hint or "")
 
 
 def test_renderer_accepts_fast_tokenizers_and_refuses_unusable_ones() -> None:
