@@ -80,6 +80,10 @@ def messages_request(body: Mapping[str, Any]) -> ChatRequest:
         messages += _chat_messages(message, f"messages[{at}]")
     fields: dict[str, Any] = {name: body[name] for name in _MESSAGES_TAKEN & body.keys()}
     fields |= {"messages": messages, "max_tokens": body.get("max_tokens")}
+    # Anthropic's API continues the text of an answer that the messages end with.
+    last = messages[-1] if messages else {}
+    continued = last.get("role") == "assistant" and "tool_calls" not in last
+    fields["continue_final_message"] = continued and bool(last["content"])
     if body.get("tools"):
         fields["tools"] = [
             _messages_tool(tool, f"tools[{at}]") for at, tool in enumerate(body["tools"])

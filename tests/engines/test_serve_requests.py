@@ -263,6 +263,26 @@ def test_last_message_is_continued() -> None:
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
 
 
+@pytest.mark.parametrize(
+    ("content", "end"),
+    [
+        ("It is", "assistant\nIt is"),
+        ([{"type": "text", "text": "It is"}], "assistant\nIt is"),
+        ([{"type": "tool_use", "id": "a", "name": "look", "input": {}}], "assistant\n"),
+        ("", "assistant\n"),
+    ],
+)
+def test_final_answer_of_anthropics_messages_is_continued_if_it_is_text(
+    content: object, end: str
+) -> None:
+    asked: list[dict[str, Any]] = []
+    messages = [*BODY["messages"], {"role": "assistant", "content": content}]
+    body = {"messages": messages, "max_tokens": 9}
+    (answer,) = answered(whole, body, asked=asked, path="/v1/messages")
+    assert asked[0]["prompt"].endswith(end)
+    assert answer.json()["content"] == [{"type": "text", "text": "Hi"}]
+
+
 _REFUSING = """
         {%- if message.content and message.reasoning_content and message.tool_calls %}
             {{- raise_exception('Content or reasoning, not both!') }}
