@@ -31,6 +31,7 @@ from .request import (
     read_messages,
     read_tools,
     warn_of_switches,
+    warn_of_truths,
 )
 from .source import NamedSource
 
@@ -120,6 +121,11 @@ def render(
     if prompt is None:
         # A conversation that ends with an answer asks for no further one.
         prompt = conversation[-1]["role"] != "assistant"
+    warn_of_truths(
+        source.label,
+        switches,
+        lambda given: template.render(conversation, offered, prompt, **cast("Any", given)),
+    )
     add_hint = partial(_add_hint, template, messages, conversation, offered, prompt, switches)
     failure: TemplateRenderError | None = None
     with open_outlet(output) as outlet:

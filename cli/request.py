@@ -12,7 +12,7 @@ For example, the values of `--switch` become template variables as
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -290,6 +290,27 @@ def warn_of_switches(
     if switches:
         read = sorted(wings.template_suggestions(template).names)
         _print_lines(source, wings.unread_variables(switches, read))
+
+
+def warn_of_truths(
+    source: str, switches: Mapping[str, object], render: Callable[[Mapping[str, object]], str]
+) -> None:
+    """Warn of texts, such as `flase`, for switches of which the template only tests the truth.
+
+    The template decides: any text renders as true does, and not as false does. `render` renders
+    with the given switches.
+    """
+    for name, value in switches.items():
+        if not isinstance(value, str) or not value:
+            continue
+        try:
+            others = (value, f"{value}_", True, False)
+            text, other, true, false = (render({**switches, name: one}) for one in others)
+        except AutoparserError:
+            continue
+        if text == other == true != false:
+            words = f"the template only tests whether {name} is true, and {value!r} counts as true"
+            print_warning(source, f"{words}; write true or false")
 
 
 def warn_of_settings(
