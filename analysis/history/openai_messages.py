@@ -144,7 +144,7 @@ def _mended(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_object(raw_call: object) -> object:
-    call = _call(raw_call)
+    call = _tool_call(raw_call)
     if call is None or not is_mapping(raw_call):
         return raw_call
     return {**raw_call, "function": {**raw_call["function"], "arguments": call.arguments}}
