@@ -91,6 +91,34 @@ class ContainerNotation(Struct, frozen=True):
         """Return the row of an entry whose value has this type, or None if it is omitted."""
         return self.typed.get(kind, self.entry)
 
+    @property
+    def entry_leads(self) -> tuple[str, ...]:
+        r"""The texts up to a key that end a raw value only together with it, e.g. `("\n",)`.
+
+        None if an entry has a closer, if a sign separates entries, or if a marker begins one.
+        """
+        rows = [self.entry, *filter(None, self.typed.values())]
+        if self.separator.strip() or any(row[-1:] != (RowSlot.VALUE,) for row in rows):
+            return ()
+        opens = ["".join(row[: row.index(RowSlot.KEY)]) for row in rows if RowSlot.KEY in row]
+        # A bracket or a sign may stand in a text, and so may a line break.
+        if any(len(text.strip()) > 2 for text in opens):  # noqa: PLR2004
+            return ()
+        leads = (f"{self.separator}{text}{self.key.open}" for text in opens)
+        return tuple(dict.fromkeys(leads))
+
+    @property
+    def key_closes(self) -> tuple[str, ...]:
+        """The texts between a key and its value, without their blanks if they have a sign."""
+        rows = [self.entry, *filter(None, self.typed.values())]
+        keyed = [row for row in rows if RowSlot.KEY in row and RowSlot.VALUE in row]
+        closes = (
+            f"{self.key.close}{''.join(row[row.index(RowSlot.KEY) + 1 : row.index(RowSlot.VALUE)])}"
+            for row in keyed
+        )
+        found = [text.rstrip() or text for text in closes]
+        return tuple(filter(None, dict.fromkeys([*found, *map(str.strip, found)])))
+
     def write(
         self, entries: Sequence[tuple[str, Json]], outer: ValueNotation, margin: str = ""
     ) -> str:

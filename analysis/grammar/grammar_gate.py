@@ -224,12 +224,35 @@ def _misread(turns: TemplateTurns, parsed: ParsedMessage, expected: Message, tex
     if len(message.calls) > len(expected.calls) or turns.written_turn(fewer).continuation != text:
         written = len(expected.calls)
         return f"{written} call{'s' * (written != 1)} written, {len(message.calls)} parsed"
+    # Arguments that another one has swallowed render to this text, too.
+    swallowed = [*_swallowed(message, expected)]
+    kept = _without_arguments(expected, swallowed)
+    if swallowed and turns.written_turn(kept).continuation != text:
+        return f"the parsed call lacks {', '.join(swallowed)}"
     rewritten = turns.written_turn(message)
     if rewritten.refusal:
         return f"the template raises on the parsed message: {rewritten.refusal}"
     if rewritten.continuation == text:
         return ""
     return f"the parsed message renders as {rewritten.rest!r}"
+
+
+def _swallowed(read: Message, expected: Message) -> Iterator[str]:
+    """Return the arguments that a call was written with and read without."""
+    for call, wanted in zip(read.calls, expected.calls, strict=False):
+        if isinstance(call.arguments, dict) and isinstance(wanted.arguments, dict):
+            yield from (name for name in wanted.arguments if name not in call.arguments)
+
+
+def _without_arguments(message: Message, names: Sequence[str]) -> Message:
+    """Return the message without arguments of these names."""
+    calls = (
+        structs.replace(
+            call, arguments={key: call.arguments[key] for key in call.arguments if key not in names}
+        )
+        for call in message.calls
+    )
+    return structs.replace(message, calls=tuple(calls))
 
 
 def _with_ids_of(expected: Message, message: Message) -> Message:

@@ -51,6 +51,7 @@ and a blank precedes each but the first:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set as AbstractSet
 from functools import cached_property
 from typing import TypeAlias
@@ -71,8 +72,14 @@ from autoparser.analysis.core.schema_document import (
     error_of_outer,
     schema_place,
 )
-from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError, raise_refused
-from autoparser.analysis.core.schema_keywords import Schema
+from autoparser.analysis.core.schema_keywords import (
+    JsonType,
+    Schema,
+    SchemaError,
+    UnheldKeywordError,
+    raise_refused,
+    schema_map,
+)
 from autoparser.analysis.core.schema_loosened import is_loose
 
 from .grammar_rules import (
@@ -257,6 +264,17 @@ def entry_closes(row: Row, container: ContainerNotation, outer: ValueNotation) -
         return [text.close + follows]
     openings = dict.fromkeys([entry_opening(row), *map(entry_opening, _rows(container))])
     return [after.strip() or container.separator.strip(), *openings]
+
+
+def declared_entries(container: ContainerNotation, schema: Schema) -> Iterator[str]:
+    r"""Return the beginnings of entries of declared names that end a raw text, if only they do.
+
+    In `a := 1\nb := 2` that is `\nb :=`, where a tool declares `b`.
+    """
+    key, names = container.key, schema_map(schema, "properties")
+    for lead, name in itertools.product(container.entry_leads, names):
+        written = key.write(name)[len(key.open) :].removesuffix(key.close)
+        yield from (f"{lead}{written}{close}" for close in container.key_closes)
 
 
 def entry_lead(container: ContainerNotation) -> str:

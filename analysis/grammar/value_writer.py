@@ -69,6 +69,7 @@ from .grammar_rules import (
 from .member_rows import (
     MemberRules,
     closed_alike,
+    declared_entries,
     entry_closes,
     entry_opening,
     fill_row,
@@ -620,6 +621,8 @@ class ValueWriter(Struct, frozen=True):
                 exclude = (*exclude, last)
             elif outer.string.escape is StringEscape.VERBATIM:
                 exclude = (*exclude, outer.string.close + TemplateLiteral.of(last).first)
+        if is_bare((container.values or outer).string):
+            exclude = (*exclude, *declared_entries(container, schema))
 
         # The reader and the writer of a plain object agree exactly.
         is_read_alike = part is None or (part.schema is schema and part.tells_members_alone)

@@ -140,7 +140,9 @@ class ValueReader(ArgumentsAround):
                 return (yield from self._raw_value(key, row, schema, STRING_ONLY, quoted=True))
             # A string would have its quote here, so the value has another type.
             types = (types or _ANY) - STRING_ONLY
-        if not row.after.strip() and types != STRING_ONLY:
+        # Only a reader that looks ahead finds the end before an entry without a marker.
+        by_entry = not quote and bool(self.texts.leads)
+        if not row.after.strip() and types != STRING_ONLY and not by_entry:
             return (yield from self._open_value(row, schema, types))
         return (yield from self._raw_value(key, row, schema, types, quoted=False))
 
@@ -174,8 +176,9 @@ class ValueReader(ArgumentsAround):
         if self.separator.core or any(opening.core for opening in self.openings):
             return
         key = self.arguments.members.key
-        for middle in {TemplateLiteral.of(row.middle).core for row in self.rows} - {""}:
-            yield from (key.write(name) + middle for name in self.schema.names - self.seen_keys)
+        ends = [end.removeprefix(key.close) for end in self.texts.key_signs]
+        for name in self.schema.names - self.seen_keys:
+            yield from (key.write(name) + end for end in ends)
 
     def _quoted_value(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value of a notation that quotes strings as JSON or Python does."""
@@ -229,6 +232,7 @@ class ValueReader(ArgumentsAround):
             escapes,
             quoted=quoted,
             backslashed=backslashed,
+            may_be_text=types is None or "string" in types,
             nested=nested_opening(self.arguments.values, row, key) if holds else "",
         )
         ended = yield from reader.read()

@@ -18,6 +18,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
+from functools import cached_property
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
@@ -69,6 +70,14 @@ class ArgumentTexts:
         self.rows = entry_rows(arguments)
         self.separator = TemplateLiteral.of(arguments.members.separator)
         self.openings = tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in self.rows))
+        self.leads = arguments.members.entry_leads
+        """The texts before the key of an entry that alone end a value, such as a line break."""
+        self.key_ends = arguments.members.key_closes
+        """The texts between key and value, as the template writes them and without its blanks."""
+        self.key_signs = tuple(text for text in self.key_ends if text.strip())
+        behind = "|".join(map(re.escape, self.key_signs)) or "(?!)"
+        self.key_word = re.compile(rf"(?:(?!{behind}){_KEY_LETTER})+")
+        """The pattern of a key that no tool declares."""
         self.begin = tuple(unit for opening in self.openings for unit in opening.units[:1])
         """The first unit of each opening of an entry."""
         self.behind_closer = (self.separator.core, *self.begin, *self.stops)
@@ -209,6 +218,7 @@ class ArgumentTexts:
                 yield from (f"{tail}{sign}" for tail in sorted(tails))
 
 
+_KEY_LETTER = r"[^\s<>(){}\[\]\"'`,;]"
 _KEY_SIGN = lazy_pattern(r"[\w.-]")
 LONGEST_WORD = 256
 """Characters of a key within which the text before a value is waited for as a whole."""
@@ -313,6 +323,8 @@ class ValueTexts:
         stops += [(space, text, _Stop.CLOSER) for text in closers]
         if not after.core and not texts.separator.core:
             # Only the beginning of the next entry ends the value.
+            stops += [("", text, _Stop.CLOSER) for text in texts.leads]
+            opens = [] if texts.leads else opens
             stops += [(texts.separator.text, text, _Stop.CLOSER) for text in opens]
         self.between = after.after + texts.separator.text + texts.openings[0].before
         """Whitespace and separator that the template writes between a closer and an entry."""
@@ -390,17 +402,19 @@ class RawReader:
         *,
         quoted: bool = False,
         backslashed: bool = False,
+        may_be_text: bool = True,
         nested: str = "",
     ) -> None:
         """Prepare to read up to `after`; the text goes to `emit` as it comes, or to `pieces`.
 
         `escapes` are texts that contain the closer and stand for a character. A `quoted` value is
         a string, whatever it looks like; in a `backslashed` one a backslash may stand before a
-        quote, and from the first backslash on its text goes to `pieces`. `nested` opens an element
-        in the value that has the same closer as the value.
+        quote, and from the first backslash on its text goes to `pieces`. A value that `may_be_text`
+        has the type of a string, among others. `nested` opens an element in the value that has the
+        same closer as the value.
         """
         self.around, self.key, self.after = around, key, after
-        self.nests, self.quoted = bool(nested), quoted
+        self.nests, self.quoted, self.may_be_text = bool(nested), quoted, may_be_text
         self.depth = 0
         """Number of open elements in the value that have its closer."""
         self.pieces: list[str] = []
@@ -428,6 +442,13 @@ class RawReader:
         self.emit = emit
         self.looked = self.scanned = around.tape.position
 
+    @cached_property
+    def heads(self) -> tuple[str, ...]:
+        """The keys of `missing`, each with the text up to its value."""
+        key, ends = self.around.arguments.members.key, self.around.texts.key_ends
+        written = (key.write(name).removeprefix(key.open) for name in sorted(self.missing))
+        return tuple(f"{name.removesuffix(key.close)}{end}" for name in written for end in ends)
+
     @property
     def missing(self) -> frozenset[str]:
         """Declared keys that were not given yet."""
@@ -452,9 +473,11 @@ class RawReader:
             if found is None:
                 if tape.closed:
                     return self._at_end()
-                end = stops.safe(tape.text, max(tape.at, self.looked - tape.offset))
+                looked = max(tape.at, self.looked - tape.offset)
+                end = stops.safe(tape.text, looked)
                 self.looked = tape.offset + end
-                self._leave(end)
+                # A lead that is text may yet be the whitespace before another stop.
+                self._leave(stops.safe(tape.text[:end], tape.at) if end == looked else end)
                 if not self.doubts and not self.held:
                     emit, quote = self.emit, None if self.emit is None else encode_basestring
                     take, joint = emit or self._keep, self.joints.begun
@@ -523,7 +546,10 @@ class RawReader:
                 sight = _DOUBT
         else:
             text = tape.text[start - tape.offset : start - tape.offset + size]
-            ends = text in around.stops or (yield from self._entry(TextLookahead(tape, start)))
+            if text in around.texts.leads:
+                ends = yield from self._written_entry(start + size)
+            else:
+                ends = text in around.stops or (yield from self._entry(TextLookahead(tape, start)))
             sight = _END if ends else _TEXT
         nested = self.depth > 0
         if nested and (sight is not _TEXT or not self._closes):
@@ -740,6 +766,22 @@ class RawReader:
             if core and core not in self.around.stops and (yield from ahead.text(core)):
                 return (yield from self._next_key(ahead)) is not None
         return True
+
+    def _written_entry(self, at: int) -> Reading[bool]:
+        """Return whether an entry with a key that was not given yet begins here with its key.
+
+        If the tool does not declare the key, a string may as well hold it: it does, as a repair.
+        """
+        around, signs = self.around, self.around.texts.key_signs
+        if (yield from TextLookahead(around.tape, at).among(self.heads)) is not None:
+            return True
+        ahead = TextLookahead(around.tape, at)
+        key = yield from ahead.word(around.texts.key_word, _LONGEST_KEY)
+        if not key or key in around.seen_keys or (yield from ahead.among(signs)) is None:
+            return False
+        is_entry = not around.names or not self.may_be_text
+        around.repaired = around.repaired or not is_entry
+        return is_entry
 
     def _closer(self, ahead: TextLookahead) -> Reading[_Sight]:
         """Return the meaning of a closer by the text after it: TEXT if that cannot follow a closer.

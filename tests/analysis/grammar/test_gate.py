@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.call_notation import ContainerNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.message_shape import form_departures
@@ -40,6 +41,18 @@ ALIKE = turn(SHOWN, CONTENT, CALLED, end="<end>\n")
 
 def accepts(analysis: Analysis, text: str, setting: Mapping[str, Json]) -> bool:
     return analysis.grammar([], chat_template_kwargs=setting).accepts(text).accepted
+
+
+def test_an_argument_that_another_one_swallows_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "{% for k, v in f.arguments.items() %}{{ k }} := {{ v if v is string else v|tojson }}\n"
+    called = calls(f"<fn {{{{ f.name }}}}>\n{lines}{{% endfor %}}</fn>")
+    template = turn(CONTENT, called, end="<end>\n")
+    assert analyze(template).gate.faults == ()
+    # A reader that sees no entries takes all lines for one value, which renders to the same text.
+    monkeypatch.setattr(ContainerNotation, "entry_leads", ())
+    faults = analyze(ChatTemplate(f"{template.text}{{# another #}}")).gate.faults
+    assert {fault.question for fault in faults} == {GateQuestion.READ}
+    assert faults[0].detail == "the parsed call lacks days"
 
 
 @pytest.mark.parametrize(
