@@ -226,6 +226,8 @@ class RowReader:
         units = literal.units
         for unit in units:
             if (yield from take_behind_space(self.tape, unit)):
+                if unit != units[0]:
+                    self.status = Status.REPAIRED
                 rest = TemplateLiteral.of(literal.core[literal.core.index(unit) + len(unit) :])
                 rest = replace(rest, after=literal.after)
                 if unit in literal.markers and rest.core:

@@ -40,6 +40,7 @@ from .stop_marks import (
     ChannelFrame,
     StopMark,
     bracketed_marks,
+    call_open,
     calls_in_reasoning,
     channel_frame,
     content_stops,
@@ -323,11 +324,19 @@ class CallTrial:
             found = stops.find(text, at)
             if found is None:
                 return None
-            calls, _, _ = self._read(text[found.start :], schemas, complete=True)
+            # Its first marker may be missing: nothing else may.
+            whole = self._missing_front(found.text) + text[found.start :]
+            calls, _, _ = self._read(whole, schemas, complete=True)
             if calls and calls[0].status is Status.OK:
                 return stops.written_before(text, found, 0), found.start
             at = found.end
         return None
+
+    def _missing_front(self, stop: str) -> str:
+        """Return the beginning of the opening of calls if a stop is the rest of it."""
+        opening = call_open(self._section.section.call)
+        rests = (unit for unit in opening.units if stop.startswith(unit))
+        return opening.core[: opening.core.index(next(rests, ""))]
 
     def goes_on(self, text: str, schemas: CallSchemas) -> bool:
         """Return whether a cut text is a call so far: a whole one, or the front of one."""
