@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -554,8 +555,10 @@ class CallRecovery:
             if tried > _MOST_TRIED:
                 return None
             try:
-                written = _ESCAPE.sub(_python_escape, text[at : at + close.end()])
-                call = ast.parse(f"f{written}", mode="eval").body
+                with warnings.catch_warnings():
+                    # Such as a backslash that escapes nothing: a model's output causes no warnings.
+                    warnings.simplefilter("ignore")
+                    call = ast.parse(f"f{text[at : at + close.end()]}", mode="eval").body
                 if not isinstance(call, ast.Call):
                     return None
                 given = [_python(value) for value in call.args]
@@ -692,14 +695,6 @@ def _reading_result(reading: Reading[Result]) -> Result | None:
     except StopIteration as ended:
         return cast("Result", ended.value)
     return None
-
-
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-
-
-def _python_escape(escape: re.Match[str]) -> str:
-    """Return an escape that Python knows, or its backslash as text, of which Python would warn."""
-    return escape[0] if escape[1] in "\\'\"abfnrtvxuUN01234567\n" else f"\\{escape[0]}"
 
 
 def _python(node: ast.expr) -> Json:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum, StrEnum, auto
 from json.encoder import encode_basestring
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec.json import Decoder
 
@@ -330,6 +330,17 @@ class _Next(Enum):
     """A comma, or the closer of the innermost container."""
 
 
+class _Parenthesis(NamedTuple):
+    """An open parenthesis, and the JSON text in it."""
+
+    depth: int
+    """The number of open containers, itself included, e.g. 1."""
+    emit: Emit
+    """Receives the JSON text outside of it."""
+    pieces: list[str]
+    """The JSON text since it opened, e.g. ['"', 'Oslo', '"']."""
+
+
 _SCALAR = (_Next.KEY, _Next.VALUE)
 
 
@@ -360,6 +371,8 @@ class _JsonReader:
         """Whether a key is in `gap`."""
         self.next = _Next.VALUE
         self.repaired = False
+        self.held: list[_Parenthesis] = []
+        """The open parentheses in which no comma came yet, so that they may be no tuple."""
 
     def read(self) -> Reading[ReadOutcome]:
         tape = self.tape
@@ -380,6 +393,7 @@ class _JsonReader:
             elif not self._sign(char):
                 outcome = yield from self._scalar(char)
                 if outcome is not None:
+                    self._release()
                     return outcome
             if not self.open and self.next is _Next.END:
                 return ReadOutcome.REPAIRED if self.repaired else ReadOutcome.COMPLETE
@@ -392,12 +406,18 @@ class _JsonReader:
             tape.take(1, SpanKind.ARGUMENTS)
             self.open.append(_CLOSERS[char])
             self.names[len(self.open)] = set()
-            self.emit(_WRITTEN.get(char, char))
+            if char == "(":
+                self.held.append(_Parenthesis(len(self.open), self.emit, []))
+                self.emit = self.held[-1].pieces.append
+            else:
+                self.emit(char)
             self._expect()
         # A closer of an outer container also closes those inside that a model left open.
         elif char in "}])" and char in self.open and self._may_close():
             self._close(char)
         elif char == "," and self.open and due is _Next.END:
+            if self.held and self.held[-1].depth == len(self.open):
+                self._release(innermost=True)
             tape.take(1, SpanKind.ARGUMENTS)
             self.gap += ","
             self._expect()
@@ -452,6 +472,7 @@ class _JsonReader:
 
     def _cut(self) -> ReadOutcome:
         """Return CUT; emit a key that still waits for its value, without the end of the turn."""
+        self._release()
         if self.keyed:
             gap: str = self.gap
             self.gap = gap.removesuffix(next(filter(gap.endswith, self.stops), ""))
@@ -476,6 +497,18 @@ class _JsonReader:
         gap = self.gap.replace(",", "")
         self.repaired = self.repaired or gap != self.gap
         self.gap = ""
+        if char == ")" and self.held and self.held[-1].depth == len(self.open):
+            _, self.emit, pieces = self.held.pop()
+            # A string in parentheses is no tuple; without a value, it is an empty one.
+            self.emit("".join(pieces) or "[]")
+            self.repaired = self.repaired or bool(pieces)
+            self.tape.take(1, SpanKind.ARGUMENTS)
+            self.open.pop()
+            self.next = _Next.END
+            return
+        closed = len(self.open) - self.open[::-1].index(char)
+        while self.held and self.held[-1].depth >= closed:
+            self._release(innermost=True)
         while self.open and self.open[-1] != char:
             self.emit(_WRITTEN.get(self.open[-1], self.open[-1]))
             self.open.pop()
@@ -495,7 +528,16 @@ class _JsonReader:
         goes_on = yield from self.goes_on(TextLookahead(self.tape, self.tape.position))
         return self._repair() if goes_on else ReadOutcome.BAD
 
+    def _release(self, *, innermost: bool = False) -> None:
+        """Emit the text that is held, in all parentheses or one, as the beginning of tuples."""
+        while self.held:
+            _, self.emit, pieces = self.held.pop()
+            self.emit("".join(("[", *pieces)))
+            if innermost:
+                return
+
     def _repair(self) -> ReadOutcome:
+        self._release()
         while self.open:
             char = self.open.pop()
             self.emit(_WRITTEN.get(char, char))
