@@ -126,8 +126,12 @@ class ValueReader(ArgumentsAround):
             types = STRING_ONLY if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
         text = self.arguments.values.string
         quote = text.open.strip()
-        # Without a closer, only its own quotes show where a string ends.
-        if row.quote or (not quote and not row.after.strip() and (yield from self._at_literal())):
+        # A sign between entries may stand in a string, so a model puts such a string in quotes.
+        # Where the template quotes none and no sign ends a value, quotes are text.
+        own = text.escape is StringEscape.PYTHON
+        may_quote = not quote and not row.after.strip() and (own or self.separator.core)
+        if row.quote or (may_quote and (yield from self._at_literal())):
+            self.repaired = self.repaired or not (own or row.quote)
             return (yield from self._open_value(row, schema, types, literal=True))
         if text.escape is StringEscape.PYTHON or (
             quote in ('"', "'")
