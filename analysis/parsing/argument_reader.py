@@ -66,6 +66,7 @@ from .value_decoding import (
     EntryRow,
     UnreadableValueError,
     ValueDecoder,
+    begins_as_elements,
     decode_json,
     decode_typed,
     decode_value,
@@ -256,7 +257,9 @@ class ValueReader(ArgumentsAround):
             value = raw_value_json(text, schema, types, values, quoted=quoted)
             # The entry states that its value is not a string, e.g. with `string="false"`.
             flagged = len(self.rows) > 1 and "string" not in (types or STRING_ONLY)
-            guessed = flagged and value.json.startswith('"')
+            # Or its elements cannot be read, so that their markup is left in a string.
+            spoiled = holds and begins_as_elements(text, values)
+            guessed = (flagged or spoiled) and value.json.startswith('"')
             self.repaired = self.repaired or guessed or not value.own
             self.emit(value.json)
         if ended is _REPAIRED:

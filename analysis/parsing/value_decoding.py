@@ -543,6 +543,15 @@ def nested_opening(notation: ValueNotation, row: EntryRow, key: str) -> str:
     return ""
 
 
+def begins_as_elements(text: str, notation: ValueNotation) -> bool:
+    """Return whether a text begins with the marker of elements that have no text around them."""
+    for container in (notation.array, notation.object):
+        opening = TemplateLiteral.of(EntryRow(container.entry).before)
+        if not container.open.strip() and opening.mark and text.lstrip().startswith(opening.core):
+            return True
+    return False
+
+
 class _Members(_Cursor):
     """Reads the members of one container from all of a text."""
 
@@ -625,7 +634,9 @@ class _Members(_Cursor):
         middle = self.row.middle.strip()
         end = self.text.find(middle, self.at) if middle else -1
         key = self.text[self.at : end]
-        if end < 0 or not key or any(char.isspace() for char in key):
+        # A closer with the key in it shows that a name of several words is one.
+        words = key.split(" ") if self.row.keyed_close else [key]
+        if end < 0 or not all(words) or any(char.isspace() for word in words for char in word):
             raise UnreadableValueError
         self.at = end + len(middle)
         return key
