@@ -72,14 +72,8 @@ from autoparser.analysis.core.schema_document import (
     error_of_outer,
     schema_place,
 )
-from autoparser.analysis.core.schema_keywords import (
-    JsonType,
-    Schema,
-    SchemaError,
-    UnheldKeywordError,
-    raise_refused,
-    schema_map,
-)
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError, raise_refused
+from autoparser.analysis.core.schema_keywords import Schema, schema_map
 from autoparser.analysis.core.schema_loosened import is_loose
 
 from .grammar_rules import (
