@@ -218,8 +218,8 @@ def _exit_code(message: wings.ParsedMessage, why: wings.ExplainedOutput | None) 
     """Return `NOT_ALL_READ` if a call is lost, also where only an explanation shows that."""
     if why is not None and why.cause.lost:
         # Without its markers, or where the template writes none, a call is read as content.
-        as_content = (wings.LossReason.STRIPPED, wings.LossReason.NO_CALLS)
-        return NOT_ALL_READ if why.cause.reason in as_content else _exit_code(message, None)
+        as_content = why.cause.unmarked or why.cause.reason is wings.LossReason.NO_CALLS
+        return NOT_ALL_READ if as_content else _exit_code(message, None)
     return 0 if wings.all_read(message) else NOT_ALL_READ
 
 

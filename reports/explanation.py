@@ -171,7 +171,8 @@ def _reason_words(explained: ExplainedOutput, text: str) -> Text:
     match cause.reason:
         case LossReason.STRIPPED if place is not None and place.cause:
             markers = join_texts([quote_marker(marker) for marker in place.cause.markers], ", ")
-            return sentence(markers, " were stripped; with them put back, it parses cleanly")
+            were, them = ("was", "it") if len(place.cause.markers) == 1 else ("were", "them")
+            return sentence(markers, f" {were} stripped; with {them} put back, it parses cleanly")
         case LossReason.OTHER_PROMPT if place is not None and place.cause:
             return cause_words(place.cause, place.deviation)
         case LossReason.SCHEMA if place is not None:
@@ -355,6 +356,10 @@ def cause_words(cause: PossibleCause, deviation: OutputDeviation) -> Text:
                 "special tokens were stripped: with ",
                 markers,
                 " put back, it parses cleanly; ask the engine to keep special tokens",
+            )
+        case CauseKind.OMITTED:
+            return sentence(
+                "the model omitted markup: with ", markers, " put back, it parses cleanly"
             )
         case CauseKind.OTHER_PROMPT:
             setting = setting_words(cause.setting) or "the defaults"

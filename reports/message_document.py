@@ -105,7 +105,7 @@ class CauseDocument(JsonDocument, frozen=True):
     kind: str
     """The kind of cause, e.g. `"special tokens stripped"`."""
     markers: tuple[str, ...]
-    """The stripped markers, e.g. `["<|im_end|>"]`."""
+    """The stripped or omitted markers, e.g. `["<|im_end|>"]`."""
     setting: SettingValues
     """The switches of the other prompt, e.g. `{"enable_thinking": false}`; empty for defaults."""
     words: str

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Status
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 
 from .output_explanation import (
     CauseKind,
@@ -105,6 +105,12 @@ class LossCause:
     """The schema error of a call that also departs from the template, e.g. `"'days' is a required
     property"`; otherwise empty."""
 
+    @property
+    def unmarked(self) -> bool:
+        """Whether the output lacks markers, so that a call may be read as content."""
+        cause = None if self.place is None else self.place.cause
+        return cause is not None and cause.kind in (CauseKind.STRIPPED, CauseKind.OMITTED)
+
 
 def loss_cause(
     reading: OutputReading,
@@ -159,9 +165,7 @@ def loss_cause(
         if reason is LossReason.SCHEMA and incomplete and behind is not None:
             # The arguments of a call that is broken or not closed may lack the rest.
             return LossCause(LossReason.DEPARTURE, behind, lost, schema=place.found)
-        # Without its markers a call may be read as content, so that the status shows no loss.
-        stripped = reason is LossReason.STRIPPED and not message.tool_calls
-        return LossCause(reason, place, lost or stripped or rejected, rejected)
+        return _with_unmarked(LossCause(reason, place, lost or rejected, rejected), message)
     if message.status is Status.NEEDS_ALL:
         return LossCause(LossReason.DEPARTURE, lost=True)
     if drafted is not None and drafted.readable:
@@ -169,7 +173,14 @@ def loss_cause(
         return LossCause(LossReason.IN_REASONING, lost=lost)
     place = next((place for given, place in reasons if given is LossReason.DEPARTURE), None)
     reason = LossReason.DEPARTURE if place or rejected else LossReason.NOTHING
-    return LossCause(reason, place, lost or rejected, rejected)
+    return _with_unmarked(LossCause(reason, place, lost or rejected, rejected), message)
+
+
+def _with_unmarked(cause: LossCause, message: ParsedMessage) -> LossCause:
+    """Mark a call as lost that is read as content, so that the status shows no loss."""
+    told = cause.reason in (LossReason.STRIPPED, LossReason.DEPARTURE)
+    lost = cause.lost or (told and cause.unmarked and not message.tool_calls)
+    return replace(cause, lost=lost)
 
 
 _MOST_TELLING = (
@@ -192,6 +203,7 @@ _REASONS = {
 }
 _CAUSES = {
     CauseKind.STRIPPED: LossReason.STRIPPED,
+    CauseKind.OMITTED: LossReason.DEPARTURE,
     CauseKind.OTHER_PROMPT: LossReason.OTHER_PROMPT,
     CauseKind.OTHER_FORMAT: LossReason.OTHER_FORMAT,
 }

@@ -35,6 +35,7 @@ from .text_restoring import (
     RestoredOutput,
     foreign_markup,
     marker_places,
+    may_be_stripped,
     other_setting,
     restore_markers,
     without_markers,
@@ -67,6 +68,8 @@ class CauseKind(StrEnum):
 
     STRIPPED = "special tokens stripped"
     """With the format's markers put back that are missing, the output is regular."""
+    OMITTED = "markers omitted"
+    """The same, and a special token is in the output, so that the engine stripped none."""
     OTHER_PROMPT = "prompt of another setting"
     """After another generation prompt of the template, the output is regular."""
     OTHER_FORMAT = "another format"
@@ -80,7 +83,7 @@ class PossibleCause:
     kind: CauseKind
     """The kind of cause, such as `CauseKind.STRIPPED`."""
     markers: tuple[str, ...] = ()
-    """The markers that were stripped, such as `("<|tool_call|>",)`."""
+    """The markers that were stripped or omitted, such as `("<|tool_call|>",)`."""
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The switches of the other prompt, such as `{"enable_thinking": False}`; empty: the template's
     defaults."""
@@ -337,7 +340,12 @@ def compare_output(reader: OutputReading, text: str, *, complete: bool = True) -
     drafted = call_in_reasoning(reader.parser, message, text)
     # A message with calls has its markers, and restoring tries every row.
     back = None if message.tool_calls else restore_markers(reader.parser, text)
-    if back is not None:
+    # If the engine stripped nothing, only a call shows that markers are missing: the texts around
+    # a missing `</think>` are content.
+    if back is not None and (
+        may_be_stripped(reader.parser.turn, text, back.markers)
+        or reader.parser.parse(back.text).tool_calls
+    ):
         return ComparedOutput(message, drafted, _explain_restored(back, text, reader))
     found = [
         *_junk(reader, message, text),
@@ -359,14 +367,20 @@ def compare_output(reader: OutputReading, text: str, *, complete: bool = True) -
 def _explain_restored(
     back: RestoredOutput, text: str, reader: OutputReading
 ) -> tuple[DeviationExplanation, ...]:
-    """Explain an output whose markers were stripped by the missing markers."""
+    """Explain an output by the markers that it lacks."""
     ends = [end.core for end in reader.parser.turn.ends]
-    cause = PossibleCause(CauseKind.STRIPPED, back.markers)
+    cause = _lack(reader, text, back.markers)
     return _first_places(
         (marker, DeviationExplanation(kind, offset, marker, "", cause))
         for marker, offset in marker_places(back, text)
         for kind in [OutputDeviation.NO_END if marker in ends else OutputDeviation.MISSING]
     )
+
+
+def _lack(reader: OutputReading, text: str, markers: tuple[str, ...]) -> PossibleCause:
+    """Return why markers are missing without which nothing else differs."""
+    stripped = may_be_stripped(reader.parser.turn, text, markers)
+    return PossibleCause(CauseKind.STRIPPED if stripped else CauseKind.OMITTED, markers)
 
 
 def _junk(
@@ -527,12 +541,12 @@ def _explain_rewritten(
         difference.expected for difference in missing if text[difference.offset :].strip()
     )
     lost_markers = tuple(marker for marker in lost_markers if marker not in text)
-    # If nothing else differs without these markers, they were stripped.
+    # If nothing else differs without these markers, they explain the output.
     if lost_markers and not group_differences(
         without_markers(expected, lost_markers).strip(), written.strip()
     ):
-        cause = PossibleCause(CauseKind.STRIPPED, lost_markers)
-        placed = [replace(difference, cause=cause) for difference in placed]
+        cause = _lack(reader, text, lost_markers)
+        placed = [replace(one, cause=cause) for one in placed]
     return placed
 
 

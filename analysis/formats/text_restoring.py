@@ -61,6 +61,47 @@ def without_markers(text: str, markers: Iterable[str]) -> str:
     return text
 
 
+def may_be_stripped(turn: TurnTree, text: str, lost_markers: Collection[str]) -> bool:
+    """Return whether an engine may have stripped the markers that a text lacks.
+
+    An engine strips every special token or none: it leaves neither the end of the turn nor, of a
+    pair such as `<call>` and `</call>`, one alone.
+    """
+    if any(marker in text for marker in units_in(end.core for end in turn.ends)):
+        return False
+    return not any(
+        (opener in text or closer in text) and not {opener, closer}.isdisjoint(lost_markers)
+        for opener, closer in _pairs(turn)
+        if opener != closer
+    )
+
+
+def _pairs(turn: TurnTree) -> Iterator[tuple[str, str]]:
+    """Yield the markers around each part, the outermost of calls first."""
+    frames: list[tuple[str, str]] = []
+    for row in turn.strict.rows:
+        for before, part, after in zip(row.items, row.items[1:], row.items[2:], strict=False):
+            if isinstance(part, PartBody) and isinstance(before, str) and isinstance(after, str):
+                inner = zip(reversed(units_in([before])), units_in([after]), strict=False)
+                frames += inner
+    calls = turn.strict.calls
+    if calls is not None:
+        at = calls.row.index(RowSlot.ARGUMENTS) if RowSlot.ARGUMENTS in calls.row else 0
+        head, tail = (
+            "".join(piece for piece in pieces if type(piece) is str)
+            for pieces in (calls.row[:at], calls.row[at + 1 :])
+        )
+        for opening, closing in ((head, tail), (calls.section_open, calls.section_close)):
+            frames += zip(units_in([opening]), reversed(units_in([closing])), strict=False)
+    # `<|call|>` and `</f>` are around the same arguments, and no pair.
+    yield from (pair for pair in frames if _frame(pair[0]) == _frame(pair[1]))
+
+
+def _frame(marker: str) -> str:
+    """Return the signs of a marker, such as `<>` of `</call>`."""
+    return re.sub(r"[\w\s/]", "", marker)
+
+
 # Whether an output belongs to another prompt, or to another format.
 
 

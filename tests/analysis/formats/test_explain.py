@@ -89,6 +89,19 @@ def test_stripped_markers_are_restored(case: dict[str, Any]) -> None:
     assert all(set(cause.markers) == markers for cause in causes)
 
 
+@TABLE("omitted")
+def test_markers_are_omitted_if_an_engine_would_have_stripped_others(case: dict[str, Any]) -> None:
+    found = explained(case.get("fixture", JSON), case["text"])
+    causes = [
+        explanation.cause
+        for explanation in found
+        if explanation.cause is not None and explanation.deviation is not OutputDeviation.NO_END
+    ]
+    assert {cause.kind for cause in causes} == ({CauseKind.OMITTED} if case["markers"] else set())
+    markers = [marker for cause in causes for marker in cause.markers]
+    assert [*dict.fromkeys(markers)] == case["markers"]
+
+
 @pytest.mark.parametrize("text", ["One.\n\nTwo.", 'See {"name": "x"}.', "{}", '{"name": '])
 def test_text_without_a_call_gets_no_markers(text: str) -> None:
     assert all(
