@@ -357,7 +357,7 @@ def _conclude_format(
         header=header,
         layouts=layouts,
         calls=found,
-        ends=base.ends or _ends_of_layouts(layouts),
+        ends=_with_ends_of_layouts(base.ends, layouts),
         not_rendered={},
         elsewhere=frozenset(),
     )
@@ -413,9 +413,19 @@ def _beginning_without_reasoning(
     return shared if len(shared) > len(header) else header
 
 
-def _ends_of_layouts(layouts: dict[Presence, TurnLayout]) -> tuple[TurnEnd, ...]:
+def _with_ends_of_layouts(
+    ends: tuple[TurnEnd, ...], layouts: dict[Presence, TurnLayout]
+) -> tuple[TurnEnd, ...]:
+    """Add the ends after parts after which the template renders none, such as calls."""
+    historic = {end.text: end.historic for end in ends}
     seen = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
-    return tuple(TurnEnd(part, text, None) for part, text in seen.items() if text.strip())
+    rendered = {end.after for end in ends}
+    shown = (
+        TurnEnd(part, text, historic.get(text))
+        for part, text in seen.items()
+        if text.strip() and part not in rendered
+    )
+    return (*ends, *shown)
 
 
 def _guessed_empty_row(calls: CallFormat) -> Row | None:

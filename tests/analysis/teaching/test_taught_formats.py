@@ -64,6 +64,8 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Words of a conclusion that no example shows."""
     shows: str = ""
     """Words that no guess has."""
+    stops: list[str] = []
+    """The stop strings after calls, as far as they are named."""
     reasoning: list[str | None] = []
     """The reasoning of each output."""
     evidence: dict[str, str] = {}
@@ -109,6 +111,9 @@ def test_formats_learned_from_examples_match_the_table(case: Case) -> None:
         assert found.analysis.check.equal == len(case.examples)
     assert not case.guesses or any(case.guesses in guess for guess in found.guesses)
     assert not case.shows or not any(case.shows in guess for guess in found.guesses)
+    if case.stops:
+        assert [stop.text for stop in found.analysis.stop_texts.after_calls] == case.stops
+        assert not any(stop.inside for stop in found.analysis.stop_texts.after_content)
     evidence = {str(part): str(kind) for part, kind in found.analysis.format.evidence.items()}
     assert {part: evidence[part] for part in case.evidence} == case.evidence
     assert_reads(found.analysis, case.reads)
