@@ -389,7 +389,10 @@ def _guess_words(
     if not _nested_values(entries):
         yield "arrays and objects as arguments"
     if all(any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields) for call in calls):
-        yield "calls without arguments"
+        yield GUESSED_EMPTY
+
+
+GUESSED_EMPTY = "calls without arguments"
 
 
 def _key_notation(entries: ShownEntries, escape: StringEscape) -> StringText:

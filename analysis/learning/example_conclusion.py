@@ -49,9 +49,10 @@ from .example_alignment import (
     may_be_unknown,
     shown_calls,
 )
-from .example_arguments import ShownArguments, conclude_arguments
+from .example_arguments import GUESSED_EMPTY, ShownArguments, conclude_arguments
 from .example_entries import value_frames
 from .example_frames import (
+    GUESSED_SEPARATOR,
     ShownFrame,
     conclude_frame,
     inner_text,
@@ -283,6 +284,13 @@ class _ExampleTrial(Struct, frozen=True):
             for at, (example, (text, start)) in self._numbered_examples()
             if not is_turn(written_turn(format_, example.message), text, start, example.output)
         )
+        # A guess that writes an example exactly is shown by it.
+        written = [one.message.calls for at, one in enumerate(self.examples) if at not in others]
+        shown = {
+            GUESSED_SEPARATOR: any(len(calls) > 1 for calls in written),
+            GUESSED_EMPTY: any(not call.arguments for calls in written for call in calls),
+        }
+        guesses = tuple(guess for guess in guesses if not shown.get(guess))
         return ShownFormat(format_, len(self.examples) - len(others), others, guesses)
 
 

@@ -88,7 +88,13 @@ def conclude_frame(
         for call in whole
         if call.last
     ]
-    gaps = _gaps_between_calls(whole, shown_arguments)
+    # A call without arguments shows the text before it, too, after one that has some.
+    gaps = _gaps_between_calls(whole, shown_arguments) or [
+        gap
+        for previous, call in pairwise(calls)
+        if previous in whole and call.fields[0][0] is previous.fields[0][0]
+        for gap in _gaps_between_calls((previous, call), shown_arguments)
+    ]
     if not befores or not afters:
         return None
     before, after = common_suffix(*befores), common_prefix(*afters)
@@ -224,6 +230,9 @@ def _text_before_turn_end(text: str, turn_end: str) -> str:
     return text.partition(core)[0] if core else text
 
 
+GUESSED_SEPARATOR = "the separator of two calls in one turn"
+
+
 def _guess_separator(before: str, after: str, inner: str, base: int) -> ShownFrame:
     """Guess the separator of calls from turns of one, by their lines or the list around them."""
     # One call shows no separator: take the whole text around it for its opening and close.
@@ -241,5 +250,4 @@ def _guess_separator(before: str, after: str, inner: str, base: int) -> ShownFra
     space = leading_space(before)
     rest = after[len(after.rstrip()) :]
     repetition = RepeatedText(space + section_open, opening, separator, close, section_close + rest)
-    guess = "the separator of two calls in one turn"
-    return ShownFrame(CallsFrame(repetition, inner, base), (guess,))
+    return ShownFrame(CallsFrame(repetition, inner, base), (GUESSED_SEPARATOR,))

@@ -183,15 +183,19 @@ def seen_layouts(
 
     The text that a `frame` writes after every call but the first is not part of them.
     """
-    found: dict[Presence, list[TurnLayout]] = {}
+    found: dict[Presence, list[tuple[TurnLayout, bool]]] = {}
     for example in examples:
-        found.setdefault(example.message.presence, []).append(
-            example_layout(example, shown_arguments, frame)
-        )
+        calls = list(shown_calls(example))
+        # Behind a call without arguments, the text also closes the arguments that it lacks.
+        whole = not calls or any(slot is RowSlot.ARGUMENTS for slot, _ in calls[-1].fields)
+        layout = example_layout(example, shown_arguments, frame)
+        found.setdefault(example.message.presence, []).append((layout, whole))
     layouts: dict[Presence, TurnLayout] = {}
-    for presence, seen in found.items():
+    for presence, judged in found.items():
+        seen = [layout for layout, _ in judged]
+        deciding = [layout for layout, whole in judged if whole] or seen
         # Stripped whitespace is only visible if the text had some.
-        rows = most_frequent((layout.parts, layout.literals) for layout in seen)
+        rows = most_frequent((layout.parts, layout.literals) for layout in deciding)
         if rows is None:
             continue
         same = [layout for layout in seen if (layout.parts, layout.literals) == rows]
