@@ -108,6 +108,8 @@ class LintRun(Struct, frozen=True):
     """The number of baseline entries without a finding, e.g. 0 if all of them were made again."""
     left_out: tuple[InputProblem, ...] = ()
     """Entries of a folder or pattern that are not files, e.g. a named pipe, which is not read."""
+    unmatched: tuple[str, ...] = ()
+    """Patterns of the settings that match no template, e.g. ``("legacy/**",)``."""
 
     @property
     def findings(self) -> Iterator[tuple[InspectedTemplate, LintFinding]]:

@@ -48,7 +48,13 @@ from .inspection import (
     SeenHits,
 )
 from .linting import SHOWING_ALL, FindingFilter, LintFinding, merge_findings
-from .project_settings import FailOn, ProjectSettings, matches_glob, selected_codes
+from .project_settings import (
+    FailOn,
+    ProjectSettings,
+    matches_glob,
+    plain_folder,
+    selected_codes,
+)
 from .project_sources import InputProblem, LintTarget, gather_sources, load_targets, relative_to
 from .registry import find_rule, import_checks
 from .rule import Rule, RuleNeed
@@ -372,6 +378,7 @@ def lint_project(
         request.fail_on,
         request.finding_filter,
         left_out=_with_shown_paths(source for source in wrong_sources if source.in_folder),
+        unmatched=tuple(_unmatched_patterns(request, targets)),
     )
     return run if request.baseline is None else _less_known(run, request.baseline)
 
@@ -516,11 +523,32 @@ def _accepted_codes(
     target: LintTarget, ignores: Sequence[Ignore], settings: ProjectSettings
 ) -> frozenset[str]:
     codes = {code for ignore in ignores for code in ignore.codes}
-    below = relative_to(target.path, settings.root)
+    path = _path_in_project(target, settings)
     for pattern, selectors in settings.per_file_ignores.items():
-        if matches_glob(pattern, target.path if below is None else below):
+        if matches_glob(pattern, path):
             codes |= selected_codes(selectors)
     return frozenset(codes)
+
+
+def _path_in_project(target: LintTarget, settings: ProjectSettings) -> str:
+    below = relative_to(target.path, settings.root)
+    return target.path if below is None else below
+
+
+def _unmatched_patterns(request: LintRequest, targets: Sequence[LintTarget]) -> Iterator[str]:
+    """Yield the patterns of `per-file-ignores` that match no template.
+
+    A pattern of files elsewhere, which this run did not look at, is none of them.
+    """
+    settings = request.settings
+    paths = [_path_in_project(target, settings) for target in targets]
+    folders = [Path(source).resolve() for source in request.sources if Path(source).is_dir()]
+    for pattern in settings.per_file_ignores:
+        if any(matches_glob(pattern, path) for path in paths):
+            continue
+        folder = settings.root / plain_folder(pattern)
+        if not folder.exists() or any(folder.is_relative_to(searched) for searched in folders):
+            yield pattern
 
 
 def _is_sure(finding: LintFinding, request: LintRequest) -> bool:

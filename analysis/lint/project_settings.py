@@ -44,6 +44,11 @@ def is_pattern(text: str) -> bool:
     return "://" not in text and _MAGIC.search(text) is not None
 
 
+def plain_folder(pattern: str) -> str:
+    """Return the folder before the first wildcard of a pattern: `a` for `a/b*/c`."""
+    return _MAGIC.split(pattern, maxsplit=1)[0].rpartition("/")[0]
+
+
 def matches_glob(pattern: str, path: str) -> bool:
     """Return whether a pattern matches `path`, which is relative to the root, with slashes."""
     return _compile_glob(pattern).fullmatch(path) is not None

@@ -111,6 +111,8 @@ def notes(run: LintRun) -> Iterator[str]:
         yield folded
     for problem in run.left_out:
         yield f"left out: {visible(problem.path)}: {visible(problem.message)}"
+    for pattern in run.unmatched:
+        yield f"per-file-ignores: the pattern '{visible(pattern)}' matches no template"
     if run.vanished:
         yield (
             f"{counted_noun(run.vanished, 'entry')} of the baseline"

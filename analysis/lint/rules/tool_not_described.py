@@ -119,6 +119,7 @@ def _many_tool_hits(subject: Subject) -> Iterator[Hit]:
             f"a tool description of {len(described)} characters is truncated",
             (show_render(single, "a tool with a long description"),),
             line=single.line_of(described[:_BEGINNING]),
+            fix="render the whole description of each tool",
             severity=Severity.WARNING,
         )
     most = render_offer(subject, *plain)
@@ -139,6 +140,7 @@ def _many_tool_hits(subject: Subject) -> Iterator[Hit]:
             f" {name}",
             evidence,
             line=render.line_of(_signs(unusual)["description"]),
+            fix="render the name of each tool unchanged",
         )
 
 
@@ -181,15 +183,17 @@ def _second_line(render: Render, first: str, second: str) -> Iterator[Hit]:
     later = render.text[start + len(below) :].splitlines()
     closed = any(line.rstrip().endswith(lead) for line in later)
     if second not in render.text:
-        words = "is not rendered"
+        words, fix = "is not rendered", "render every line of a tool's description"
     elif lead and not _WORD.search(lead) and not closed and below in render.text:
         words = f"lacks the {quote_text(before)} before the first"
+        fix = f"begin every line of a tool's description with {quote_text(before)}"
     else:
         return
     yield Hit(
         f"the second line of a tool's description {words}",
         (show_render(render, "a tool whose description has two lines"),),
         line=render.line_of(first),
+        fix=fix,
         severity=Severity.WARNING,
     )
 

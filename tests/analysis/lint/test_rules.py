@@ -123,7 +123,10 @@ def test_planted_bug_is_found_and_named(bug: dict[str, Any]) -> None:
         assert text.count(edit["replace"]) == 1, edit["replace"]
         text = text.replace(edit["replace"], edit["with"])
     found = lint(Subject(ChatTemplate(text)), [find_rule(bug["caught_by"])]).findings
-    assert any(bug["says"] in finding.message for finding in found)
+    named = [finding for finding in found if bug["says"] in finding.message]
+    assert named
+    if "fix" in bug:
+        assert [finding.fix for finding in named] == [bug["fix"]]
 
 
 @pytest.mark.parametrize("template", sampled(HOSTS, 12))
