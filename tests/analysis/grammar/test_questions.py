@@ -10,11 +10,13 @@ from llguidance import LLMatcher
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError
 from autoparser.analysis.grammar import schema_guidance as loadable
+from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.schema_guidance import (
     GuidanceSchema,
     ensure_loaded,
     guidance_schema,
 )
+from tests.fixture_analyses import analyzed
 
 from .judge import tokenizer
 
@@ -85,6 +87,25 @@ def test_unsatisfiable_optional_part_is_accepted(questions: list[str]) -> None:
 def test_contradictory_schema_is_refused(schema: Json) -> None:
     with pytest.raises(SchemaError, match="no value satisfies"):
         ensure_loaded([guidance_schema(schema)])
+
+
+@pytest.mark.parametrize("bounds", [{}, {"minimum": 0}, {"exclusiveMinimum": 0, "maximum": 1}])
+def test_exponents_are_allowed_as_the_docs_say(bounds: dict[str, Json]) -> None:
+    schema: Json = {"type": "object", "properties": {"x": {"type": "number", **bounds}}}
+    function: Json = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    grammar = analyzed("j1-json-in-tags").grammar([function], tool_choice="required")
+
+    def allowed(dialect: GrammarDialect) -> set[str]:
+        calls = {
+            number: f'<tool_call>\n{{"name": "f", "arguments": {{"x": {number}}}}}\n</tool_call>'
+            for number in ("0.0000001", "1e-07", "1e-7", "1e-1")
+        }
+        return {number for number, call in calls.items() if grammar.accepts(call, dialect=dialect)}
+
+    assert allowed(GrammarDialect.GBNF) == {"0.0000001", json.dumps(1e-7)}
+    assert allowed(GrammarDialect.LARK) == (
+        {"0.0000001"} if bounds else {"0.0000001", "1e-07", "1e-7", "1e-1"}
+    )
 
 
 NEAR: list[tuple[dict[str, Json], str]] = [
