@@ -25,7 +25,7 @@ PROMPT_SHOWN = 60
 
 def export_report(export: Export, trial: ExportTrial | None, width: int) -> Text:
     """Show the limits of an export, and the result of its trial, if it was tried."""
-    drawn: Blocks = [*_limits(export), *_trial(trial)]
+    drawn: Blocks = [*_limits(export), *_trial(export, trial)]
     return report_text(drawn, width)
 
 
@@ -46,7 +46,7 @@ def _limits(export: Export) -> Blocks:
     return found
 
 
-def _trial(trial: ExportTrial | None) -> Blocks:
+def _trial(export: Export, trial: ExportTrial | None) -> Blocks:
     if trial is None:
         # transformers is no requirement of this package.
         return prose(Text("Not checked with transformers' own parser.", style="dim"), 0)
@@ -55,8 +55,12 @@ def _trial(trial: ExportTrial | None) -> Blocks:
     words += f": {kinds}." if kinds else "."
     found = prose(Text(words, style="green" if trial.ok else "red"), 0)
     if trial.left_out:
-        words = f"{trial.left_out} more were skipped: they have parts that are not expressed."
-        found += prose(words, 0)
+        # Without limits, only the names of arguments can keep a message from being expressed.
+        skipped = "argument names that are not plain words"
+        if not export.whole:
+            names = " or argument names" if export.plain_names else ""
+            skipped = f"parts{names} that are not expressed"
+        found += prose(f"{trial.left_out} more were skipped: they have {skipped}.", 0)
     if trial.foretold:
         words = f"{trial.foretold} of them follow no prompt that the template renders."
         found += prose(words, 0)

@@ -546,7 +546,7 @@ def _explain_rewritten(
         without_markers(expected, lost_markers).strip(), written.strip()
     ):
         cause = _lack(reader, text, lost_markers)
-        placed = [replace(one, cause=cause) for one in placed]
+        placed = [replace(difference, cause=cause) for difference in placed]
     return placed
 
 
