@@ -599,7 +599,7 @@ class CallRecovery:
 
 
 _FOREIGN = (
-    r"</?(?=\W?[^\W\d])[A-Za-z_|｜‖/][^<>\n]{0,46}>"
+    r"</?(?=[^<>\n]{0,46}[^\W\d])[A-Za-z_|｜‖/][^<>\n]{0,46}>"
     r"|\[/?[A-Z][A-Z_]{1,23}\]|/>|[\[\](),;}:]|\{(?=\s*\{)"
 )
 """Markup of other formats: tags with a letter, words in brackets, signs of lists."""

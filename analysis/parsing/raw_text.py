@@ -547,7 +547,7 @@ class RawReader:
         else:
             text = tape.text[start - tape.offset : start - tape.offset + size]
             if text in around.texts.leads:
-                ends = yield from self._written_entry(start + size)
+                ends = yield from self._written_entry(start + size, text)
             else:
                 ends = text in around.stops or (yield from self._entry(TextLookahead(tape, start)))
             sight = _END if ends else _TEXT
@@ -767,19 +767,22 @@ class RawReader:
                 return (yield from self._next_key(ahead)) is not None
         return True
 
-    def _written_entry(self, at: int) -> Reading[bool]:
-        """Return whether an entry with a key that was not given yet begins here with its key.
+    def _written_entry(self, at: int, lead: str) -> Reading[bool]:
+        """Return whether an entry, of which `lead` was read, begins here with its key.
 
-        If the tool does not declare the key, a string may as well hold it: it does, as a repair.
+        A string may as well hold a key that the tool does not declare, or that was given already:
+        it does, as a repair.
         """
-        around, signs = self.around, self.around.texts.key_signs
+        around = self.around
+        # Between two blanks, any word would be a key.
+        signs = around.texts.key_ends if lead.strip() else around.texts.key_signs
         if (yield from TextLookahead(around.tape, at).among(self.heads)) is not None:
             return True
         ahead = TextLookahead(around.tape, at)
         key = yield from ahead.word(around.texts.key_word, _LONGEST_KEY)
-        if not key or key in around.seen_keys or (yield from ahead.among(signs)) is None:
+        if not key or (yield from ahead.among(signs)) is None:
             return False
-        is_entry = not around.names or not self.may_be_text
+        is_entry = not self.may_be_text or not (around.names or key in around.seen_keys)
         around.repaired = around.repaired or not is_entry
         return is_entry
 

@@ -585,9 +585,16 @@ class SectionReader:
             begun = None if self._written is None else self._written.begin(tape)
             ended = yield from read_call(tape, section.call, around, collector, begun)
         collector.muted = False
-        # Behind a separator another call was to come, whatever its name.
-        listed = not first and bool(section.separator.core)
-        if ended is _CUT and (collector.calls_offered or not tape.complete or listed):
+        if ended is _CUT and (
+            collector.calls_offered
+            or not tape.complete
+            # After a separator another call was to come, whatever its name, unless the turn ended.
+            or (
+                not first
+                and section.separator.core
+                and self._turn_ends.find(tape.text, start - tape.offset) is None
+            )
+        ):
             return self._cut(tape, collector, start)
         if ended is not _CLOSED:
             unread = yield from self._give_up(tape, collector, start, sure=not around.tentative)

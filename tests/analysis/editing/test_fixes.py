@@ -190,7 +190,7 @@ def test_edit_is_proven_once_for_all_findings() -> None:
     text = "{% for m in messages %}{{ '<' + m.role + '>' + m.content|trim + '<e>' }}{% endfor %}"
     template = ChatTemplate(text)
     found = lint(Subject(template), [find_rule(code) for code in ("AP301", "AP302")]).findings
-    with spied(EditProof, "proven") as proofs:
+    with spied(EditProof, "prove_edits") as proofs:
         fixes = fix_template(template, found).fixes
     assert [(fix.finding.code, fix.hidden) for fix in fixes] == [("AP301", True), ("AP302", True)]
     asked = [call.args[1].text for call in proofs.call_args_list if any(call.args[2:])]
