@@ -58,5 +58,7 @@ def in_shares(
 
 def print_finds(finds: Sequence[object], *summary: str) -> int:
     """Print the first finds and lines behind them; return the exit code, 1 if there is a find."""
-    sys.stdout.writelines(f"{line}\n" for line in (*finds[:SHOWN], *summary))
+    for line in (*finds[:SHOWN], *summary):
+        # A text may hold lone surrogates, which UTF-8 does not encode.
+        sys.stdout.write(str(line).encode("utf-8", "backslashreplace").decode() + "\n")
     return 1 if finds else 0
