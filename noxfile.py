@@ -68,7 +68,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(name="all-tests")
 def all_tests(session: nox.Session) -> None:
-    """Run all tests, including those of the corpus and the browser."""
+    """Run all tests, including the corpus and browser tests."""
     session.run("python", "-m", "pytest", "-n", "2", "--dist", "loadfile", *session.posargs)
 
 

@@ -165,7 +165,7 @@ def decode(
 
 
 def _check_use(backend: ServerOptions, tokenizer: Path | None, *, free_reasoning: bool) -> None:
-    """Raise AutoparserError for options that contradict those of a server."""
+    """Raise AutoparserError for options that contradict the server's options."""
     if backend.server is not None and tokenizer is not None:
         raise not_both("--tokenizer", "--server", "a server's text is checked without a tokenizer")
     if backend.server is not None and free_reasoning:

@@ -107,7 +107,7 @@ def _flag_words(ranking: EngineRanking, score: PairScore) -> str:
 
 
 def _engine(ranking: EngineRanking) -> Blocks:
-    """Show the best pairs of an engine, its automatic choice, and what was skipped."""
+    """Show an engine's best pairs, its automatic choice, and skipped parsers and texts."""
     offered = ranking.offered
     counts = f"{len(offered.tools)} tool-call parsers, {len(offered.reasoning)} reasoning parsers"
     if not offered.has_parsers:

@@ -76,7 +76,7 @@ def own_findings(learned: LearnedFormat) -> Sequence[OwnFinding]:
 
 
 def _each_finding(learned: LearnedFormat) -> Iterator[OwnFinding]:
-    """Yield the findings of an analysis, those of the checks first; each with its rule, if any."""
+    """Yield an analysis' findings with their rules, if any; the checks' findings come first."""
     checked: list[OwnFinding] = []
     for format_, check in zip(learned.formats, learned.checks, strict=True):
         # With one format the setting is the default, which needs no words.

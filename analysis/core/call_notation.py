@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -92,15 +92,19 @@ class ContainerNotation(Struct, frozen=True):
         return self.typed.get(kind, self.entry)
 
     @property
+    def rows(self) -> list[Row]:
+        """The rows in which entries are written, whatever their values are."""
+        return [self.entry, *filter(None, self.typed.values())]
+
+    @property
     def entry_leads(self) -> tuple[str, ...]:
         r"""The texts up to a key that end a raw value only together with it, e.g. `("\n",)`.
 
-        None if an entry has a closer, if a sign separates entries, or if a marker begins one.
+        Empty if an entry has a closer, if a sign separates entries, or if a marker begins one.
         """
-        rows = [self.entry, *filter(None, self.typed.values())]
-        if self.separator.strip() or any(row[-1:] != (RowSlot.VALUE,) for row in rows):
+        if self.separator.strip() or any(row[-1:] != (RowSlot.VALUE,) for row in self.rows):
             return ()
-        opens = ["".join(row[: row.index(RowSlot.KEY)]) for row in rows if RowSlot.KEY in row]
+        opens = ["".join(row[: row.index(RowSlot.KEY)]) for row in self.rows if RowSlot.KEY in row]
         # A bracket or a sign may stand in a text, and so may a line break.
         if any(len(text.strip()) > 2 for text in opens):  # noqa: PLR2004
             return ()
@@ -110,14 +114,20 @@ class ContainerNotation(Struct, frozen=True):
     @property
     def key_closes(self) -> tuple[str, ...]:
         """The texts between a key and its value, without their blanks if they have a sign."""
-        rows = [self.entry, *filter(None, self.typed.values())]
-        keyed = [row for row in rows if RowSlot.KEY in row and RowSlot.VALUE in row]
+        keyed = [row for row in self.rows if RowSlot.KEY in row and RowSlot.VALUE in row]
         closes = (
             f"{self.key.close}{''.join(row[row.index(RowSlot.KEY) + 1 : row.index(RowSlot.VALUE)])}"
             for row in keyed
         )
         found = [text.rstrip() or text for text in closes]
         return tuple(filter(None, dict.fromkeys([*found, *map(str.strip, found)])))
+
+    def key_heads(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield each name without the opener of keys, with each text up to its value: `b :=`."""
+        closes = self.key_closes
+        for name in names:
+            written = self.key.write(name).removeprefix(self.key.open).removesuffix(self.key.close)
+            yield from (f"{written}{close}" for close in closes)
 
     def write(
         self, entries: Sequence[tuple[str, Json]], outer: ValueNotation, margin: str = ""

@@ -96,7 +96,7 @@ def call_triggers(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrig
 
 
 def begun_before_lazy(row: StrictRow, calls: CallFormat) -> str:
-    """Return the part of the calls before a lazy grammar: whitespace, what the prompt wrote."""
+    """Return the beginning of calls before a lazy grammar: the prompt's part, then whitespace."""
     begun = next(
         item.written_start
         for item in row.items

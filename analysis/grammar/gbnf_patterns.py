@@ -93,9 +93,9 @@ ASCII has 13."""
 _WRITTEN_OUT = 3
 """Maximum count of an item of a row: xgrammar makes a rule of any other count."""
 _FEW = 8
-"""Maximum count of a part with what follows it written behind each number of repetitions."""
+"""Maximum count of a part for which the rest of the text is written after each repetition."""
 _PLACES = 256
-"""Maximum number of places in a text that are written with what follows them."""
+"""Maximum number of places in a text for each of which its rest is written."""
 
 
 class RegexWriter(Struct, frozen=True):
@@ -144,8 +144,8 @@ class RegexWriter(Struct, frozen=True):
     def closed(self, regex: Regex, close: str) -> str:
         """Return an expression for texts, and the expression of their close.
 
-        Where a rule may call itself, what follows a part is in the rule of that part. Of a rule
-        that may end within a token, xgrammar looks at that token again for each mask.
+        If a rule may call itself, the rule of a part contains the rest of the text: xgrammar checks
+        a token again for each mask if a rule may end within it.
         """
         if not self.rules.calls_itself or counted_places(regex) > _PLACES:
             return f"{self.write(regex)} {close}"
@@ -233,7 +233,7 @@ class RegexWriter(Struct, frozen=True):
 
 
 class _ClosedText:
-    """Writes each part of a text in a rule with what follows it, up to the close."""
+    """Writes one rule for each part of a text and its rest, up to the close."""
 
     def __init__(self, writer: RegexWriter, close: str) -> None:
         self.writer, self.close = writer, close

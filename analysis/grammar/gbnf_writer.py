@@ -80,7 +80,7 @@ class SchemaTable(GbnfRules):
         return schema_rules(value.schema, self, value.style or JsonStyle())
 
     def bare(self, regex: Regex, close: str = "") -> str:
-        """Return the expression of unquoted texts, and of what closes them, if anything does."""
+        """Return the expression of unquoted texts, and of their closer, if they have one."""
         writer = RegexWriter(self, CharacterQuoting.BARE)
         return writer.closed(regex, close) if close else writer.write(regex)
 
@@ -220,7 +220,7 @@ class GbnfWriter:
         return self._names_kept_apart[node]
 
     def shaped(self, shape: StringShape, close: str = "") -> str:
-        """Write the texts of a shape, and what closes them, if anything does."""
+        """Write the texts of a shape, and their closer, if they have one."""
         ensure_short(shape, self.table)
         regex = shape.single()
         return self.table.never if regex is None else self.table.bare(regex, close)

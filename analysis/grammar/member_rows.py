@@ -51,7 +51,6 @@ and a blank precedes each but the first:
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set as AbstractSet
 from functools import cached_property
 from typing import TypeAlias
@@ -212,7 +211,7 @@ def _is_closed(tail: Row) -> bool:
 
 def writes_key_twice(container: ContainerNotation) -> bool:
     """Return whether a member's name is repeated in its close."""
-    return any(row.count(RowSlot.KEY) > 1 for row in _rows(container))
+    return any(row.count(RowSlot.KEY) > 1 for row in container.rows)
 
 
 def begins_as_text(container: ContainerNotation) -> bool:
@@ -220,7 +219,7 @@ def begins_as_text(container: ContainerNotation) -> bool:
 
     A reader then takes a declared name for the next entry, and any word if others are requested.
     """
-    begins = any(row[0] is RowSlot.KEY for row in _rows(container)) and not container.key.open
+    begins = any(row[0] is RowSlot.KEY for row in container.rows) and not container.key.open
     return begins and not container.separator.strip()
 
 
@@ -230,7 +229,7 @@ def key_ends(container: ContainerNotation) -> str:
     A blank is one of them if its reader looks for a word (`begins_as_text`).
     """
     found = {" "} if begins_as_text(container) else set[str]()
-    for row in _rows(container):
+    for row in container.rows:
         for piece, following in zip(row, (*row[1:], ""), strict=True):
             if piece is RowSlot.KEY and not isinstance(following, RowSlot):
                 found.add(f"{container.key.close}{following}"[:1])
@@ -256,7 +255,7 @@ def entry_closes(row: Row, container: ContainerNotation, outer: ValueNotation) -
     if text.open:
         follows = after.strip() or container.separator.strip() or container.close.strip()
         return [text.close + follows]
-    openings = dict.fromkeys([entry_opening(row), *map(entry_opening, _rows(container))])
+    openings = dict.fromkeys([entry_opening(row), *map(entry_opening, container.rows)])
     return [after.strip() or container.separator.strip(), *openings]
 
 
@@ -265,10 +264,10 @@ def declared_entries(container: ContainerNotation, schema: Schema) -> Iterator[s
 
     In `a := 1\nb := 2` that is `\nb :=`, where a tool declares `b`.
     """
-    key, names = container.key, schema_map(schema, "properties")
-    for lead, name in itertools.product(container.entry_leads, names):
-        written = key.write(name)[len(key.open) :].removesuffix(key.close)
-        yield from (f"{lead}{written}{close}" for close in container.key_closes)
+    for lead in container.entry_leads:
+        yield from (
+            f"{lead}{head}" for head in container.key_heads(schema_map(schema, "properties"))
+        )
 
 
 def entry_lead(container: ContainerNotation) -> str:
@@ -278,7 +277,7 @@ def entry_lead(container: ContainerNotation) -> str:
     """
     if container.separator.strip():
         return ""
-    leads = {str(row[0]) if entry_opening(row) else "" for row in _rows(container)}
+    leads = {str(row[0]) if entry_opening(row) else "" for row in container.rows}
     return leads.pop() if len(leads) == 1 else ""
 
 
@@ -286,11 +285,6 @@ def entry_opening(row: Row) -> str:
     """Return the text that an entry begins with; empty if it may as well stand in a text."""
     opening = "" if isinstance(row[0], RowSlot) else row[0].strip()
     return opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
-
-
-def _rows(container: ContainerNotation) -> list[Row]:
-    """Return the rows in which entries are written, whatever their values are."""
-    return [container.entry, *filter(None, container.typed.values())]
 
 
 Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]

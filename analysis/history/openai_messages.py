@@ -86,7 +86,7 @@ class UnrenderedField(NamedTuple):
     place: str
     """The place of the field, e.g. `"messages[1].content"`."""
     fault: str
-    """What is wrong with it, e.g. `"is null or missing"`."""
+    """Its fault, e.g. `"is null or missing"`."""
     wanted: str
     """The form that the template renders, e.g. `"an empty text"`."""
 

@@ -68,7 +68,7 @@ from .turn_stops import TurnStops
 
 Ids: TypeAlias = Sequence[int]
 _SPOILING = (StringArguments.PASTED, StringArguments.ENCODED_TWICE, StringArguments.DROPPED)
-"""The fates of arguments in JSON text that are wrong in the prompt, and raise no error."""
+"""Outcomes of arguments as JSON text that are wrong in the prompt, without an error."""
 
 
 class Renderer:

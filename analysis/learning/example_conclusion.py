@@ -285,7 +285,9 @@ class _ExampleTrial(Struct, frozen=True):
             if not is_turn(written_turn(format_, example.message), text, start, example.output)
         )
         # A guess that writes an example exactly is shown by it.
-        written = [one.message.calls for at, one in enumerate(self.examples) if at not in others]
+        written = [
+            example.message.calls for at, example in enumerate(self.examples) if at not in others
+        ]
         shown = {
             GUESSED_SEPARATOR: any(len(calls) > 1 for calls in written),
             GUESSED_EMPTY: any(not call.arguments for calls in written for call in calls),

@@ -75,9 +75,6 @@ class ArgumentTexts:
         self.key_ends = arguments.members.key_closes
         """The texts between key and value, as the template writes them and without its blanks."""
         self.key_signs = tuple(text for text in self.key_ends if text.strip())
-        behind = "|".join(map(re.escape, self.key_signs)) or "(?!)"
-        self.key_word = re.compile(rf"(?:(?!{behind}){_KEY_LETTER})+")
-        """The pattern of a key that no tool declares."""
         self.begin = tuple(unit for opening in self.openings for unit in opening.units[:1])
         """The first unit of each opening of an entry."""
         self.behind_closer = (self.separator.core, *self.begin, *self.stops)
@@ -104,7 +101,7 @@ class ArgumentTexts:
         self._value_end = re.compile(
             rf"{re.escape(self._closer)}\s*(?:{re.escape(self.separator.core)}|[)\]}}])"
         )
-        """The pattern of a closer with what ends an entry or, as in `f(a='x')`, a call."""
+        """The pattern of a closer before the end of an entry or, as in `f(a='x')`, of a call."""
         self._key = arguments.members.key
         middles = {unit for row in self.rows for unit in TemplateLiteral.of(row.middle).units[:1]}
         # A string that was swallowed by another string ends with the same closer.
@@ -131,6 +128,12 @@ class ArgumentTexts:
         begun += [keyed + re.escape(behind[:size]) for size in range(len(behind))]
         self.begun_head = re.compile("|".join(begun))
         return re.compile(rf"\s*{re.escape(before)}([\w.-]+){re.escape(behind)}")
+
+    @cached_property
+    def key_word(self) -> re.Pattern[str]:
+        """The pattern of a key that no tool declares, for a format with `leads`."""
+        behind = "|".join(map(re.escape, self.key_signs)) or "(?!)"
+        return re.compile(rf"(?:(?!{behind}){_KEY_LETTER})+")
 
     @classmethod
     def of(cls, arguments: ArgumentFormat, stops: Sequence[str], space: str) -> ArgumentTexts:
@@ -445,9 +448,7 @@ class RawReader:
     @cached_property
     def heads(self) -> tuple[str, ...]:
         """The keys of `missing`, each with the text up to its value."""
-        key, ends = self.around.arguments.members.key, self.around.texts.key_ends
-        written = (key.write(name).removeprefix(key.open) for name in sorted(self.missing))
-        return tuple(f"{name.removesuffix(key.close)}{end}" for name in written for end in ends)
+        return tuple(self.around.arguments.members.key_heads(sorted(self.missing)))
 
     @property
     def missing(self) -> frozenset[str]:

@@ -95,7 +95,7 @@ class JsonCall(JsonCallFields, frozen=True, kw_only=True):
     """A call that is one JSON object; its members come in any order."""
 
     name: FunctionName
-    """The names that the call may have, e.g. those of the offered tools."""
+    """The names that the call may have, e.g. of the offered tools."""
     arguments: ArgumentList
     """The arguments, e.g. as JSON with ", " between members."""
 

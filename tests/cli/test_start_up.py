@@ -1,4 +1,4 @@
-"""Check that a command imports only what it needs."""
+"""Check that a command imports no more modules than it needs."""
 
 from __future__ import annotations
 
