@@ -189,6 +189,7 @@ class CallFormat(Struct, frozen=True, dict=True):
                     pieces.append(self.arguments.write(call.arguments))
                 case _:
                     pieces.append(piece)
+        # Some templates close each call after the first with one more text.
         if position:
             pieces.append(self.later_close)
         return "".join(pieces)
@@ -201,6 +202,7 @@ class CallFormat(Struct, frozen=True, dict=True):
     @property
     def closing(self) -> str:
         r"""The text after the last slot of the last call, such as `"\n</do>\n</tool_calls>"`."""
+        # A row may end with a slot, as `id: ⟨id⟩` does; then only the section closes it.
         last = self.row[-1] if self.row and not isinstance(self.row[-1], RowSlot) else ""
         return last + self.section_close
 

@@ -135,6 +135,7 @@ def tool_function(tool: object) -> Any:
         >>> tool_function({"name": "find", "input_schema": {"type": "object"}})
         {'name': 'find', 'parameters': {'type': 'object'}}
     """
+    # A bare tool is its own function.
     function = tool.get("function", tool) if is_mapping(tool) else None
     if not is_mapping(function):
         return None
@@ -153,6 +154,7 @@ _NAMING = ("name", "description", "strict")
 def openai_tool(tool: Any) -> Any:
     """Return a tool of MCP or of Anthropic's API in OpenAI's form, and any other unchanged."""
     function = tool_function(tool)
+    # `tool_function` returns a new mapping only if it moved the keys.
     given = function is None or function is tool or function is tool.get("function")
     return tool if given else {"type": "function", "function": function}
 

@@ -131,7 +131,9 @@ class Formats(Struct, frozen=True):
             best = opening_at_end(format_, prompt)
             if best is None:
                 continue
+            # Clients strip prompts, so the whitespace at the end does not make an opening longer.
             size = len(best.text.rstrip())
+            # A longer opening says more: `…assistant\n<think>` instead of `…assistant`.
             if size > longest:
                 found, longest = [], size
             if size == longest:
@@ -152,10 +154,12 @@ class Formats(Struct, frozen=True):
                 start = prompt.rfind(core) if any(map(str.isalnum, core)) else -1
                 if start >= 0:
                     found.append((start, len(core), PromptFormat(format_, opening)))
+        # The last one begins the turn that is continued; those before it are history.
         last = max((place[:2] for place in found), default=None)
         latest: dict[int, PromptFormat] = {}
         for start, size, begun in found:
             if (start, size) == last:
+                # By identity: equal formats are shared already, and comparing them is slow.
                 latest.setdefault(id(begun.format), begun)
         return tuple(latest.values())
 

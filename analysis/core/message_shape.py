@@ -96,6 +96,7 @@ class MessageShape(Struct, frozen=True):
         """Return an assistant message in this shape."""
         shaped: dict[str, Json] = {"role": "assistant"}
         content = self._content(message)
+        # Templates that test for the key raise on an explicit null, and others on a missing key.
         if content is not None or self.empty_content is EmptyContent.NULL:
             shaped["content"] = content
         if (
@@ -211,6 +212,7 @@ class FormDeparture(Struct, frozen=True):
 
 def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
     """Return several departures of one shape as a single one, with all of them undone."""
+    # All have the same own shape, and each changes other fields of it.
     taken = departures[0].own_shape
     change = {
         name: getattr(departure.shape, name)

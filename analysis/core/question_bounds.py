@@ -77,6 +77,7 @@ class AskedTally(Struct):
     ) -> None:
         """Count one request that was rendered."""
         forms: set[str] = set()
+        # By identity: writing out each setting would take longer than all other counts.
         if setting is not self._known_setting:
             self._known_setting = setting
             self._settings.setdefault(repr(dict(setting)), dict(setting))
@@ -117,6 +118,7 @@ class AskedTally(Struct):
         self._tools = max(self._tools, other._tools)
         self._longest = max(self._longest, other._longest)
         self._largest = max(self._largest, other._largest)
+        # What is known of the last request belongs to that tally alone, and is not merged.
         self._signs |= other._signs
 
     def _forms_of(self, tools: Sequence[Json]) -> set[str]:
@@ -179,6 +181,7 @@ class AskedTally(Struct):
         elif is_list(value):
             for item in value:
                 self._add_value(item)
+        # `True` is an int in Python, and no number in JSON.
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             self._largest = max(self._largest, abs(value))
 

@@ -104,6 +104,7 @@ class ReadingJudge(Struct, frozen=True):
         found = next(self._differences(expected, read), None)
         if found is not None:
             return found
+        # Calls are known to be equal here, so only whitespace at the edges is left to compare.
         as_read = replace(expected, content=read.content, reasoning=read.reasoning)
         if as_read == expected or self.written_alike(expected, as_read):
             return ReadingVerdict(MessageAgreement.EXACT)
@@ -115,6 +116,7 @@ class ReadingJudge(Struct, frozen=True):
         names, called = ([call.name for call in calls] for calls in (expected.calls, read.calls))
         if names != called:
             yield _difference("calls", json.dumps(names), json.dumps(called))
+            # The arguments of calls that do not pair up say nothing more.
             return
         for at, given in enumerate(read.calls):
             meant = expected.calls[at]
@@ -130,6 +132,7 @@ class ReadingJudge(Struct, frozen=True):
     def _same_call(self, expected: Message, at: int, call: ToolCall) -> bool:
         if same_json(dict(expected.calls[at].arguments), dict(call.arguments)):
             return True
+        # Other arguments are right, too, if the render cannot tell them apart: "3" and 3 in a tag.
         calls = (*expected.calls[:at], call, *expected.calls[at + 1 :])
         return self.allowed(call) and self.written_alike(expected, replace(expected, calls=calls))
 
@@ -144,6 +147,7 @@ def same_json(one: Json, other: Json) -> bool:
         case list(), list():
             pairs = zip(one, other, strict=False)
             return len(one) == len(other) and all(same_json(*pair) for pair in pairs)
+        # Before the last case, since `True == 1` in Python.
         case (bool(), _) | (_, bool()):
             return one is other
         case _:

@@ -135,6 +135,7 @@ def given_tools(
 
 def _given_tool(raw_tool: Tool, place: str, file: str, wrong: type[AutoparserError]) -> Tool:
     """Read one tool. Raises `wrong` if it lacks a name, or its parameters are not a schema."""
+    # Checked as the user wrote it, so that places in errors are those of the file.
     tool: Tool = openai_tool(raw_tool)
     keyword = "parameters"
     if "function" in raw_tool:
@@ -199,10 +200,12 @@ def _complaints(schema: Any, place: str) -> Iterator[tuple[str, str, str]]:
     """Yield each place that is not a schema, with the fault and the expected value."""
     if schema is None:
         return
+    # Only the first: jsonschema cannot check a schema that is not JSON at all.
     for path, wrong, hint in _unreadable(schema, ()):
         yield _within(place, path), wrong, hint
         return
     try:
+        # A list, so that a recursion error is raised here and not in the loop below.
         found = [*schema_flaws(schema)]
     except RecursionError:
         yield place, *_TOO_DEEP

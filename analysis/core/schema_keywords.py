@@ -92,6 +92,7 @@ def map_schemas(schema: Json, change: Callable[[Schema], Json]) -> Json:
 
 
 def _map_keyword(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json:
+    # An object in `default` or `enum` may look like a schema.
     if keyword in VALUES:
         return value
     if keyword in BY_NAME and isinstance(value, dict):
@@ -103,6 +104,7 @@ def keys_within(value: Json) -> set[str]:
     """Return all keys in a value, keywords or not, as a quick test that a keyword is absent."""
     found: set[str] = set()
     waiting: list[Json] = [value]
+    # The list grows while it is walked, which replaces a recursion.
     for outer in waiting:
         if isinstance(outer, dict):
             found.update(outer)
@@ -117,6 +119,7 @@ def keys_within(value: Json) -> set[str]:
 
 def schema_references(schema: Json) -> Iterator[str]:
     """Yield the references in a schema and in all schemas inside it."""
+    # A stack in place of recursion, since schemas of users may be nested very deep.
     waiting: list[Json] = [schema]
     while waiting:
         value = waiting.pop()

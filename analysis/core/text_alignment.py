@@ -153,6 +153,7 @@ def replaced_range(text: str, changed: str, word: str) -> tuple[int, int] | None
     if changed.count(word) != 1:
         return None
     before, _, after = changed.partition(word)
+    # What the word replaced has the length by which the unchanged edges fall short.
     end = len(text) - len(after)
     right = text.startswith(before) and text.endswith(after) and end > len(before)
     return (len(before), end) if right else None
@@ -234,6 +235,7 @@ def diff_split(left: str, right: str) -> DiffSplit:
     """Split two texts around their difference, without cutting a unit in two."""
     prefix = common_prefix(left, right)
     left_rest, right_rest = left[len(prefix) :], right[len(prefix) :]
+    # Of the rests, so that prefix and suffix never overlap in a short text.
     suffix = common_suffix(left_rest, right_rest)
     return DiffSplit(
         prefix=prefix,
@@ -295,6 +297,7 @@ def split_repetition(before: str, between: str, after: str) -> RepeatedText:
     not, is its open. Whitespace at the outer edges belongs to the surroundings, so
     prefix + open == before and close + separator + open == between.
     """
+    # The close comes first: a text that could be either ends the item before it.
     close = common_prefix(between, after).rstrip()
     rest = between[len(close) :]
     opening = common_suffix(before, rest).lstrip()
@@ -442,5 +445,6 @@ class MarkerBlock(Struct, frozen=True):
         core = prompt.rstrip()
         if not self.open.mark or not core.endswith(self.open.mark):
             return None
+        # The prompt may have been stripped within the whitespace after the marker.
         space, after = prompt[len(core) :], self.open.after
         return after[len(space) :] if after.startswith(space) else ""

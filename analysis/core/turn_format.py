@@ -69,6 +69,7 @@ class TurnFormat(TurnShape, frozen=True):
     def evidence(self) -> dict[TurnPart, EvidenceKind]:
         """The evidence for each part that is parsed, in the order of the parts."""
         reasoning = {TurnPart.REASONING} if self.reasoning is not None else set[TurnPart]()
+        # Reasoning that a prompt opens is in no layout, but has markers and is parsed.
         read = self.shown_parts | self.elsewhere | self.not_rendered.keys() | reasoning
         return {
             part: self.not_rendered.get(part, EvidenceKind.RENDER)
@@ -109,6 +110,7 @@ class TurnFormat(TurnShape, frozen=True):
         calls = self.calls
         if calls is None or calls.naming is None:
             return message
+        # Without ids of this form, the written turn would lose the names of the functions.
         named = (
             replace(call, id=calls.naming.write(call.name, calls.index_base + at))
             for at, call in enumerate(message.calls)
@@ -152,6 +154,7 @@ class TurnFormat(TurnShape, frozen=True):
     def without_cut(self, content: str) -> str:
         """Return the content without reasoning that the template cuts from it."""
         cut = self.reasoning_cut
+        # The template splits content at its last closing marker, so the rest may have none.
         return content.rpartition(cut)[2] if cut else content
 
 
@@ -168,6 +171,7 @@ def format_joints(
     """
     seen: dict[tuple[str, str], dict[str, list[Presence]]] = {}
     for presence, layout in sorted(format_.layouts.items()):
+        # A refused message has no text, so nothing can follow anything.
         if layout.refusal:
             continue
         stations = [START, *(part.value for part in layout.parts), END]
