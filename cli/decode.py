@@ -154,6 +154,9 @@ def decode(
             )
         with progress_bar(walks) as advance:
             report = wings.judge_answers(answers, trial.judge, advance)
+    if offered and request.tool_choice == "auto" and report.answers and not report.calls:
+        # The outputs may well be clean, so the report alone would not show that no call was tried.
+        print_warning(source.label, "no output has a call; --tool-choice required samples calls")
     setting_used = wings.DecodeSetting(
         named, words, seed, limit, fit.plain, figures, free_reasoning, analysis.spoiled
     )

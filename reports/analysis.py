@@ -426,13 +426,15 @@ def _by_part(spans: Sequence[ExampleSpan]) -> Iterator[tuple[str, ExampleSpan]]:
         first = span.label.partition(" ")[0]
         # Whitespace that the model wrote is part of its text.
         inner = span.text if span.written or part == SECOND else span.text.lstrip()
-        if part and len(inner) < len(span.text):
+        if not part:
+            # The first part has none before it, to whose line its whitespace could belong.
+            inner = span.text
+        elif len(inner) < len(span.text):
             yield part, replace(span, text=span.text[: len(span.text) - len(inner)])
         if first not in ("between", "separator"):
             part = {"header": "opens", "turn": "ends", "call": span.label}.get(first, first)
-        left = inner if part else span.text
-        if left:
-            yield part, replace(span, text=left)
+        if inner:
+            yield part, replace(span, text=inner)
 
 
 def _span_lines(spans: Sequence[ExampleSpan], markup: str) -> Lines:

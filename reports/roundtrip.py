@@ -115,7 +115,7 @@ ABOUT: dict[Cause, str] = {
     Cause.CALL_REPAIRED: "an incomplete call was parsed, and is rendered as a complete one",
     Cause.END: "a turn in the history does not end with the model's stop string",
     Cause.RETOKENIZED: "the texts are equal, but encode to different tokens where they join",
-    Cause.REWRITTEN: "the template renders the turn differently, for more than one reason",
+    Cause.REWRITTEN: "the template renders the turn differently than the model wrote it",
 }
 
 

@@ -173,7 +173,7 @@ def test_analyze_picks_the_named_template_or_raises() -> None:
         analyze(held, name="tools")
 
 
-@pytest.mark.parametrize("given", [holder(None), Tokenizer(models.BPE())])
+@pytest.mark.parametrize("given", [None, holder(None), Tokenizer(models.BPE())])
 def test_value_without_a_template_raises_with_a_hint(given: Any) -> None:
     with pytest.raises(TemplateNotFoundError, match="holds no chat template; pass a template file"):
         analyze(given)

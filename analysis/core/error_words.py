@@ -84,6 +84,7 @@ def missing_name_hint(wanted: str, names: Iterable[object], then: str) -> str:
 
 _KINDS: Mapping[type[object], str] = {
     bool: "a boolean",
+    bytes: "bytes",
     dict: "an object",
     float: "a number",
     int: "a number",

@@ -108,7 +108,8 @@ class Renderer:
             raise AutoparserError(
                 f"the template reads special tokens that are not known: {names}",
                 file=analysis.template.origin,
-                hint="analyze load_template(source, special_tokens={"
+                hint="put the template into its model's directory, with tokenizer_config.json; in"
+                " Python: load_template(source, special_tokens={"
                 + ", ".join(f'"{name}": "…"' for name in analysis.stand_ins)
                 + "}), with an empty text for a token that the model does not have",
             )

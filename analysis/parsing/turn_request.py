@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json, tool_function
 from autoparser.analysis.core.documents import read_value
-from autoparser.analysis.core.error_words import value_kind
+from autoparser.analysis.core.error_words import is_mapping, value_kind
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format_choice import PromptFormat
 from autoparser.analysis.core.schema_parts import SchemaPart
@@ -234,7 +234,12 @@ def read_options(kind: type[Fields], tools: object, options: Mapping[str, object
         tools is not None and (not isinstance(tools, Sequence) or isinstance(tools, str | bytes))
     ):
         raise RequestError(
-            f"must be an array, got {value_kind(tools)}", place="tools", hint=f"give [{_TOOL}]"
+            f"must be an array, got {value_kind(tools)}",
+            place="tools",
+            # An answer of MCP's `tools/list`, or the whole of a file with tools.
+            hint="give the list that is its `tools`"
+            if is_mapping(tools) and not tools.keys().isdisjoint(("tools", "result"))
+            else f"give [{_TOOL}]",
         )
     given = {name: value for name, value in options.items() if value is not None}
     if not given:
@@ -308,11 +313,8 @@ def _name_and_schema(at: int, tool: object) -> tuple[str, Json]:
     function = tool_function(tool)
     name = None if function is None else function.get("name")
     if function is None or not isinstance(name, str) or not name:
-        raise RequestError(
-            "invalid tool",
-            place=f"tools[{at}]",
-            hint=f"give {_TOOL}",
-        )
+        hint = "give its model_dump()" if hasattr(tool, "model_dump") else f"give {_TOOL}"
+        raise RequestError("invalid tool", place=f"tools[{at}]", hint=hint)
     parameters = function.get("parameters")
     if parameters is not None and not isinstance(parameters, Mapping | bool):
         raise RequestError(

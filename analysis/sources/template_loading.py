@@ -128,8 +128,8 @@ def _templates_at(source_name: str, revision: str | None) -> FoundTemplates:
     if name is not None:
         return templates_on_hub(name, name.at(revision))
     raise TemplateNotFoundError(
-        "no such file or directory",
-        file=source_name,
+        "no such file or directory" if source_name else "the name of the template is empty",
+        file=source_name or None,
         hint="pass a template file, a model directory, a tokenizer_config.json, a GGUF file, a"
         " model on the Hub such as org/name, or - to read standard input",
     )
@@ -227,11 +227,11 @@ def given_template(source: TemplateGiven, *, name: str | None = None) -> ChatTem
         return ChatTemplate(source)
     if isinstance(source, (str, os.PathLike)):
         return load_template(source, name=name)
-    kind = f"{type(source).__module__}.{type(source).__qualname__}"
+    kind = "None" if source is None else f"{type(source).__module__}.{type(source).__qualname__}"
     texts = _held_texts(source)
     if not texts:
         raise TemplateNotFoundError(
-            f"this {kind} holds no chat template",
+            f"{kind} holds no chat template",
             hint="pass a template file, a model directory, a template's text, or a tokenizer of"
             " transformers that has a chat_template",
         )

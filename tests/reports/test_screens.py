@@ -241,6 +241,12 @@ def test_summary_shows_reasoning_retention_and_opening(
     assert words in " ".join(summary.plain.split())
 
 
+def test_screen_shows_the_space_that_a_turn_begins_with_after_the_prompt() -> None:
+    reasoning = "{% if m.reasoning_content %} <why>{{ m.reasoning_content }}</why>{% endif %}"
+    screen = screen_report(analyze(turn(reasoning, CONTENT, prompt="A:")), 80).plain
+    assert "  reasoning  ␣<why>" in screen
+
+
 def test_call_parts_have_their_own_colors() -> None:
     report = screen_report(analyzed("a1-function-parameter"), 80)
     styles = {report.plain[span.start : span.end]: str(span.style) for span in report.spans}

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_type_hints
 from unittest import mock
 
 import pytest
+from pydantic import create_model
 
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.schema_validation import schema_breaches
@@ -42,6 +43,7 @@ END = "<|im_end|>"
         (["f"], "auto", "invalid tool"),
         ([{"function": {}}], "auto", "invalid tool"),
         ([{"type": "function"}], "auto", "invalid tool"),
+        ([create_model("Find")()], "auto", r"invalid tool; give its model_dump\(\)"),
         ([{"name": "f", "parameters": 3}], "auto", "schema"),
         (TOOLS, "nothing_such", "unknown tool_choice"),
         (TOOLS, 3, "unknown tool_choice"),
@@ -81,6 +83,8 @@ def test_mcp_and_anthropic_tools_parse_like_openai_tools(key: str, wrapped: bool
         ("chat_template_kwargs", "x", "chat_template_kwargs: must be an object, got a string"),
         ("tools", "get_forecast", "tools: must be an array, got a string"),
         ("tools", TOOLS[0], "tools: must be an array, got an object"),
+        ("tools", {"tools": TOOLS}, "got an object; give the list that is its `tools`"),
+        ("tools", b"[]", "tools: must be an array, got bytes"),
     ],
 )
 def test_wrong_option_is_a_one_line_error_of_parser_and_grammar(
