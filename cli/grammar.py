@@ -58,8 +58,9 @@ def grammar(
     accepts: Annotated[
         Path | None,
         "FILE",
-        "Check whether the grammar accepts this output, and if not, where it stops and what is"
-        " allowed there. Reads it by tokens if there is a tokenizer, else by bytes.",
+        "Check whether the grammar (Lark, or as --format says) accepts this output, and if not,"
+        " where it stops and what is allowed there. Reads it by tokens if there is a tokenizer,"
+        " else by bytes.",
     ] = None,
     tokenizer: TokenizerOption = None,
     strict: Annotated[
@@ -78,7 +79,7 @@ def grammar(
 ) -> int:
     """Write a grammar for constrained decoding: GBNF, Lark or EBNF.
 
-    It accepts exactly the turns that the template would render for these tools and schemas.
+    It accepts the turns that the template would render for these tools and schemas.
     Keywords that a grammar cannot express are an error that lists each tool, place and keyword;
     --loosen drops them with a warning.
 
