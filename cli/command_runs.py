@@ -36,7 +36,7 @@ from .options import (
     WatchOption,
     add_options,
     grouped_values,
-    missing_option,
+    needs,
     option_parameter,
 )
 from .output import print_error, print_note
@@ -207,7 +207,7 @@ def with_watch(*beside: str, to_file: bool = False) -> Callable[[Command], Comma
             if not watch:
                 return command(**values)
             if to_file and values.get("output") is None:
-                raise missing_option("--watch", "--output", "FILE")
+                raise needs("--watch", "--output", "FILE").error
             files = [values.get(name) for name in beside]
             # Without a source, an encoder takes its place.
             encoder: str = values.get("encoder") or ""

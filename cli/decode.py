@@ -25,9 +25,10 @@ from .options import (
     ServerOptions,
     ServerTimeoutOption,
     TokenizerOption,
+    excludes,
     help_order,
-    missing_option,
-    not_both,
+    needs,
+    option_rules,
 )
 from .output import print_warning, progress_bar
 from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
@@ -45,6 +46,15 @@ BATCH = 8
     "tools tokenizer walks seed limit tool_choice no_parallel json_schema prompt "
     "model device batch server engine served_model server_timeout loosen free_reasoning show "
     "chat_template_kwargs switch"
+)
+@option_rules(
+    needs("--device", "--model", "DIR"),
+    needs("--batch", "--model", "DIR"),
+    excludes("--model", "--server"),
+    excludes("--tokenizer", "--server", "a server's text is checked without a tokenizer"),
+    excludes("--free-reasoning", "--server"),
+    needs("--server", "--engine", f"NAME, one of {', '.join(wings.ServerEngine)}"),
+    needs("--engine", "--server", "URL"),
 )
 def decode(
     *,
@@ -93,11 +103,6 @@ def decode(
     OpenAI-style messages, 2 if nothing can be sampled.
     """
     result.check()
-    if model is None and (device is not None or batch is not None):
-        raise missing_option("--batch" if device is None else "--device", "--model", "DIR")
-    if model is not None and backend.server is not None:
-        raise not_both("--model", "--server")
-    _check_use(backend, tokenizer, free_reasoning=free_reasoning)
     source.check()
     request = request_options.read()
     offered, given, setting = request.tools or [], request.prompt, request.setting
@@ -165,20 +170,6 @@ def decode(
         partial(wings.decode_report, report, setting_used, answers=show),
     )
     return 0 if report.ok and analysis.spoiled is None else FAULTS
-
-
-def _check_use(backend: ServerOptions, tokenizer: Path | None, *, free_reasoning: bool) -> None:
-    """Raise AutoparserError for options that contradict the server's options."""
-    if backend.server is not None and tokenizer is not None:
-        raise not_both("--tokenizer", "--server", "a server's text is checked without a tokenizer")
-    if backend.server is not None and free_reasoning:
-        raise not_both("--free-reasoning", "--server")
-    if backend.server is not None and backend.engine is None:
-        raise missing_option(
-            "--server", "--engine", f"NAME, one of {', '.join(wings.ServerEngine)}"
-        )
-    if backend.server is None and backend.engine is not None:
-        raise missing_option("--engine", "--server", "URL")
 
 
 MADE = "one token per byte, and one per marker of the template"

@@ -16,8 +16,9 @@ from .options import (
     TokenizerOption,
     ToolsOption,
     chosen_form,
+    excludes,
     format_option,
-    not_both,
+    option_rules,
 )
 from .output import open_outlet, print_note, print_report, report_width
 from .request import file_value, read_log, read_tools
@@ -35,6 +36,7 @@ class LearnedForm(StrEnum):
     FILE = "file"
 
 
+@option_rules(excludes("--examples", "--outputs"))
 def learn(
     *,
     examples: Annotated[
@@ -79,8 +81,6 @@ def learn(
             "nothing to learn from",
             hint="add --examples FILE, with outputs and their messages, or --outputs and --tools",
         )
-    if examples is not None and outputs is not None:
-        raise not_both("--examples", "--outputs")
     source.check()
     form = chosen_form(form, as_json, LearnedForm.JSON)
     to_file = form is LearnedForm.FILE or (form is None and output is not None)

@@ -40,11 +40,12 @@ from .options import (
     chosen_form,
     complete_from,
     complete_rules,
+    excludes,
     format_option,
     help_order,
     known_name,
-    missing_option,
-    not_both,
+    needs,
+    option_rules,
 )
 from .output import (
     PLAIN_WIDTH,
@@ -138,11 +139,6 @@ class LintOptions(OptionGroup):
             show_default=False,
         ),
     ] = None
-
-    def check(self) -> None:
-        """Raise AutoparserError for options that contradict each other."""
-        if self.isolated and self.config is not None:
-            raise not_both("--config", "--isolated")
 
     def settings(self) -> wings.ProjectSettings:
         """Return the settings of the project, or empty ones."""
@@ -278,7 +274,7 @@ class ReportDetail(OptionGroup):
         """Raise AutoparserError for details that contradict each other or the form."""
         if self.statistics and form not in (FindingForm.TEXT, FindingForm.JSON):
             hint = "use text, or json, which always includes them"
-            raise not_both("--statistics", f"--format {form}", hint)
+            raise excludes("--statistics", f"--format {form}", hint).error
         shown = self.explain or self.evidence
         if shown and form is not FindingForm.TEXT:
             raise AutoparserError(
@@ -286,7 +282,7 @@ class ReportDetail(OptionGroup):
                 hint=f"remove them, or --format {form}; 'autoparser rule' shows a rule's page",
             )
         if shown and self.statistics:
-            raise not_both("--statistics", "--explain or --show-evidence")
+            raise excludes("--statistics", "--explain or --show-evidence").error
 
     def report(self, run: wings.LintRun, width: int) -> wings.Text:
         """Return the report for a terminal of this width."""
@@ -363,12 +359,21 @@ PROBLEMS = 2
 MANY = 8
 """Fewer templates are done before a progress bar could be read."""
 
+_SETTINGS_RULES = (excludes("--config", "--isolated"),)
+
 
 @help_order(
     "select ignore extend_select config isolated baseline write_baseline fail_on profile "
     "min_severity exit_zero min_confidence form as_json output report quiet statistics explain "
     "show_evidence template_place tokenizer tools engines python revision jobs watch "
     "no_cache cache_dir"
+)
+@option_rules(
+    needs("--unsafe-fixes", "--fix"),
+    needs("--write-baseline", "--baseline", "FILE"),
+    *_SETTINGS_RULES,
+    excludes("--watch", "--write-baseline or --fix"),
+    needs("--python", "--engines"),
 )
 def lint(
     *,
@@ -432,7 +437,6 @@ def lint(
     the others are still checked.
     """
     form = chosen_form(form, as_json, FindingForm.JSON) or FindingForm.TEXT
-    _check_use(options, write=write_baseline, unsafe=unsafe_fixes and not fix)
     detail = ReportDetail(
         statistics=statistics, explain=explain, evidence=show_evidence, quiet=quiet
     )
@@ -441,9 +445,9 @@ def lint(
         check_standard_input(source, tools)
     # Before the run, which may take minutes: a wrong name must not lose its result.
     also = report_files(report or [], output)
-    if watch:
-        _check_watch(sources, write=write_baseline or fix)
-    jinjas = _find_jinjas(python or [], wanted=engines)
+    if watch and STANDARD_INPUT in sources:
+        raise AutoparserError("standard input cannot be watched", hint="name a file")
+    jinjas = _find_jinjas(python or []) if engines else ()
     offered = () if tools is None else read_functions(tools)
     cache = options.cache_folder()
     # A new baseline records all findings, including those in the old one.
@@ -487,29 +491,8 @@ def lint(
     return watch_files(", ".join(sources), lint_once, beside=beside)
 
 
-def _check_watch(sources: Sequence[str], *, write: bool) -> None:
-    """Raise AutoparserError for options that `--watch` cannot repeat."""
-    if STANDARD_INPUT in sources:
-        raise AutoparserError("standard input cannot be watched", hint="name a file")
-    if write:
-        raise not_both("--watch", "--write-baseline or --fix")
-
-
-def _check_use(options: LintOptions, *, write: bool, unsafe: bool) -> None:
-    """Raise AutoparserError for options that contradict each other."""
-    if unsafe:
-        raise missing_option("--unsafe-fixes", "--fix")
-    if write and options.baseline is None:
-        raise missing_option("--write-baseline", "--baseline", "FILE")
-    options.check()
-
-
-def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[wings.OtherJinja, ...]:
-    """Return the other Jinja programs. Raises AutoparserError if missing or not `wanted`."""
-    if not wanted:
-        if pythons:
-            raise missing_option("--python", "--engines")
-        return ()
+def _find_jinjas(pythons: list[str]) -> tuple[wings.OtherJinja, ...]:
+    """Return the other Jinja programs. Raises AutoparserError if there are none."""
     # Of two versions of one implementation, the first one counts, from this environment.
     found = wings.installed_jinjas([sys.executable, *pythons])
     if not found:
@@ -568,6 +551,7 @@ def _write_findings(
     "select ignore extend_select config isolated baseline profile min_severity "
     "min_confidence unsafe_fixes write diff form as_json output"
 )
+@option_rules(*_SETTINGS_RULES)
 def fix(
     *,
     sources: SourcesArgument,
@@ -589,8 +573,6 @@ def fix(
     an input cannot be checked completely or a file cannot be written.
     """
     as_json = result.is_json
-    options.check()
-
     request = options.request(sources, options.settings(), options.cache_folder(), limits)
     run = _fix_sources(request, unsafe=unsafe_fixes)
     unwritten = write_fixes(run) if write else ()

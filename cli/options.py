@@ -30,6 +30,7 @@ from time import monotonic
 from typing import (
     Annotated,
     Any,
+    NamedTuple,
     Self,
     TypeVar,
     dataclass_transform,
@@ -85,6 +86,65 @@ def help_order(names: str) -> Callable[[Command], Command]:
         return command
 
     return mark
+
+
+class OptionRule(NamedTuple):
+    """One option that needs another or excludes it, each as it is written on the command line."""
+
+    option: str
+    """The option, or several of which any counts, e.g. `--explain or --show-evidence`; with a
+    value, e.g. `--format issue`, only that one counts."""
+    other: str
+    """The other one, written alike, e.g. `--stream`."""
+    needed: bool
+    """Whether the other is needed and not excluded, e.g. True for `--chunk` and `--stream`."""
+    words: str
+    """The message of the error, e.g. `--chunk needs --stream`."""
+    hint: str
+    """The way out, e.g. `add --stream`."""
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Raise AutoparserError if the values of a command's options break the rule."""
+        if _is_given(self.option, values) and _is_given(self.other, values) is not self.needed:
+            raise self.error
+
+    @property
+    def error(self) -> AutoparserError:
+        """Return the error of a command that breaks the rule."""
+        return AutoparserError(self.words, hint=self.hint)
+
+
+def needs(option: str, other: str, value: str = "") -> OptionRule:
+    """Return the rule that an option needs another one; `value` is what that takes."""
+    return OptionRule(
+        option, other, True, f"{option} needs {other}", f"add {other} {value}".rstrip()
+    )
+
+
+def excludes(option: str, other: str, hint: str = "leave one of them out") -> OptionRule:
+    """Return the rule that two options contradict each other."""
+    return OptionRule(option, other, False, f"{option} cannot be combined with {other}", hint)
+
+
+def option_rules(*rules: OptionRule) -> Callable[[Command], Command]:
+    """Declare which options of a command need or exclude others, in the order of the checks."""
+
+    def mark(command: Command) -> Command:
+        command.__dict__["option_rules"] = rules
+        return command
+
+    return mark
+
+
+def _is_given(options: str, values: Mapping[str, Any]) -> bool:
+    """Return whether any of these options is given, with its value if it is written with one."""
+    for option in options.split(" or "):
+        name, _, wanted = ("--format json" if option == "--json" else option).partition(" ")
+        parameter = "form" if name == "--format" else name.lstrip("-").replace("-", "_")
+        given = "json" if name == "--format" and values["as_json"] else values[parameter]
+        if given == wanted if wanted else given not in (None, False, [], ()):
+            return True
+    return False
 
 
 def flat_parameters(command: Command) -> list[inspect.Parameter]:
@@ -155,7 +215,13 @@ complete_rules = complete_from(_rule_names)
 
 
 def grouped_values(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a command from the values of all its options."""
+    """Return the arguments of a command from the values of all its options.
+
+    Raises AutoparserError for options that contradict each other.
+    """
+    rules: Sequence[OptionRule] = getattr(command, "option_rules", ())
+    for rule in rules:
+        rule.check(values)
     found: dict[str, Any] = {}
     for parameter in _command_signature(command).parameters.values():
         group = _group_class(parameter)
@@ -252,7 +318,7 @@ def with_verbosity(command: Command) -> Command:
 
     def run(values: dict[str, Any], verbose: bool, quiet: bool = False) -> object:
         if verbose and (quiet or values.get("quiet")):
-            raise not_both("--quiet", "--verbose")
+            raise excludes("--quiet", "--verbose").error
         before, begun = is_quiet.set(quiet), monotonic()
         try:
             return command(**values)
@@ -361,7 +427,7 @@ def chosen_form(form: Form | None, short: bool, json: Form) -> Form | None:
     Raises AutoparserError if both contradict each other.
     """
     if short and form not in (None, json):
-        raise not_both("--json", f"--format {form}")
+        raise excludes("--json", f"--format {form}").error
     return json if short else form
 
 
@@ -371,16 +437,6 @@ def known_name(name: str, known_names: Collection[str], problem: str, usual: str
         return name
     hint = spelling_hint(name, known_names, usual or f"choose from {', '.join(known_names)}")
     raise AutoparserError(problem, hint=hint)
-
-
-def missing_option(option: str, other: str, value: str = "") -> AutoparserError:
-    """Return the error for an option without another one; `value` is what that takes."""
-    return AutoparserError(f"{option} needs {other}", hint=f"add {other} {value}".rstrip())
-
-
-def not_both(option: str, other: str, hint: str = "leave one of them out") -> AutoparserError:
-    """Return the error for two options that contradict each other."""
-    return AutoparserError(f"{option} cannot be combined with {other}", hint=hint)
 
 
 def refuse_full(form: str) -> AutoparserError:

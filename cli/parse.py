@@ -30,10 +30,11 @@ from .options import (
     OutputOption,
     TokenizerOption,
     chosen_form,
+    excludes,
     format_option,
     help_order,
-    missing_option,
-    not_both,
+    needs,
+    option_rules,
 )
 from .output import Outlet, open_outlet, print_note, status_line
 from .request import (
@@ -76,6 +77,14 @@ class ReasoningPlace(StrEnum):
 @help_order(
     "tools input_file prompt chat_template_kwargs switch tool_choice json_schema "
     "strip_code_fence no_parallel"
+)
+@option_rules(
+    needs("--chunk", "--stream"),
+    needs("--strip-code-fence", "--json-schema", "FILE"),
+    needs("--python", "--explain")._replace(other="--explain or --format issue"),
+    needs("--tool-call-parser", "--python", "PATH/bin/python"),
+    needs("--reasoning-parser", "--python", "PATH/bin/python"),
+    excludes("--format issue", "--stream"),
 )
 def parse(
     *,
@@ -142,10 +151,6 @@ def parse(
     stray closing marker was dropped, the output was truncated, or --explain names another reason
     for a lost call. 2 if there is nothing to parse.
     """
-    if chunk is not None and not stream:
-        raise missing_option("--chunk", "--stream")
-    if strip_code_fence and request_options.json_schema is None:
-        raise missing_option("--strip-code-fence", "--json-schema", "FILE")
     # Without --input, the output is read from standard input.
     if source.source == STANDARD_INPUT and (
         input_file is None or str(input_file) == STANDARD_INPUT
@@ -159,9 +164,7 @@ def parse(
     explain = explain or as_issue
     pair = (tool_call_parser, reasoning_parser)
     # Before the analysis, so that a wrong --python is reported at once.
-    engines = _checked_engines(python or [], pair, source.source, explain=explain)
-    if as_issue and stream:
-        raise not_both("--format issue", "--stream")
+    engines = _asked_engines(python, source.source)
     source.check()
     request = request_options.read()
     text = read_output(input_file)
@@ -319,15 +322,8 @@ ParserNames = tuple[str | None, str | None]
 """Names of a tool parser and a reasoning parser, as a server's flags have them."""
 
 
-def _checked_engines(
-    pythons: list[str], pair: ParserNames, source: str | None, *, explain: bool
-) -> list[tuple[str, str]]:
+def _asked_engines(pythons: list[str] | None, source: str | None) -> list[tuple[str, str]]:
     """Return the engines to ask, each with its Python. Raises AutoparserError."""
-    if pythons and not explain:
-        raise missing_option("--python", "--explain")
-    if any(pair) and not pythons:
-        named = "--tool-call-parser" if pair[0] else "--reasoning-parser"
-        raise missing_option(named, "--python", "PATH/bin/python")
     if not pythons:
         return []
     # An output is parsed without the commands about engines, unless one is named.

@@ -20,9 +20,9 @@ from .options import (
     TokenizerOption,
     ToolsOption,
     chosen_form,
+    excludes,
     format_option,
-    missing_option,
-    not_both,
+    needs,
 )
 from .output import Outlet, open_outlet, print_note, print_warning
 from .request import (
@@ -203,11 +203,11 @@ def _check_use(chosen_options: set[str], form: RenderForm) -> None:
     if "--messages" not in chosen_options:
         raise AutoparserError("no conversation to render", hint="add --messages FILE")
     if {"--tokens", "--trace"} <= chosen_options:
-        raise not_both("--tokens", "--trace")
+        raise excludes("--tokens", "--trace").error
     if form is RenderForm.JSON and not {"--tokens", "--trace"} & chosen_options:
-        raise missing_option(f"--format {form}", "--tokens or --trace")
+        raise needs(f"--format {form}", "--tokens or --trace").error
     if "--tokenizer" in chosen_options and "--tokens" not in chosen_options:
-        raise missing_option("--tokenizer", "--tokens")
+        raise needs("--tokenizer", "--tokens").error
 
 
 def _renderer(

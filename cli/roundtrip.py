@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,13 @@ import typer
 
 from . import wings
 from .options import (
+    OptionRule,
     ResultOptions,
     TokenizerOption,
     complete_from,
+    excludes,
     known_name,
-    not_both,
+    option_rules,
     refuse_full,
 )
 from .output import open_outlet, print_report, print_warning, report_width
@@ -38,6 +40,17 @@ LEVELS = ("any", "string", "tokens")
 """The verdicts of `--fail-on` that are not causes."""
 
 
+def _none_beside(option: str, others: str) -> list[OptionRule]:
+    return [excludes(other, option) for other in others.split()]
+
+
+@option_rules(
+    *_none_beside("--edit", "--json --fail-on --full --chat-template-kwargs --switch"),
+    *_none_beside(
+        "--log",
+        "--fail-on --full --profile --edit --chat-template-kwargs --switch --scenario",
+    ),
+)
 def roundtrip(
     *,
     source: NamedSource,
@@ -83,21 +96,12 @@ def roundtrip(
     Exit code: 0; 1 if --fail-on finds its verdict, or something breaks and --edit finds no
     edit; 2 if there is nothing to play, or a limit ended renders.
     """
-    as_json = result.is_json
-    if full and as_json:
+    if full and result.is_json:
         raise refuse_full("JSON")
     verdicts = [*LEVELS, *map(wings.cause_code, wings.Cause)]
     wanted = [
         known_name(verdict, verdicts, f"unknown verdict {verdict!r}") for verdict in fail_on or []
     ]
-    if edit:
-        edited = {"--json": as_json, "--fail-on": fail_on, "--full": full}
-        _refuse_beside({**edited, **switch_options.given}, "--edit")
-    if log is not None:
-        logged = {"--fail-on": fail_on, "--full": full, "--profile": profile}
-        _refuse_beside(
-            {**logged, "--edit": edit, **switch_options.given, "--scenario": scenario}, "--log"
-        )
     chosen = _choose_scenarios(scenarios, scenario or [])
     engine = None
     if profile is not None:
@@ -162,13 +166,6 @@ def _report_log(
         partial(wings.traffic_report, found, settings=settings),
     )
     return 0
-
-
-def _refuse_beside(options: Mapping[str, object], beside: str) -> None:
-    """Raise AutoparserError if one of these options is given with another one."""
-    for option, value in options.items():
-        if value:
-            raise not_both(option, beside)
 
 
 def _write_edit(

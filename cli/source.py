@@ -17,8 +17,8 @@ from .options import (
     OptionGroup,
     RevisionOption,
     TemplateOption,
+    excludes,
     leave_out,
-    not_both,
 )
 from .output import print_note, print_warning
 
@@ -59,7 +59,7 @@ class NamedSource(OptionGroup):
                 hint="name a file, a directory, a model on the Hub, or - for standard input",
             )
         if self.encoder is not None and self.name is not None:
-            raise not_both("--encoder", "--name")
+            raise excludes("--encoder", "--name").error
         if self.template_place is not None and not self.saved:
             raise AutoparserError(
                 "--template is only for a saved format",
